@@ -1,0 +1,1 @@
+//! A Rust SDK for the Claude Code CLI.

@@ -1,0 +1,1 @@
+//! The domain of Tiller: sessions, decisions, events.

@@ -1,0 +1,1 @@
+//! Reads the transcripts that the Claude Code CLI keeps.

@@ -1,0 +1,5 @@
+//! The front doors of Tiller: HTTP, WebSocket, server-sent events.
+
+pub mod events {
+    pub mod wire;
+}

@@ -1,0 +1,1 @@
+//! The event log and sessions of Tiller on SQLite.

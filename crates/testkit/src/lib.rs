@@ -1,0 +1,1 @@
+//! A scripted model and a scripted CLI, for tests, benchmarks and demos.
