@@ -1,0 +1,78 @@
+//! Where the programs are that tests drive: the real CLI and a Python interpreter with the official SDK.
+//!
+//! `cargo xtask setup` installs them into the user's cache folder, and environment variables may point elsewhere. A
+//! program that is missing is an error that says how to get it, never a reason to skip a test.
+
+use std::env;
+use std::path::PathBuf;
+
+/// The versions of the real CLI that the tests cover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claude {
+    /// The newest one.
+    V2_1_325,
+    /// The last one that accepts `--sdk-url` for any host.
+    V2_1_113,
+}
+
+/// A program that the tests need is not on this machine.
+#[derive(Debug, thiserror::Error)]
+#[error("{what} is not at {path}: run `cargo xtask setup`, or set {variable}", path = path.display())]
+pub struct Missing {
+    what: String,
+    path: PathBuf,
+    variable: &'static str,
+}
+
+impl Claude {
+    /// Every version, for tests that must hold for all of them.
+    pub const ALL: [Self; 2] = [Self::V2_1_325, Self::V2_1_113];
+
+    /// The version as `claude --version` begins.
+    pub const fn version(self) -> &'static str {
+        match self {
+            Self::V2_1_325 => "2.1.325",
+            Self::V2_1_113 => "2.1.113",
+        }
+    }
+
+    /// The executable, which is known to exist.
+    pub fn executable(self) -> Result<PathBuf, Missing> {
+        let variable = match self {
+            Self::V2_1_325 => "TILLER_TEST_CLAUDE_325",
+            Self::V2_1_113 => "TILLER_TEST_CLAUDE_113",
+        };
+        let cached = cache_folder()
+            .join("claude")
+            .join(self.version())
+            .join("node_modules/@anthropic-ai/claude-code-linux-x64/claude");
+        find(format!("Claude Code {}", self.version()), variable, cached)
+    }
+}
+
+/// The Python interpreter that has `claude-agent-sdk` installed.
+pub fn python() -> Result<PathBuf, Missing> {
+    find(
+        "Python with claude-agent-sdk".to_owned(),
+        "TILLER_TEST_PYTHON",
+        cache_folder().join("python/bin/python"),
+    )
+}
+
+fn find(what: String, variable: &'static str, cached: PathBuf) -> Result<PathBuf, Missing> {
+    let path = env::var_os(variable).map_or(cached, PathBuf::from);
+    if path.is_file() {
+        Ok(path)
+    } else {
+        Err(Missing { what, path, variable })
+    }
+}
+
+fn cache_folder() -> PathBuf {
+    env::var_os("XDG_CACHE_HOME")
+        .filter(|folder| !folder.is_empty())
+        .map(PathBuf::from)
+        .or_else(|| env::home_dir().map(|home| home.join(".cache")))
+        .unwrap_or_default()
+        .join("tiller")
+}
