@@ -1,0 +1,94 @@
+//! Installs what the tests need, into the user's cache folder where it can. Each part is quick when it is there already.
+
+mod chromium;
+mod claude;
+mod python;
+mod system;
+
+use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use crate::project::{Project, lock};
+
+/// Something that tests need and the repository does not contain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    WebPackages,
+    Claude,
+    Python,
+    Chromium,
+}
+
+impl Part {
+    const ALL: [Self; 4] = [Self::WebPackages, Self::Claude, Self::Python, Self::Chromium];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::WebPackages => "npm packages",
+            Self::Claude => "Claude Code",
+            Self::Python => "Python with the Agent SDK",
+            Self::Chromium => "Chromium",
+        }
+    }
+
+    /// Installs the part if it is missing. Returns the environment variables that tell tests where it is.
+    pub(crate) fn install(self, project: &Project) -> Result<Vec<(&'static str, OsString)>> {
+        let _lock = lock(
+            &project.cache.join("setup.lock"),
+            "Waiting for another cargo xtask that installs something…",
+        )?;
+        match self {
+            Self::WebPackages => project.web().install_packages().map(|()| Vec::new()),
+            Self::Claude => claude::VERSIONS
+                .iter()
+                .map(|(version, variable)| {
+                    let executable = located(variable, || claude::install(project, version))?;
+                    Ok((*variable, executable.into()))
+                })
+                .collect(),
+            Self::Python => {
+                let python = located("TILLER_TEST_PYTHON", || python::install(project))?;
+                Ok(vec![("TILLER_TEST_PYTHON", python.into())])
+            }
+            Self::Chromium => {
+                let browser = located("TILLER_TEST_CHROMIUM", chromium::install)?;
+                Ok(vec![("TILLER_TEST_CHROMIUM", browser.into())])
+            }
+        }
+        .with_context(|| format!("{} could not be installed", self.name()))
+    }
+}
+
+/// What the developer chose with an environment variable, or else what we install.
+fn located(variable: &str, install: impl FnOnce() -> Result<PathBuf>) -> Result<PathBuf> {
+    match env::var_os(variable)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+    {
+        Some(chosen) if chosen.is_file() => Ok(chosen),
+        Some(chosen) => bail!("{variable} names {}, which is not there", chosen.display()),
+        None => install(),
+    }
+}
+
+pub(crate) fn everything(project: &Project) -> Result<()> {
+    let mut missing = Vec::new();
+    for part in Part::ALL {
+        let start = Instant::now();
+        match part.install(project) {
+            Ok(_) => println!("{}: ready ({:.1} s)", part.name(), start.elapsed().as_secs_f64()),
+            Err(error) => {
+                eprintln!("error: {error:#}");
+                missing.push(part.name());
+            }
+        }
+    }
+    if !missing.is_empty() {
+        bail!("not everything could be installed: {}", missing.join(", "));
+    }
+    Ok(())
+}
