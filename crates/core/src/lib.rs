@@ -1,1 +1,28 @@
-//! The domain of Tiller: sessions, decisions, events.
+//! The domain of Tiller: sessions, their events, and the decisions that wait for people.
+//!
+//! It owns the life of a session: one actor for each, whose heart is the pure function [`session::step`]. It does not
+//! know HTTP, SQL or, outside `backend::claude`, how an agent speaks. What it needs of the world is behind two
+//! traits: [`Store`], which keeps what happened, and [`Backend`], which starts agents.
+
+pub mod backend;
+pub mod credentials;
+mod event;
+mod hub;
+mod ids;
+mod json;
+mod paths;
+mod registry;
+pub mod session;
+mod store;
+mod title;
+
+pub use backend::{Backend, BackendInfo};
+pub use event::{Behavior, DecisionRequest, Event, EventBody, Notice, StatusChange};
+pub use hub::{Lagged, LiveFeed};
+pub use ids::{RequestId, SessionId, Timestamp};
+pub use json::RawJson;
+pub use paths::{FolderListing, PathPolicy, PathRefused};
+pub use registry::{Accepted, CommandError, HistoryPage, Page, Sessions, StartSession};
+pub use session::{Answer, Approval, DecisionRef, PermissionMode, SessionRecord, SessionStatus, Settings};
+pub use store::{Commit, Store, StoreError, StoreFuture};
+pub use title::title_from_prompt;

@@ -22,9 +22,17 @@ messages: Array<Record<string, unknown>>,
  */
 seqs: Array<number>, 
 /**
- * The session's newest.
+ * The session's newest: subscribe after this one to go on live.
  */
-lastSeq: number, };
+lastSeq: number, 
+/**
+ * The decisions that wait for the user right now.
+ */
+pending: Array<PermissionRequest>, 
+/**
+ * The prompts that wait for the running turn to end.
+ */
+queue: Array<string>, };
 
 /**
  * `afterSeq` with `limit`: the first after it. `beforeSeq` with `limit`: the last before it. `limit` alone: the last.
@@ -45,7 +53,11 @@ requestId: string, toolName: string, input: Record<string, unknown>,
 /**
  * Rules that the agent offers to keep, for 'always allow'.
  */
-suggestions?: Array<unknown>, description?: string, seq: number, };
+suggestions?: Array<unknown>, description?: string, 
+/**
+ * Absent among a history's `pending`.
+ */
+seq?: number, };
 
 /**
  * Names the decision by `toolUseId`, by `requestId`, or by both, which must then belong together.

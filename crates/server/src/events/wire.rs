@@ -261,9 +261,13 @@ pub struct History {
     /// The `seq` of each message.
     #[ts(type = "Array<number>")]
     pub seqs: Vec<u64>,
-    /// The session's newest.
+    /// The session's newest: subscribe after this one to go on live.
     #[ts(type = "number")]
     pub last_seq: u64,
+    /// The decisions that wait for the user right now.
+    pub pending: Vec<PermissionRequest>,
+    /// The prompts that wait for the running turn to end.
+    pub queue: Vec<String>,
 }
 
 #[derive(Debug, Serialize, TS)]
@@ -300,8 +304,10 @@ pub struct PermissionRequest {
     pub suggestions: Option<Arc<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    #[ts(type = "number")]
-    pub seq: u64,
+    /// Absent among a history's `pending`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional, type = "number")]
+    pub seq: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, TS)]

@@ -1,0 +1,101 @@
+//! What happens in a session, in the order in which everyone sees it.
+
+use std::sync::Arc;
+
+use crate::ids::{RequestId, SessionId, Timestamp};
+use crate::json::RawJson;
+use crate::session::SessionStatus;
+
+/// One entry of a session's log. `seq` is gapless from 1 and never changes once delivered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    pub session: SessionId,
+    pub seq: u64,
+    pub at: Timestamp,
+    pub body: EventBody,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum EventBody {
+    Status(StatusChange),
+    UserPrompt {
+        prompt: String,
+    },
+    /// A message of the agent's, untouched. `uuid` is the agent's own id for it, where it has one.
+    Message {
+        raw: RawJson,
+        uuid: Option<String>,
+    },
+    DecisionRequested(DecisionRequest),
+    DecisionResolved {
+        request: RequestId,
+        tool_use_id: String,
+        behavior: Behavior,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatusChange {
+    pub status: SessionStatus,
+    pub title: Option<String>,
+    pub cwd: Option<String>,
+    pub error: Option<String>,
+}
+
+/// What was put to the user, exactly as it was shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DecisionRequest {
+    pub id: RequestId,
+    /// The agent's own id of the request; it never leaves the server.
+    pub agent_request: String,
+    /// The id of the `tool_use` block that asks.
+    pub tool_use_id: String,
+    pub tool_name: String,
+    pub input: RawJson,
+    pub suggestions: Option<RawJson>,
+    pub description: Option<String>,
+}
+
+/// How a decision ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Behavior {
+    Allow,
+    Deny,
+    /// Nobody answered: the turn was stopped, the agent took the question back, or it ended.
+    Withdrawn,
+}
+
+impl Behavior {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Deny => "deny",
+            Self::Withdrawn => "withdrawn",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Allow, Self::Deny, Self::Withdrawn].into_iter().find(|behavior| behavior.as_str() == text)
+    }
+}
+
+/// What everyone who watches is told. Only [`Notice::Event`] is part of the log.
+#[derive(Clone, Debug)]
+pub enum Notice {
+    Event(Arc<Event>),
+    /// The prompts that wait for the running turn to end, oldest first.
+    Queue {
+        session: SessionId,
+        prompts: Vec<String>,
+    },
+    Deleted(SessionId),
+}
+
+impl Notice {
+    pub fn session(&self) -> SessionId {
+        match self {
+            Self::Event(event) => event.session,
+            Self::Queue { session, .. } | Self::Deleted(session) => *session,
+        }
+    }
+}

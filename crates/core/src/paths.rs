@@ -1,0 +1,168 @@
+//! Where agents may work: beneath the roots, and never in places that hold secrets.
+
+use std::path::{Path, PathBuf};
+
+/// Which folders may be used. Made once, when the server starts.
+#[derive(Clone, Debug)]
+pub struct PathPolicy {
+    home: PathBuf,
+    roots: Vec<PathBuf>,
+    default: PathBuf,
+    sensitive: Vec<PathBuf>,
+}
+
+/// The folder can't be used. It does not say why: that would tell what exists outside the roots.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("The working directory does not exist or may not be used. Choose a folder inside the allowed roots.")]
+pub struct PathRefused;
+
+/// The folders in a folder.
+#[derive(Clone, Debug)]
+pub struct FolderListing {
+    pub path: PathBuf,
+    /// `None` at a root.
+    pub parent: Option<PathBuf>,
+    /// Name and path, sorted by name.
+    pub entries: Vec<(String, PathBuf)>,
+}
+
+/// Never, even beneath a root.
+const SENSITIVE: &[&str] = &["/etc", "/root", "/proc", "/sys", "/dev", "/boot"];
+const SENSITIVE_IN_HOME: &[&str] = &[".ssh", ".gnupg", ".aws"];
+
+impl PathPolicy {
+    /// `start` is where the server was started: the default working directory, if it may be used. Roots that do not
+    /// exist are left out; an error says that none is left.
+    pub fn new(home: &Path, roots: &[PathBuf], start: &Path, data_dir: &Path) -> Result<Self, PathRefused> {
+        let real = |path: &Path| path.canonicalize().ok();
+        let home = real(home).unwrap_or_else(|| home.to_owned());
+        let roots: Vec<PathBuf> = roots.iter().filter_map(|root| real(root)).collect();
+        let home_is_usable = roots.iter().any(|root| home.starts_with(root));
+        let sensitive = SENSITIVE
+            .iter()
+            .map(PathBuf::from)
+            // The home folder of root is sensitive to everyone but root.
+            .filter(|path| !(home_is_usable && home.starts_with(path)))
+            .chain(SENSITIVE_IN_HOME.iter().map(|name| home.join(name)))
+            .chain([real(data_dir).unwrap_or_else(|| data_dir.to_owned())])
+            .collect();
+        let first = roots.first().ok_or(PathRefused)?.clone();
+        let mut policy = Self { home, roots, default: first, sensitive };
+        if let Ok(start) = policy.check(start) {
+            policy.default = start;
+        }
+        Ok(policy)
+    }
+
+    pub fn roots(&self) -> &[PathBuf] {
+        &self.roots
+    }
+
+    /// Where a session works that does not say where.
+    pub fn default_directory(&self) -> &Path {
+        &self.default
+    }
+
+    /// The real path of the folder that the user named: absolute, or beginning with `~/`.
+    pub fn working_directory(&self, wanted: Option<&str>) -> Result<PathBuf, PathRefused> {
+        match wanted.map(str::trim).filter(|wanted| !wanted.is_empty()) {
+            None => self.check(&self.default),
+            Some(wanted) => self.check(&self.expand(wanted)?),
+        }
+    }
+
+    /// The folders beneath `path`, for choosing one.
+    pub fn list(&self, path: Option<&str>) -> Result<FolderListing, PathRefused> {
+        let path = self.working_directory(path)?;
+        let mut entries: Vec<_> = std::fs::read_dir(&path)
+            .map_err(|_| PathRefused)?
+            .flatten()
+            .filter_map(|entry| {
+                let name = entry.file_name().to_str()?.to_owned();
+                let path = path.join(&name);
+                (!name.starts_with('.') && self.check(&path).is_ok()).then_some((name, path))
+            })
+            .collect();
+        entries.sort_by_cached_key(|(name, _)| name.to_lowercase());
+        let parent = path.parent().filter(|parent| self.check(parent).is_ok()).map(Path::to_owned);
+        Ok(FolderListing { path, parent, entries })
+    }
+
+    fn expand(&self, wanted: &str) -> Result<PathBuf, PathRefused> {
+        if wanted.contains('\0') {
+            return Err(PathRefused);
+        }
+        let path = match wanted.strip_prefix('~') {
+            Some("") => self.home.clone(),
+            Some(rest) => self.home.join(rest.strip_prefix('/').ok_or(PathRefused)?),
+            None => PathBuf::from(wanted),
+        };
+        if path.is_absolute() { Ok(path) } else { Err(PathRefused) }
+    }
+
+    /// Symbolic links are resolved before anything is compared.
+    fn check(&self, path: &Path) -> Result<PathBuf, PathRefused> {
+        let real = path.canonicalize().map_err(|_| PathRefused)?;
+        let inside = self.roots.iter().any(|root| real.starts_with(root));
+        let sensitive = self.sensitive.iter().any(|place| real.starts_with(place));
+        if inside && !sensitive && real.is_dir() { Ok(real) } else { Err(PathRefused) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Scene {
+        _keep: tempfile::TempDir,
+        home: PathBuf,
+        policy: PathPolicy,
+    }
+
+    fn scene() -> Scene {
+        let keep = tempfile::tempdir().unwrap();
+        let home = keep.path().canonicalize().unwrap().join("home");
+        for folder in ["project/src", ".ssh", "data", "link-target"] {
+            std::fs::create_dir_all(home.join(folder)).unwrap();
+        }
+        std::fs::create_dir_all(keep.path().join("outside")).unwrap();
+        std::fs::write(home.join("file"), "").unwrap();
+        std::os::unix::fs::symlink(keep.path().join("outside"), home.join("way-out")).unwrap();
+        let roots = [home.clone()];
+        let policy = PathPolicy::new(&home, &roots, &home.join("project"), &home.join("data")).unwrap();
+        Scene { _keep: keep, home, policy }
+    }
+
+    #[test]
+    fn folders_beneath_a_root_are_fine() {
+        let Scene { home, policy, _keep } = scene();
+        assert_eq!(policy.working_directory(None), Ok(home.join("project")));
+        assert_eq!(policy.working_directory(Some("")), Ok(home.join("project")));
+        assert_eq!(policy.working_directory(Some("~/project/src")), Ok(home.join("project/src")));
+        assert_eq!(policy.working_directory(Some("~")), Ok(home.clone()));
+    }
+
+    #[test]
+    fn everything_else_is_refused() {
+        let Scene { home, policy, _keep } = scene();
+        let escape = format!("{}/project/../../outside", home.display());
+        let way_out = home.join("way-out");
+        let cases = [
+            "/", "/etc", "/proc/self", "relative", "~other", "~/nowhere", "~/file", "~/.ssh", "~/data", "~/project\0",
+            &escape, way_out.to_str().unwrap(),
+        ];
+        for case in cases {
+            assert_eq!(policy.working_directory(Some(case)), Err(PathRefused), "{case}");
+        }
+    }
+
+    #[test]
+    fn listings_show_only_what_may_be_chosen() {
+        let Scene { home, policy, _keep } = scene();
+        let listing = policy.list(Some("~")).unwrap();
+        let names: Vec<_> = listing.entries.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["link-target", "project"]);
+        assert_eq!(listing.parent, None);
+        assert_eq!(policy.list(Some("~/project")).unwrap().parent, Some(home));
+    }
+}

@@ -1,0 +1,337 @@
+//! All sessions: what the front doors call.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::backend::{Backend, BackendInfo};
+use crate::credentials::Viewer;
+use crate::event::{DecisionRequest, Event};
+use crate::hub::{Hub, LiveFeed};
+use crate::ids::{SessionId, Timestamp};
+use crate::json::RawJson;
+use crate::paths::{PathPolicy, PathRefused};
+use crate::session::{
+    ActorHandle, Answer, Command, CommandFailed, DecisionRef, Input, Refusal, SessionRecord, SessionStatus, Settings,
+    State, spawn,
+};
+use crate::store::{Commit, Store, StoreError};
+use crate::title::title_from_prompt;
+
+/// How long agents get to end when the server stops; the promise is ten seconds for everything.
+const CLOSE_TIME: Duration = Duration::from_secs(8);
+
+/// The sessions of this server, as one viewer may see and use them. Cheap to clone.
+#[derive(Clone)]
+pub struct Sessions {
+    shared: Arc<Shared>,
+    viewer: Viewer,
+}
+
+struct Shared {
+    store: Arc<dyn Store>,
+    backend: Arc<dyn Backend>,
+    paths: PathPolicy,
+    hub: Hub,
+    /// A std mutex: held for map look-ups only, never across an await.
+    entries: Mutex<HashMap<SessionId, Entry>>,
+}
+
+enum Entry {
+    /// Nobody has asked anything of it since the server started, so it has no task of its own yet.
+    Dormant(Box<(SessionRecord, Vec<DecisionRequest>)>),
+    Awake(ActorHandle),
+}
+
+/// What is needed to start a session.
+#[derive(Clone, Debug, Default)]
+pub struct StartSession {
+    /// Empty: made from the prompt.
+    pub title: String,
+    pub prompt: String,
+    /// `None`: the default working directory.
+    pub cwd: Option<String>,
+    pub settings: Settings,
+}
+
+/// What became of a prompt.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Accepted {
+    Started,
+    /// A turn is running; the prompt waits for its end.
+    Queued,
+}
+
+/// Which part of a session's history.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Page {
+    All,
+    After { seq: u64, limit: u32 },
+    Before { seq: u64, limit: u32 },
+    Last { limit: u32 },
+}
+
+/// A page of a session, and how the session stood when the page was read.
+#[derive(Clone, Debug)]
+pub struct HistoryPage {
+    pub record: SessionRecord,
+    pub pending: Vec<DecisionRequest>,
+    pub messages: Vec<(u64, RawJson)>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error("Unknown session")]
+    UnknownSession,
+    #[error("The prompt is empty: write what the agent should do.")]
+    EmptyPrompt,
+    #[error(transparent)]
+    Path(#[from] PathRefused),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("The key that you use does not allow this.")]
+    Forbidden,
+    #[error("The server is stopping.")]
+    Stopping,
+}
+
+impl From<CommandFailed> for CommandError {
+    fn from(failed: CommandFailed) -> Self {
+        match failed {
+            CommandFailed::Refused(refusal) => Self::Refused(refusal),
+            CommandFailed::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+impl Sessions {
+    /// Takes over what the last server left.
+    pub async fn open(
+        store: Arc<dyn Store>,
+        backend: Arc<dyn Backend>,
+        paths: PathPolicy,
+    ) -> Result<Self, CommandError> {
+        let entries = store
+            .load()
+            .await?
+            .into_iter()
+            .map(|(record, pending)| (record.id, Entry::Dormant(Box::new((record, pending)))))
+            .collect();
+        let shared = Shared { store, backend, paths, hub: Hub::new(), entries: Mutex::new(entries) };
+        let sessions = Self { shared: Arc::new(shared), viewer: Viewer::PERSON };
+        let interrupted: Vec<_> = sessions
+            .entries()
+            .iter()
+            .filter(|(_, entry)| {
+                entry.look(|record, pending| record.status == SessionStatus::Running || !pending.is_empty())
+            })
+            .map(|(id, _)| *id)
+            .collect();
+        for id in interrupted {
+            sessions.input(id, Input::Recovered).await?;
+        }
+        Ok(sessions)
+    }
+
+    /// The same sessions, with someone else's eyes and rights.
+    pub fn seen_by(&self, viewer: Viewer) -> Self {
+        Self { shared: Arc::clone(&self.shared), viewer }
+    }
+
+    pub fn backend(&self) -> BackendInfo {
+        self.shared.backend.info()
+    }
+
+    pub fn paths(&self) -> &PathPolicy {
+        &self.shared.paths
+    }
+
+    /// Everything that happens from now on. Take this before reading a backlog, never after.
+    pub fn watch(&self) -> LiveFeed {
+        self.shared.hub.watch(self.viewer.clone())
+    }
+
+    /// All sessions, the last changed first, each with the number of decisions that wait.
+    pub fn list(&self) -> Vec<(SessionRecord, usize)> {
+        let mut sessions: Vec<_> = self
+            .entries()
+            .values()
+            .map(|entry| entry.look(|record, pending| (record.clone(), pending.len())))
+            .filter(|(record, _)| self.viewer.may_see(record.owner.as_deref()))
+            .collect();
+        sessions.sort_by(|(a, _), (b, _)| b.updated_at.cmp(&a.updated_at).then(a.id.cmp(&b.id)));
+        sessions
+    }
+
+    /// A session and the decisions that wait in it.
+    pub fn find(&self, session: SessionId) -> Option<(SessionRecord, Vec<DecisionRequest>)> {
+        self.entries()
+            .get(&session)
+            .map(|entry| entry.look(|record, pending| (record.clone(), pending.to_vec())))
+            .filter(|(record, _)| self.viewer.may_see(record.owner.as_deref()))
+    }
+
+    /// Makes a session and starts its first turn.
+    pub async fn start(&self, start: StartSession) -> Result<SessionId, CommandError> {
+        self.allowed(self.viewer.scopes.run)?;
+        let prompt = checked_prompt(&start.prompt)?;
+        let cwd = self.shared.paths.working_directory(start.cwd.as_deref())?;
+        let title = match start.title.trim() {
+            "" => title_from_prompt(&prompt),
+            title => title.to_owned(),
+        };
+        let now = Timestamp::now();
+        let record = SessionRecord {
+            id: SessionId::random(),
+            owner: self.viewer.key.clone(),
+            title,
+            claude_session_id: None,
+            expired: false,
+            status: SessionStatus::Idle,
+            cwd: cwd.to_string_lossy().into_owned(),
+            settings: start.settings,
+            last_prompt: None,
+            created_at: now,
+            updated_at: now,
+            queue: Vec::new(),
+            last_seq: 0,
+        };
+        let id = record.id;
+        self.shared.store.commit(Commit { record: record.clone(), events: Vec::new() }).await?;
+        self.entries().insert(id, Entry::Dormant(Box::new((record, Vec::new()))));
+        self.input(id, Input::Prompt(prompt)).await?;
+        Ok(id)
+    }
+
+    /// Says something more in a session.
+    pub async fn prompt(&self, session: SessionId, prompt: &str) -> Result<Accepted, CommandError> {
+        self.allowed(self.viewer.scopes.run)?;
+        // An unknown session is the graver mistake, so it is named first.
+        self.find(session).ok_or(CommandError::UnknownSession)?;
+        self.input(session, Input::Prompt(checked_prompt(prompt)?)).await
+    }
+
+    pub async fn stop(&self, session: SessionId) -> Result<(), CommandError> {
+        self.allowed(self.viewer.scopes.run)?;
+        self.input(session, Input::Stop).await.map(drop)
+    }
+
+    pub async fn answer(
+        &self,
+        session: SessionId,
+        decision: DecisionRef,
+        answer: Answer,
+    ) -> Result<(), CommandError> {
+        self.allowed(self.viewer.scopes.approve)?;
+        self.input(session, Input::Answer { decision, answer }).await.map(drop)
+    }
+
+    /// Removes a session, its events and its agent. Fine if there is none.
+    pub async fn delete(&self, session: SessionId) -> Result<(), CommandError> {
+        self.allowed(self.viewer.scopes.run)?;
+        let Some(actor) = self.wake(session) else { return Ok(()) };
+        let (reply, outcome) = oneshot::channel();
+        actor.commands.send(Command::Delete(reply)).await.map_err(|_| CommandError::Stopping)?;
+        outcome.await.map_err(|_| CommandError::Stopping)??;
+        self.entries().remove(&session);
+        Ok(())
+    }
+
+    pub async fn history(&self, session: SessionId, page: Page) -> Result<HistoryPage, CommandError> {
+        // Looked at first: what comes after `last_seq` is for the live feed to tell.
+        let (record, pending) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        let messages = self.shared.store.history(session, page).await?;
+        Ok(HistoryPage { record, pending, messages })
+    }
+
+    /// The first `limit` events after `after`.
+    pub async fn replay(&self, session: SessionId, after: u64, limit: u32) -> Result<Vec<Event>, CommandError> {
+        self.find(session).ok_or(CommandError::UnknownSession)?;
+        Ok(self.shared.store.replay(session, after, limit).await?)
+    }
+
+    pub async fn recent_cwds(&self, limit: u32) -> Result<Vec<String>, CommandError> {
+        Ok(self.shared.store.recent_cwds(limit).await?)
+    }
+
+    /// Ends every agent. Sessions can't be used afterwards.
+    pub async fn close(&self) {
+        let actors: Vec<_> = self.entries().drain().filter_map(|(_, entry)| entry.awake()).collect();
+        let all = actors.into_iter().map(|actor| async move {
+            let (done, closed) = oneshot::channel();
+            let reason = "Tiller was stopped while this turn was running.";
+            if actor.commands.send(Command::Close { reason, done }).await.is_ok() {
+                // An error says that the actor is gone, which is what we want.
+                drop(closed.await);
+            }
+        });
+        if tokio::time::timeout(CLOSE_TIME, futures_util::future::join_all(all)).await.is_err() {
+            tracing::warn!("some agents did not end in time");
+        }
+    }
+
+    async fn input(&self, session: SessionId, input: Input) -> Result<Accepted, CommandError> {
+        let actor = self.wake(session).ok_or(CommandError::UnknownSession)?;
+        let (reply, outcome) = oneshot::channel();
+        // Where the actor has ended meanwhile, the session was deleted.
+        actor.commands.send(Command::Input(input, reply)).await.map_err(|_| CommandError::UnknownSession)?;
+        outcome.await.map_err(|_| CommandError::UnknownSession)?.map_err(CommandError::from)
+    }
+
+    fn allowed(&self, scope: bool) -> Result<(), CommandError> {
+        if scope { Ok(()) } else { Err(CommandError::Forbidden) }
+    }
+
+    fn wake(&self, session: SessionId) -> Option<ActorHandle> {
+        let mut entries = self.entries();
+        let entry = entries.get_mut(&session)?;
+        if !entry.look(|record, _| self.viewer.may_see(record.owner.as_deref())) {
+            return None;
+        }
+        if let Entry::Dormant(dormant) = entry {
+            let (record, pending) = (**dormant).clone();
+            let shared = &self.shared;
+            let (store, backend) = (Arc::clone(&shared.store), Arc::clone(&shared.backend));
+            *entry = Entry::Awake(spawn(State::new(record, pending), store, backend, shared.hub.clone()));
+        }
+        match entry {
+            Entry::Awake(actor) => Some(actor.clone()),
+            Entry::Dormant(_) => None,
+        }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, HashMap<SessionId, Entry>> {
+        // The map is whole between any two statements, so a panic elsewhere does not spoil it.
+        self.shared.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry {
+    fn look<T>(&self, look: impl FnOnce(&SessionRecord, &[DecisionRequest]) -> T) -> T {
+        match self {
+            Self::Dormant(dormant) => look(&dormant.0, &dormant.1),
+            Self::Awake(actor) => {
+                let view = actor.view.borrow();
+                look(&view.record, &view.pending)
+            }
+        }
+    }
+
+    fn awake(self) -> Option<ActorHandle> {
+        match self {
+            Self::Awake(actor) => Some(actor),
+            Self::Dormant(_) => None,
+        }
+    }
+}
+
+fn checked_prompt(prompt: &str) -> Result<String, CommandError> {
+    match prompt.trim() {
+        "" => Err(CommandError::EmptyPrompt),
+        prompt => Ok(prompt.to_owned()),
+    }
+}

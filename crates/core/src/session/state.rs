@@ -1,0 +1,197 @@
+//! What a session is at one moment.
+
+use std::collections::{HashSet, VecDeque};
+
+use crate::event::DecisionRequest;
+use crate::ids::{RequestId, SessionId, Timestamp};
+use crate::json::RawJson;
+
+/// An enum whose values have names on the wire and in the database.
+macro_rules! named {
+    ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        pub enum $name { $($(#[$variant_meta])* $variant),+ }
+
+        impl $name {
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+
+            pub fn parse(text: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|value| value.as_str() == text)
+            }
+        }
+    };
+}
+
+named!(SessionStatus { Idle = "idle", Running = "running", Completed = "completed", Error = "error" });
+
+named!(PermissionMode {
+    Default = "default",
+    AcceptEdits = "acceptEdits",
+    Plan = "plan",
+    BypassPermissions = "bypassPermissions",
+});
+
+named!(
+    /// Who answers when the agent asks for a tool.
+    Approval {
+        /// The user.
+        Ask = "ask",
+        /// Everything is allowed but what only a person can answer.
+        Auto = "auto",
+    }
+);
+
+/// What the user chose for a session.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Settings {
+    /// Comma-separated tools and rules that run without asking.
+    pub allowed_tools: Option<String>,
+    pub model: Option<String>,
+    pub permission_mode: PermissionMode,
+    pub approval: Approval,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            allowed_tools: None,
+            model: None,
+            permission_mode: PermissionMode::Default,
+            approval: Approval::Ask,
+        }
+    }
+}
+
+/// What is kept of a session beside its events.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SessionRecord {
+    pub id: SessionId,
+    /// The name of the key that it was started with; `None` for the person at the machine.
+    pub owner: Option<String>,
+    pub title: String,
+    /// The agent's id of the conversation, once it has told it.
+    pub claude_session_id: Option<String>,
+    /// The conversation was lost on the agent's side: the next message may start a new one.
+    pub expired: bool,
+    pub status: SessionStatus,
+    pub cwd: String,
+    pub settings: Settings,
+    pub last_prompt: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// Prompts that wait for the running turn to end, oldest first.
+    pub queue: Vec<String>,
+    pub last_seq: u64,
+}
+
+/// A session as its actor sees it.
+#[derive(Clone, Debug)]
+pub struct State {
+    pub record: SessionRecord,
+    pub agent: AgentState,
+    pub turn: Option<Turn>,
+    /// Decisions that wait for the user.
+    pub pending: Vec<DecisionRequest>,
+    /// Decisions of this turn that are over, so that a second answer is told apart from a wrong one.
+    pub settled: Vec<(RequestId, String)>,
+    pub turns: u64,
+    pub seen: RecentIds,
+}
+
+impl State {
+    /// A session without an agent, with the decisions that were left open.
+    pub fn new(record: SessionRecord, pending: Vec<DecisionRequest>) -> Self {
+        Self {
+            record,
+            agent: AgentState::Absent,
+            turn: None,
+            pending,
+            settled: Vec::new(),
+            turns: 0,
+            seen: RecentIds::default(),
+        }
+    }
+}
+
+/// The ids of the agent's latest messages, so that a doubled line is taken once.
+#[derive(Clone, Debug, Default)]
+pub struct RecentIds {
+    order: VecDeque<String>,
+    known: HashSet<String>,
+}
+
+impl RecentIds {
+    /// A doubled line follows its twin closely; a longer memory would only cost.
+    const CAPACITY: usize = 512;
+
+    /// False if `id` has been here before.
+    pub(super) fn insert(&mut self, id: &str) -> bool {
+        if !self.known.insert(id.to_owned()) {
+            return false;
+        }
+        self.order.push_back(id.to_owned());
+        if self.order.len() > Self::CAPACITY
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+        true
+    }
+}
+
+/// Where the agent's process stands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum AgentState {
+    Absent,
+    Live,
+    /// Told to end. Nothing is started before it is gone: two processes on one conversation would fork it.
+    Ending,
+}
+
+/// The turn that runs.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Turn {
+    pub number: u64,
+    /// The prompt, as long as no agent has been given it.
+    pub undelivered: Option<String>,
+    pub stopping: bool,
+}
+
+/// How a client names a decision.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum DecisionRef {
+    Request(RequestId),
+    ToolUse(String),
+    /// Both, which must belong together.
+    Both { request: RequestId, tool_use: String },
+}
+
+impl DecisionRef {
+    pub(super) fn names(&self, id: RequestId, tool_use_id: &str) -> bool {
+        match self {
+            Self::Request(request) => *request == id,
+            Self::ToolUse(tool_use) => tool_use == tool_use_id,
+            Self::Both { request, tool_use } => *request == id && tool_use == tool_use_id,
+        }
+    }
+}
+
+/// What the user decided.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    Allow {
+        /// Absent: the input that was shown.
+        input: Option<RawJson>,
+        /// Rules to keep.
+        permissions: Option<RawJson>,
+    },
+    Deny {
+        message: Option<String>,
+        interrupt: bool,
+    },
+}

@@ -1,0 +1,55 @@
+//! What the domain needs of a place that keeps things. The conformance suite of the store crate says it in tests.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use crate::event::{DecisionRequest, Event};
+use crate::ids::SessionId;
+use crate::json::RawJson;
+use crate::registry::Page;
+use crate::session::SessionRecord;
+
+pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// Keeps sessions and their events. What a future that came back `Ok` has written survives a crash.
+pub trait Store: Send + Sync + 'static {
+    /// All sessions, newest first, each with the decisions that are open.
+    fn load(&self) -> StoreFuture<'_, Vec<(SessionRecord, Vec<DecisionRequest>)>>;
+
+    /// Writes a session's record and its new events, all or nothing. Commits of one session happen in the order in
+    /// which they were handed in.
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, ()>;
+
+    /// Removes a session and everything that belongs to it. Fine if there is none.
+    fn delete(&self, session: SessionId) -> StoreFuture<'_, ()>;
+
+    /// A page of prompts and messages, oldest first, each with its `seq`.
+    fn history(&self, session: SessionId, page: Page) -> StoreFuture<'_, Vec<(u64, RawJson)>>;
+
+    /// The first `limit` events after `after`, in order.
+    fn replay(&self, session: SessionId, after: u64, limit: u32) -> StoreFuture<'_, Vec<Event>>;
+
+    /// Working directories, the latest used first.
+    fn recent_cwds(&self, limit: u32) -> StoreFuture<'_, Vec<String>>;
+}
+
+/// One step of a session.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    pub record: SessionRecord,
+    pub events: Vec<Arc<Event>>,
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Nothing was written. It may work once there is room.
+    #[error("The disk is full: free some space, then try again.")]
+    Full,
+    /// Nothing was written. It may work later.
+    #[error("The database can't be used right now: {0}")]
+    Unavailable(String),
+    /// What is on disk does not make sense.
+    #[error("The database is damaged: {0}")]
+    Damaged(String),
+}

@@ -1,0 +1,113 @@
+//! One file, one writer thread, readers beside it.
+
+mod codec;
+mod credentials;
+mod schema;
+mod sessions;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use tiller_core::StoreError;
+
+use self::writer::Writer;
+
+/// Everything in one SQLite file. Cheap to clone; the file is closed when the last clone is gone.
+#[derive(Clone)]
+pub struct SqliteStore {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    path: PathBuf,
+    writer: Writer,
+    /// Connections for reading that nobody uses right now. Opening one costs more than a query.
+    idle_readers: Mutex<Vec<Connection>>,
+}
+
+/// More than this many readers at once open a connection of their own and close it again.
+const KEPT_READERS: usize = 4;
+
+impl SqliteStore {
+    /// Opens the file, makes it if there is none, and brings its schema up to date. Blocks for as long as that takes.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        create_private(path)?;
+        let mut connection = Connection::open(path).map_err(store_error)?;
+        configure(&connection).map_err(store_error)?;
+        schema::migrate(&mut connection)?;
+        let writer = Writer::start(connection)?;
+        let shared = Shared { path: path.to_owned(), writer, idle_readers: Mutex::new(Vec::new()) };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Runs a query on a connection that can't write.
+    async fn read<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let shared = Arc::clone(&self.shared);
+        let task = tokio::task::spawn_blocking(move || {
+            let connection = shared.reader()?;
+            let result = query(&connection);
+            shared.keep_reader(connection);
+            result
+        });
+        task.await.map_err(|error| StoreError::Unavailable(error.to_string()))?
+    }
+}
+
+impl Shared {
+    fn reader(&self) -> Result<Connection, StoreError> {
+        let idle = self.idle_readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(connection) = idle {
+            return Ok(connection);
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&self.path, flags).map_err(store_error)?;
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(store_error)?;
+        Ok(connection)
+    }
+
+    fn keep_reader(&self, connection: Connection) {
+        let mut idle = self.idle_readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < KEPT_READERS {
+            idle.push(connection);
+        }
+    }
+}
+
+/// The program's other commands (`tiller key`, `tiller link`) write to the same file, for a moment.
+const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
+
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    // What we have acknowledged must survive a power cut, not only a crash of ours.
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(())
+}
+
+/// The file holds conversations: nobody else on the machine may read it, from its first moment on.
+fn create_private(path: &Path) -> Result<(), StoreError> {
+    let unavailable = |error: std::io::Error| StoreError::Unavailable(error.to_string());
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(unavailable)?;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop).map_err(unavailable)
+}
+
+fn store_error(error: rusqlite::Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => StoreError::Full,
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Damaged(error.to_string()),
+        _ => StoreError::Unavailable(error.to_string()),
+    }
+}

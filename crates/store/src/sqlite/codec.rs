@@ -1,0 +1,216 @@
+//! Between the core's types and what stands in the columns.
+
+use rusqlite::Row;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tiller_core::{
+    Approval, Behavior, DecisionRequest, Event, EventBody, PermissionMode, RawJson, RequestId, SessionId,
+    SessionRecord, SessionStatus, Settings, StatusChange, StoreError, Timestamp,
+};
+
+use super::store_error;
+
+/// How our own prompts begin in `messages.data`; nothing that an agent says does.
+const PROMPT_START: &str = r#"{"type":"user_prompt","#;
+
+pub(super) const STATUS: &str = "session.status";
+pub(super) const REQUESTED: &str = "permission.request";
+pub(super) const RESOLVED: &str = "permission.resolved";
+
+#[derive(Deserialize, Serialize)]
+#[serde(tag = "type", rename = "user_prompt")]
+struct Prompt {
+    prompt: String,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Status {
+    status: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cwd: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Requested {
+    id: String,
+    agent_request: String,
+    tool_use_id: String,
+    tool_name: String,
+    input: Box<RawValue>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    suggestions: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Resolved {
+    id: String,
+    tool_use_id: String,
+    behavior: String,
+}
+
+/// Where an event goes.
+pub(super) enum Encoded {
+    Message { id: String, data: String },
+    Event { kind: &'static str, data: String },
+}
+
+pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded> {
+    let random_id = || uuid::Uuid::new_v4().to_string();
+    let event = |kind, data| Ok(Encoded::Event { kind, data });
+    match body {
+        EventBody::UserPrompt { prompt } => {
+            let data = serde_json::to_string(&Prompt { prompt: prompt.clone() })?;
+            Ok(Encoded::Message { id: random_id(), data })
+        }
+        EventBody::Message { raw, uuid } => {
+            let id = uuid.clone().unwrap_or_else(random_id);
+            Ok(Encoded::Message { id, data: raw.as_str().to_owned() })
+        }
+        EventBody::Status(change) => event(
+            STATUS,
+            serde_json::to_string(&Status {
+                status: change.status.as_str().to_owned(),
+                title: change.title.clone(),
+                cwd: change.cwd.clone(),
+                error: change.error.clone(),
+            })?,
+        ),
+        EventBody::DecisionRequested(request) => event(
+            REQUESTED,
+            serde_json::to_string(&Requested {
+                id: request.id.to_string(),
+                agent_request: request.agent_request.clone(),
+                tool_use_id: request.tool_use_id.clone(),
+                tool_name: request.tool_name.clone(),
+                input: RawValue::from_string(request.input.as_str().to_owned())?,
+                suggestions: request
+                    .suggestions
+                    .as_ref()
+                    .map(|raw| RawValue::from_string(raw.as_str().to_owned()))
+                    .transpose()?,
+                description: request.description.clone(),
+            })?,
+        ),
+        EventBody::DecisionResolved { request, tool_use_id, behavior } => event(
+            RESOLVED,
+            serde_json::to_string(&Resolved {
+                id: request.to_string(),
+                tool_use_id: tool_use_id.clone(),
+                behavior: behavior.as_str().to_owned(),
+            })?,
+        ),
+    }
+}
+
+/// A row of `seq, created_at, kind, id, data`; `kind` is null for messages.
+pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, StoreError> {
+    let column = |error| store_error(error);
+    let seq = row.get(0).map_err(column)?;
+    let at = Timestamp(row.get(1).map_err(column)?);
+    let kind: Option<String> = row.get(2).map_err(column)?;
+    let data: String = row.get(4).map_err(column)?;
+    let body = match kind.as_deref() {
+        None if data.starts_with(PROMPT_START) => {
+            EventBody::UserPrompt { prompt: from_json::<Prompt>(&data)?.prompt }
+        }
+        None => EventBody::Message { raw: raw_json(&data)?, uuid: row.get(3).map_err(column)? },
+        Some(STATUS) => {
+            let Status { status, title, cwd, error } = from_json(&data)?;
+            EventBody::Status(StatusChange { status: named(SessionStatus::parse, &status)?, title, cwd, error })
+        }
+        Some(REQUESTED) => {
+            let requested: Requested = from_json(&data)?;
+            EventBody::DecisionRequested(DecisionRequest {
+                id: request_id(&requested.id)?,
+                agent_request: requested.agent_request,
+                tool_use_id: requested.tool_use_id,
+                tool_name: requested.tool_name,
+                input: requested.input.into(),
+                suggestions: requested.suggestions.map(RawJson::from),
+                description: requested.description,
+            })
+        }
+        Some(RESOLVED) => {
+            let Resolved { id, tool_use_id, behavior } = from_json(&data)?;
+            EventBody::DecisionResolved {
+                request: request_id(&id)?,
+                tool_use_id,
+                behavior: named(Behavior::parse, &behavior)?,
+            }
+        }
+        Some(kind) => return Err(StoreError::Damaged(format!("an event of unknown kind {kind:?}"))),
+    };
+    Ok(Event { session, seq, at, body })
+}
+
+pub(super) const SESSION_COLUMNS: &str = "id, title, claude_session_id, status, cwd, allowed_tools, last_prompt, \
+     created_at, updated_at, model, permission_mode, approval, owner, expired, queue, last_seq";
+
+/// A row of [`SESSION_COLUMNS`].
+pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError> {
+    fn text(row: &Row<'_>, column: &str) -> Result<String, StoreError> {
+        row.get(column).map_err(store_error)
+    }
+    fn optional(row: &Row<'_>, column: &str) -> Result<Option<String>, StoreError> {
+        row.get(column).map_err(store_error)
+    }
+    let time = |column| row.get(column).map(Timestamp).map_err(store_error);
+    let id = text(row, "id")?;
+    Ok(SessionRecord {
+        id: id.parse().map_err(|_| StoreError::Damaged(format!("a session with the id {id:?}")))?,
+        owner: optional(row, "owner")?,
+        title: text(row, "title")?,
+        claude_session_id: optional(row, "claude_session_id")?,
+        expired: row.get("expired").map_err(store_error)?,
+        status: named(SessionStatus::parse, &text(row, "status")?)?,
+        cwd: text(row, "cwd")?,
+        settings: Settings {
+            allowed_tools: optional(row, "allowed_tools")?,
+            model: optional(row, "model")?,
+            permission_mode: named(PermissionMode::parse, &text(row, "permission_mode")?)?,
+            approval: named(Approval::parse, &text(row, "approval")?)?,
+        },
+        last_prompt: optional(row, "last_prompt")?,
+        created_at: time("created_at")?,
+        updated_at: time("updated_at")?,
+        queue: from_json(&text(row, "queue")?)?,
+        last_seq: row.get("last_seq").map_err(store_error)?,
+    })
+}
+
+/// A row of `id, agent_request_id, tool_use_id, tool_name, input, suggestions, description`.
+pub(super) fn decode_decision(row: &Row<'_>) -> Result<DecisionRequest, StoreError> {
+    let text = |column: usize| row.get::<_, String>(column).map_err(store_error);
+    let optional = |column: usize| row.get::<_, Option<String>>(column).map_err(store_error);
+    Ok(DecisionRequest {
+        id: request_id(&text(0)?)?,
+        agent_request: text(1)?,
+        tool_use_id: text(2)?,
+        tool_name: text(3)?,
+        input: raw_json(&text(4)?)?,
+        suggestions: optional(5)?.as_deref().map(raw_json).transpose()?,
+        description: optional(6)?,
+    })
+}
+
+pub(super) fn raw_json(data: &str) -> Result<RawJson, StoreError> {
+    RawJson::parse(data).map_err(|error| StoreError::Damaged(error.to_string()))
+}
+
+fn from_json<T: for<'de> Deserialize<'de>>(data: &str) -> Result<T, StoreError> {
+    serde_json::from_str(data).map_err(|error| StoreError::Damaged(error.to_string()))
+}
+
+fn named<T>(parse: fn(&str) -> Option<T>, text: &str) -> Result<T, StoreError> {
+    parse(text).ok_or_else(|| StoreError::Damaged(format!("the unknown value {text:?}")))
+}
+
+fn request_id(text: &str) -> Result<RequestId, StoreError> {
+    text.parse().map_err(|_| StoreError::Damaged(format!("a decision with the id {text:?}")))
+}

@@ -1,0 +1,106 @@
+//! The tables, and how an older file becomes a newer one.
+
+use rusqlite::{Connection, TransactionBehavior};
+use tiller_core::StoreError;
+
+use super::store_error;
+
+/// Each entry takes the schema one version further. Entries are never changed once released, only added.
+const MIGRATIONS: &[&str] = &["
+    CREATE TABLE sessions (
+        id                TEXT PRIMARY KEY,
+        title             TEXT NOT NULL,
+        claude_session_id TEXT,
+        status            TEXT NOT NULL CHECK (status IN ('idle', 'running', 'completed', 'error')),
+        cwd               TEXT NOT NULL,
+        allowed_tools     TEXT,
+        last_prompt       TEXT,
+        created_at        INTEGER NOT NULL,
+        updated_at        INTEGER NOT NULL,
+        model             TEXT,
+        permission_mode   TEXT NOT NULL,
+        approval          TEXT NOT NULL,
+        owner             TEXT,
+        expired           INTEGER NOT NULL DEFAULT 0,
+        queue             TEXT NOT NULL DEFAULT '[]',
+        last_seq          INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+
+    -- What was said: the user's prompts and the agent's messages, as they came.
+    CREATE TABLE messages (
+        id         TEXT NOT NULL,
+        session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        data       TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        seq        INTEGER NOT NULL
+    ) STRICT;
+    CREATE UNIQUE INDEX messages_by_seq ON messages (session_id, seq);
+
+    -- What happened beside it: changes of status, decisions asked for and answered. One numbering for both tables.
+    CREATE TABLE events (
+        session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        seq        INTEGER NOT NULL,
+        kind       TEXT NOT NULL,
+        data       TEXT NOT NULL,
+        created_at INTEGER NOT NULL
+    ) STRICT;
+    CREATE UNIQUE INDEX events_by_seq ON events (session_id, seq);
+
+    -- Every decision that was put to the user: what was shown, and how it ended.
+    CREATE TABLE decisions (
+        id               TEXT PRIMARY KEY,
+        session_id       TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        agent_request_id TEXT NOT NULL,
+        tool_use_id      TEXT NOT NULL,
+        tool_name        TEXT NOT NULL,
+        input            TEXT NOT NULL,
+        suggestions      TEXT,
+        description      TEXT,
+        asked_at         INTEGER NOT NULL,
+        behavior         TEXT,
+        resolved_at      INTEGER
+    ) STRICT;
+    CREATE INDEX decisions_by_session ON decisions (session_id, asked_at);
+
+    CREATE TABLE login_codes (
+        hash       TEXT PRIMARY KEY,
+        expires_at INTEGER NOT NULL
+    ) STRICT;
+
+    CREATE TABLE cookies (
+        hash       TEXT PRIMARY KEY,
+        created_at INTEGER NOT NULL,
+        expires_at INTEGER NOT NULL
+    ) STRICT;
+
+    CREATE TABLE api_keys (
+        name       TEXT PRIMARY KEY,
+        hash       TEXT NOT NULL UNIQUE,
+        scopes     TEXT NOT NULL,
+        created_at INTEGER NOT NULL
+    ) STRICT;
+"];
+
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+    let version = |connection: &Connection| {
+        connection.pragma_query_value(None, "user_version", |row| row.get::<_, usize>(0)).map_err(store_error)
+    };
+    if version(connection)? == MIGRATIONS.len() {
+        return Ok(());
+    }
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
+    // Read again: another process may have been first.
+    let found = version(&transaction)?;
+    let Some(missing) = MIGRATIONS.get(found..) else {
+        return Err(StoreError::Unavailable(format!(
+            "it was made by a newer version of Tiller (schema {found}; this one knows {}). Use that version.",
+            MIGRATIONS.len()
+        )));
+    };
+    for migration in missing {
+        transaction.execute_batch(migration).map_err(store_error)?;
+    }
+    transaction.pragma_update(None, "user_version", MIGRATIONS.len()).map_err(store_error)?;
+    transaction.commit().map_err(store_error)
+}

@@ -1,0 +1,192 @@
+//! Sessions and their events.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, params};
+use tiller_core::{
+    Commit, DecisionRequest, Event, EventBody, Page, RawJson, SessionId, SessionRecord, Store, StoreError, StoreFuture,
+};
+
+use super::codec::{self, Encoded, SESSION_COLUMNS};
+use super::{SqliteStore, store_error};
+
+impl Store for SqliteStore {
+    fn load(&self) -> StoreFuture<'_, Vec<(SessionRecord, Vec<DecisionRequest>)>> {
+        Box::pin(self.read(load))
+    }
+
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, ()> {
+        Box::pin(self.shared.writer.write(move |connection| write_commit(connection, &commit)))
+    }
+
+    fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {
+        Box::pin(self.shared.writer.write(move |connection| {
+            connection.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([session.to_string()]).map(drop)
+        }))
+    }
+
+    fn history(&self, session: SessionId, page: Page) -> StoreFuture<'_, Vec<(u64, RawJson)>> {
+        Box::pin(self.read(move |connection| history(connection, session, page)))
+    }
+
+    fn replay(&self, session: SessionId, after: u64, limit: u32) -> StoreFuture<'_, Vec<Event>> {
+        Box::pin(self.read(move |connection| replay(connection, session, after, limit)))
+    }
+
+    fn recent_cwds(&self, limit: u32) -> StoreFuture<'_, Vec<String>> {
+        Box::pin(self.read(move |connection| {
+            let sql = "SELECT cwd FROM sessions GROUP BY cwd ORDER BY max(updated_at) DESC LIMIT ?1";
+            let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+            let rows = statement.query_map([limit], |row| row.get(0)).map_err(store_error)?;
+            rows.collect::<Result<_, _>>().map_err(store_error)
+        }))
+    }
+}
+
+fn load(connection: &Connection) -> Result<Vec<(SessionRecord, Vec<DecisionRequest>)>, StoreError> {
+    let mut open: HashMap<String, Vec<DecisionRequest>> = HashMap::new();
+    let sql = "SELECT id, agent_request_id, tool_use_id, tool_name, input, suggestions, description, session_id \
+               FROM decisions WHERE behavior IS NULL ORDER BY asked_at, rowid";
+    let mut statement = connection.prepare(sql).map_err(store_error)?;
+    let mut rows = statement.query([]).map_err(store_error)?;
+    while let Some(row) = rows.next().map_err(store_error)? {
+        let session = row.get(7).map_err(store_error)?;
+        open.entry(session).or_default().push(codec::decode_decision(row)?);
+    }
+
+    let sql = format!("SELECT {SESSION_COLUMNS} FROM sessions ORDER BY updated_at DESC, id");
+    let mut statement = connection.prepare(&sql).map_err(store_error)?;
+    let mut rows = statement.query([]).map_err(store_error)?;
+    let mut sessions = Vec::new();
+    while let Some(row) = rows.next().map_err(store_error)? {
+        let record = codec::decode_session(row)?;
+        let pending = open.remove(&record.id.to_string()).unwrap_or_default();
+        sessions.push((record, pending));
+    }
+    Ok(sessions)
+}
+
+fn write_commit(connection: &Connection, commit: &Commit) -> rusqlite::Result<()> {
+    write_session(connection, &commit.record)?;
+    let session = commit.record.id.to_string();
+    for event in &commit.events {
+        write_event(connection, &session, event)?;
+    }
+    Ok(())
+}
+
+fn write_session(connection: &Connection, record: &SessionRecord) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO sessions (id, title, claude_session_id, status, cwd, allowed_tools, last_prompt, \
+                   created_at, updated_at, model, permission_mode, approval, expired, queue, last_seq, owner) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) \
+               ON CONFLICT (id) DO UPDATE SET title = ?2, claude_session_id = ?3, status = ?4, cwd = ?5, \
+                   allowed_tools = ?6, last_prompt = ?7, updated_at = ?9, model = ?10, permission_mode = ?11, \
+                   approval = ?12, expired = ?13, queue = ?14, last_seq = ?15";
+    let settings = &record.settings;
+    connection.prepare_cached(sql)?.execute(params![
+        record.id.to_string(),
+        record.title,
+        record.claude_session_id,
+        record.status.as_str(),
+        record.cwd,
+        settings.allowed_tools,
+        record.last_prompt,
+        record.created_at.0,
+        record.updated_at.0,
+        settings.model,
+        settings.permission_mode.as_str(),
+        settings.approval.as_str(),
+        record.expired,
+        serde_json::to_string(&record.queue).map_err(cannot_encode)?,
+        record.last_seq,
+        record.owner,
+    ])?;
+    Ok(())
+}
+
+fn write_event(connection: &Connection, session: &str, event: &Event) -> rusqlite::Result<()> {
+    match codec::encode(&event.body).map_err(cannot_encode)? {
+        Encoded::Message { id, data } => {
+            let sql = "INSERT INTO messages (id, session_id, data, created_at, seq) VALUES (?1, ?2, ?3, ?4, ?5)";
+            connection.prepare_cached(sql)?.execute(params![id, session, data, event.at.0, event.seq])?;
+        }
+        Encoded::Event { kind, data } => {
+            let sql = "INSERT INTO events (session_id, seq, kind, data, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
+            connection.prepare_cached(sql)?.execute(params![session, event.seq, kind, data, event.at.0])?;
+        }
+    }
+    match &event.body {
+        EventBody::DecisionRequested(request) => {
+            let sql = "INSERT INTO decisions (id, session_id, agent_request_id, tool_use_id, tool_name, input, \
+                           suggestions, description, asked_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+            connection.prepare_cached(sql)?.execute(params![
+                request.id.to_string(),
+                session,
+                request.agent_request,
+                request.tool_use_id,
+                request.tool_name,
+                request.input.as_str(),
+                request.suggestions.as_ref().map(RawJson::as_str),
+                request.description,
+                event.at.0,
+            ])?;
+        }
+        EventBody::DecisionResolved { request, behavior, .. } => {
+            let sql = "UPDATE decisions SET behavior = ?2, resolved_at = ?3 WHERE id = ?1";
+            connection.prepare_cached(sql)?.execute(params![request.to_string(), behavior.as_str(), event.at.0])?;
+        }
+        EventBody::Status(_) | EventBody::UserPrompt { .. } | EventBody::Message { .. } => {}
+    }
+    Ok(())
+}
+
+fn history(connection: &Connection, session: SessionId, page: Page) -> Result<Vec<(u64, RawJson)>, StoreError> {
+    // One statement for each shape; the inner order finds the page, the outer one is the reader's.
+    let (sql, seq, limit) = match page {
+        Page::All => ("SELECT seq, data FROM messages WHERE session_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3", 0, -1),
+        Page::After { seq, limit } => (
+            "SELECT seq, data FROM messages WHERE session_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+            seq,
+            i64::from(limit),
+        ),
+        Page::Before { seq, limit } => (
+            "SELECT seq, data FROM messages WHERE session_id = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3",
+            seq,
+            i64::from(limit),
+        ),
+        Page::Last { limit } => (
+            "SELECT seq, data FROM messages WHERE session_id = ?1 AND seq > ?2 ORDER BY seq DESC LIMIT ?3",
+            0,
+            i64::from(limit),
+        ),
+    };
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let mut rows = statement.query(params![session.to_string(), seq, limit]).map_err(store_error)?;
+    let mut messages = Vec::new();
+    while let Some(row) = rows.next().map_err(store_error)? {
+        let data: String = row.get(1).map_err(store_error)?;
+        messages.push((row.get(0).map_err(store_error)?, codec::raw_json(&data)?));
+    }
+    if matches!(page, Page::Before { .. } | Page::Last { .. }) {
+        messages.reverse();
+    }
+    Ok(messages)
+}
+
+fn replay(connection: &Connection, session: SessionId, after: u64, limit: u32) -> Result<Vec<Event>, StoreError> {
+    let sql = "SELECT seq, created_at, NULL, id, data FROM messages WHERE session_id = ?1 AND seq > ?2 \
+               UNION ALL \
+               SELECT seq, created_at, kind, NULL, data FROM events WHERE session_id = ?1 AND seq > ?2 \
+               ORDER BY 1 LIMIT ?3";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let mut rows = statement.query(params![session.to_string(), after, limit]).map_err(store_error)?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next().map_err(store_error)? {
+        events.push(codec::decode_event(session, row)?);
+    }
+    Ok(events)
+}
+
+fn cannot_encode(error: serde_json::Error) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(Box::new(error))
+}
