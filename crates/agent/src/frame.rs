@@ -1,0 +1,188 @@
+//! Bytes to lines.
+//!
+//! Owns the rule that one message is one line, and that a line has a limit. Knows nothing of JSON.
+
+use std::io;
+
+use bytes::{Buf, Bytes, BytesMut};
+use futures_util::Stream;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// The longest line that is passed on. A longer one is skipped, so that one runaway tool result can't take the
+/// memory of everything else in the process.
+pub const MAX_LINE: usize = 16 * 1024 * 1024;
+
+/// How much is asked of the operating system at once: the size of a pipe's buffer on Linux.
+const READ_SIZE: usize = 64 * 1024;
+
+/// One line of the CLI's output, or the notice that one was skipped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame {
+    /// A line without its line ending. Not checked in any way.
+    Line(Bytes),
+    /// A line that was longer than the limit. `length` counts all of its bytes.
+    Oversized {
+        /// How long the skipped line was.
+        length: u64,
+    },
+}
+
+/// Cuts a stream of bytes into lines, however the bytes are split.
+///
+/// A line ends with `\n` (a `\r` before it is dropped) or with the end of the stream. Empty lines are left out.
+///
+/// ```
+/// use tiller_agent::{Frame, Framer};
+///
+/// let mut framer = Framer::new(16);
+/// framer.push(b"{\"a\":1}\n{\"b\"");
+/// assert_eq!(framer.next_frame(), Some(Frame::Line("{\"a\":1}".into())));
+/// assert_eq!(framer.next_frame(), None);
+/// framer.push(b":2}\nthis line is longer than sixteen bytes\n");
+/// assert_eq!(framer.next_frame(), Some(Frame::Line("{\"b\":2}".into())));
+/// assert_eq!(framer.next_frame(), Some(Frame::Oversized { length: 38 }));
+/// ```
+#[derive(Debug)]
+pub struct Framer {
+    buffer: BytesMut,
+    /// How much of `buffer` is known to hold no line ending, so that a long line is searched only once.
+    searched: usize,
+    /// Bytes of an oversized line that were already thrown away; `None` while the line is within the limit.
+    skipped: Option<u64>,
+    limit: usize,
+}
+
+impl Default for Framer {
+    fn default() -> Self {
+        Self::new(MAX_LINE)
+    }
+}
+
+impl Framer {
+    /// A framer that skips lines of more than `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            buffer: BytesMut::new(),
+            searched: 0,
+            skipped: None,
+            limit,
+        }
+    }
+
+    /// Takes bytes as they were read.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next whole line, if one has arrived.
+    pub fn next_frame(&mut self) -> Option<Frame> {
+        loop {
+            let Some(found) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
+                self.searched = self.buffer.len();
+                // One more byte than the limit may be a `\r` that will turn out to belong to the line ending.
+                if self.buffer.len() > self.limit + 1 || self.skipped.is_some() {
+                    *self.skipped.get_or_insert(0) += self.buffer.len() as u64;
+                    self.buffer.clear();
+                    self.searched = 0;
+                }
+                return None;
+            };
+            let end = self.searched + found;
+            self.searched = 0;
+            let frame = self.take(end);
+            self.buffer.advance(1);
+            if frame.is_some() {
+                return frame;
+            }
+        }
+    }
+
+    /// What is left when the stream has ended: a last line without a line ending.
+    pub fn finish(&mut self) -> Option<Frame> {
+        self.searched = 0;
+        let end = self.buffer.len();
+        self.take(end)
+    }
+
+    /// Takes the first `end` bytes of the buffer as a line; the line ending stays.
+    fn take(&mut self, end: usize) -> Option<Frame> {
+        if let Some(skipped) = self.skipped.take() {
+            self.buffer.advance(end);
+            return Some(Frame::Oversized {
+                length: skipped + end as u64,
+            });
+        }
+        let line = &self.buffer[..end];
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let length = line.len();
+        let frame = if length > self.limit {
+            Some(Frame::Oversized {
+                length: length as u64,
+            })
+        } else if length == 0 {
+            None
+        } else if length < READ_SIZE {
+            // A copy: a short line that someone keeps must not keep the whole read buffer alive.
+            Some(Frame::Line(Bytes::copy_from_slice(line)))
+        } else {
+            let mut line = self.buffer.split_to(end);
+            line.truncate(length);
+            return Some(Frame::Line(line.freeze()));
+        };
+        self.buffer.advance(end);
+        frame
+    }
+}
+
+/// The lines of a pipe, until its end. A read error ends the stream as well: nothing more can come.
+pub fn lines<R>(reader: R, limit: usize) -> impl Stream<Item = Frame> + Send
+where
+    R: AsyncRead + Unpin + Send,
+{
+    let state = Lines {
+        reader,
+        framer: Framer::new(limit),
+        ended: false,
+    };
+    futures_util::stream::unfold(state, |mut state| async move {
+        let frame = state.next().await?;
+        Some((frame, state))
+    })
+}
+
+struct Lines<R> {
+    reader: R,
+    framer: Framer,
+    ended: bool,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    async fn next(&mut self) -> Option<Frame> {
+        loop {
+            if let Some(frame) = self.framer.next_frame() {
+                return Some(frame);
+            }
+            if self.ended {
+                return None;
+            }
+            match self.read().await {
+                Ok(0) => {
+                    self.ended = true;
+                    if let Some(frame) = self.framer.finish() {
+                        return Some(frame);
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::debug!(%error, "reading the agent's output failed");
+                    self.ended = true;
+                }
+            }
+        }
+    }
+
+    async fn read(&mut self) -> io::Result<usize> {
+        self.framer.buffer.reserve(READ_SIZE);
+        self.reader.read_buf(&mut self.framer.buffer).await
+    }
+}

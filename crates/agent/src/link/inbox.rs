@@ -1,0 +1,247 @@
+//! What the agent says, in order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use tokio::sync::{Semaphore, mpsc, watch};
+
+use super::supervisor::{Closing, Evidence, Exit, NOT_FOUND};
+use super::{Alive, Shared};
+use crate::control::{self, CancelLine, InboundRequest, RequestId, ResponseLine};
+use crate::frame::Frame;
+use crate::message::{Kind, Message, ParseError};
+use crate::options::Grace;
+
+/// How long the output of an ended process may still be held open by something else.
+const AFTER_EXIT: Duration = Duration::from_secs(2);
+/// What a small message costs at least, so that a flood of empty ones is bounded as well.
+const MIN_COST: usize = 256;
+
+/// One thing that the agent says.
+#[derive(Debug, Clone)]
+pub enum Inbound {
+    /// A message.
+    Message(Message),
+    /// A question, to be answered with [`Link::respond`](crate::Link::respond).
+    Request(InboundRequest),
+    /// The agent no longer wants an answer to this question.
+    Cancelled(RequestId),
+    /// A line that is no message. Nothing else is affected.
+    Malformed {
+        /// The line.
+        line: Bytes,
+        /// What is wrong with it.
+        error: ParseError,
+    },
+    /// A line that was too long to be looked at. Nothing else is affected.
+    Oversized {
+        /// How long it was.
+        length: u64,
+    },
+    /// The end. Nothing comes after.
+    Exited(Exit),
+}
+
+/// What the agent says, in order. The last item is [`Inbound::Exited`].
+///
+/// An inbox that nobody reads fills up; then the CLI has to wait. So read it all the time, and never wait for a
+/// person between two reads.
+pub struct Inbox {
+    receiver: Receiver,
+    /// Keeps the agent alive.
+    _alive: Arc<Alive>,
+}
+
+impl Inbox {
+    pub(super) fn new(receiver: Receiver, alive: Arc<Alive>) -> Self {
+        Self {
+            receiver,
+            _alive: alive,
+        }
+    }
+
+    /// The next thing that the agent says; `None` after its end. May be dropped and called again.
+    pub async fn next(&mut self) -> Option<Inbound> {
+        self.receiver.receive().await
+    }
+}
+
+/// A queue that is bounded by the size of what is in it, not by its number: one message may be 16 MiB.
+pub(super) fn channel(bytes: usize) -> (Sender, Receiver) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let limit = bytes.clamp(MIN_COST, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
+    let room = Arc::new(Semaphore::new(limit));
+    (
+        Sender {
+            queue: sender,
+            room: Arc::clone(&room),
+            limit,
+        },
+        Receiver {
+            queue: receiver,
+            room,
+        },
+    )
+}
+
+pub(super) struct Sender {
+    queue: mpsc::UnboundedSender<(Inbound, usize)>,
+    room: Arc<Semaphore>,
+    limit: usize,
+}
+
+pub(super) struct Receiver {
+    queue: mpsc::UnboundedReceiver<(Inbound, usize)>,
+    room: Arc<Semaphore>,
+}
+
+/// Nobody reads any more.
+struct Unread;
+
+impl Sender {
+    async fn send(&self, item: Inbound, size: usize) -> Result<(), Unread> {
+        let cost = size.max(MIN_COST).min(self.limit);
+        let permits = u32::try_from(cost).unwrap_or(u32::MAX);
+        tokio::select! {
+            biased;
+            () = self.queue.closed() => return Err(Unread),
+            permit = self.room.acquire_many(permits) => match permit {
+                // The receiver gives the room back.
+                Ok(permit) => permit.forget(),
+                Err(_) => return Err(Unread),
+            },
+        }
+        self.queue.send((item, cost)).map_err(|_| Unread)
+    }
+
+    /// The last item needs no room.
+    fn send_last(&self, item: Inbound) {
+        if self.queue.send((item, 0)).is_err() {
+            tracing::trace!("nobody waits for the agent's end");
+        }
+    }
+}
+
+impl Receiver {
+    async fn receive(&mut self) -> Option<Inbound> {
+        let (item, cost) = self.queue.recv().await?;
+        self.room.add_permits(cost);
+        Some(item)
+    }
+}
+
+/// Reads lines until there are no more and the process has ended.
+pub(super) async fn read(
+    mut incoming: BoxStream<'static, Frame>,
+    inbox: Sender,
+    shared: Arc<Shared>,
+    evidence: Arc<Evidence>,
+    mut exit: watch::Receiver<Option<Exit>>,
+    closing: watch::Sender<Closing>,
+) {
+    let mut exited = false;
+    loop {
+        let frame = if exited {
+            tokio::time::timeout(AFTER_EXIT, incoming.next())
+                .await
+                .ok()
+                .flatten()
+        } else {
+            tokio::select! {
+                biased;
+                frame = incoming.next() => frame,
+                _ = exit.wait_for(Option::is_some) => {
+                    exited = true;
+                    continue;
+                }
+            }
+        };
+        let Some(frame) = frame else { break };
+        // With nobody to read the messages, answers to requests are still passed on, and the CLI does not get stuck.
+        if let Some((item, size)) = route(frame, &shared, &evidence)
+            && inbox.send(item, size).await.is_err()
+        {
+            tracing::trace!("nobody reads the agent's messages");
+        }
+    }
+    // Without output an agent is of no use, even if its process lives on.
+    if tokio::time::timeout(AFTER_EXIT, exit.wait_for(Option::is_some))
+        .await
+        .is_err()
+    {
+        evidence.saw_silence();
+        Closing::ask(&closing, Grace::default());
+    }
+    let exit = match exit.wait_for(Option::is_some).await.as_deref() {
+        Ok(Some(exit)) => exit.clone(),
+        Ok(None) | Err(_) => Exit::unknown(),
+    };
+    shared.pending().clear();
+    shared.open().clear();
+    inbox.send_last(Inbound::Exited(exit));
+}
+
+/// Passes an answer on to whoever asked; everything else goes into the inbox.
+fn route(frame: Frame, shared: &Shared, evidence: &Evidence) -> Option<(Inbound, usize)> {
+    let line = match frame {
+        Frame::Line(line) => line,
+        Frame::Oversized { length } => return Some((Inbound::Oversized { length }, 0)),
+    };
+    let size = line.len();
+    let message = match Message::parse(line.clone()) {
+        Ok(message) => message,
+        Err(error) => return Some((Inbound::Malformed { line, error }, size)),
+    };
+    let unreadable = |error: serde_json::Error| {
+        Some((
+            Inbound::Malformed {
+                line: line.clone(),
+                error: ParseError::Json {
+                    reason: error.to_string(),
+                },
+            },
+            size,
+        ))
+    };
+    match message.kind() {
+        Kind::KeepAlive => None,
+        Kind::ControlResponse => match message.decode::<ResponseLine>() {
+            Ok(ResponseLine { response }) => {
+                let Some(waiting) = shared.pending().remove(&response.request_id) else {
+                    tracing::debug!(id = %response.request_id, "an answer that nobody waits for");
+                    return None;
+                };
+                // Whoever asked may have stopped waiting.
+                drop(waiting.send(response));
+                None
+            }
+            Err(error) => unreadable(error),
+        },
+        Kind::ControlRequest => match control::parse_request(&message) {
+            Ok(request) => {
+                shared.open().insert(request.id.clone());
+                Some((Inbound::Request(request), size))
+            }
+            Err(error) => unreadable(error),
+        },
+        Kind::ControlCancelRequest => match message.decode::<CancelLine>() {
+            Ok(CancelLine { request_id }) => {
+                shared.open().remove(&request_id);
+                Some((Inbound::Cancelled(request_id), size))
+            }
+            Err(error) => unreadable(error),
+        },
+        Kind::Result => {
+            if message.subtype() == Some("success") {
+                evidence.saw_answer();
+            } else if message.json().contains(NOT_FOUND) {
+                evidence.saw_not_found();
+            }
+            Some((Inbound::Message(message), size))
+        }
+        _ => Some((Inbound::Message(message), size)),
+    }
+}

@@ -1,0 +1,206 @@
+//! Waiting for the process, and ending it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+
+use crate::options::Grace;
+use crate::process::{Ended, Process};
+
+/// A resumed run that ends so soon did not find its conversation in a usable state.
+const EXPIRED_WITHIN: Duration = Duration::from_secs(5);
+/// The CLI's words for a conversation that it does not have.
+pub(super) const NOT_FOUND: &str = "No conversation found";
+/// How often is looked whether the processes that were told to end have done so.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// How an agent ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exit {
+    /// The exit code, if it exited.
+    pub code: Option<i32>,
+    /// The signal, if it was ended by one.
+    pub signal: Option<i32>,
+    /// The last lines of its stderr.
+    pub stderr_tail: String,
+    /// How long it lived.
+    pub uptime: Duration,
+    /// The conversation that it should have resumed does not exist any more. Start a new one.
+    pub expired: bool,
+    /// It ended because we wanted it to.
+    pub requested: bool,
+}
+
+impl Exit {
+    pub(super) fn unknown() -> Self {
+        Self {
+            code: None,
+            signal: None,
+            stderr_tail: String::new(),
+            uptime: Duration::ZERO,
+            expired: false,
+            requested: true,
+        }
+    }
+}
+
+/// Whether the agent is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closing {
+    No,
+    /// With these graces, counted from when it was first asked for.
+    Yes(Grace),
+}
+
+impl Closing {
+    /// Asks for the end. Whoever asks later may only make it sooner.
+    pub(super) fn ask(closing: &watch::Sender<Self>, grace: Grace) {
+        closing.send_if_modified(|current| {
+            let wanted = match *current {
+                Self::No => grace,
+                Self::Yes(earlier) => Grace {
+                    after_input: earlier.after_input.min(grace.after_input),
+                    after_terminate: earlier.after_terminate.min(grace.after_terminate),
+                },
+            };
+            let changed = *current != Self::Yes(wanted);
+            *current = Self::Yes(wanted);
+            changed
+        });
+    }
+}
+
+/// What the reader has seen that tells an expired conversation from other failures.
+#[derive(Debug)]
+pub(super) struct Evidence {
+    resumes: bool,
+    not_found: AtomicBool,
+    /// It closed its output and lived on.
+    silent: AtomicBool,
+    /// A turn has ended well, so the conversation was there.
+    answered: AtomicBool,
+}
+
+impl Evidence {
+    pub(super) fn new(resumes: bool) -> Self {
+        Self {
+            resumes,
+            not_found: AtomicBool::new(false),
+            silent: AtomicBool::new(false),
+            answered: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn saw_not_found(&self) {
+        self.not_found.store(true, Ordering::Release);
+    }
+
+    pub(super) fn saw_silence(&self) {
+        self.silent.store(true, Ordering::Release);
+    }
+
+    pub(super) fn saw_answer(&self) {
+        self.answered.store(true, Ordering::Release);
+    }
+
+    pub(super) fn expired(&self, ended: &Ended, requested: bool) -> bool {
+        let said_so = self.not_found.load(Ordering::Acquire) || ended.stderr_tail.contains(NOT_FOUND);
+        let too_soon = ended.uptime < EXPIRED_WITHIN && !requested && !self.answered.load(Ordering::Acquire);
+        self.resumes && (said_so || too_soon)
+    }
+}
+
+/// Waits for the end of the process or for the wish to end it; leaves nothing of it behind.
+pub(super) async fn supervise(
+    mut process: Box<dyn Process>,
+    grace: Grace,
+    mut closing: watch::Receiver<Closing>,
+    exit: watch::Sender<Option<Exit>>,
+    evidence: Arc<Evidence>,
+) {
+    let ended = tokio::select! {
+        ended = process.wait() => Some(ended),
+        _ = closing.wait_for(|closing| matches!(closing, Closing::Yes(_))) => None,
+    };
+    let (ended, requested) = match ended {
+        Some(ended) => (ended, false),
+        None => (end(process.as_mut(), &mut closing).await, true),
+    };
+    sweep(process.as_mut(), grace).await;
+    let requested = requested && !evidence.silent.load(Ordering::Acquire);
+    let expired = evidence.expired(&ended, requested);
+    let Ended {
+        code,
+        signal,
+        stderr_tail,
+        uptime,
+    } = ended;
+    exit.send_replace(Some(Exit {
+        code,
+        signal,
+        stderr_tail,
+        uptime,
+        expired,
+        requested,
+    }));
+}
+
+/// The stages after the input was closed. A shorter grace that is asked for meanwhile counts at once.
+async fn end(process: &mut dyn Process, closing: &mut watch::Receiver<Closing>) -> Ended {
+    // Also notes who belongs to the tree while parents and children are still connected.
+    process.leftovers().await;
+    let started = Instant::now();
+    if let Some(ended) = wait(process, closing, started, |grace| grace.after_input).await {
+        return ended;
+    }
+    process.terminate().await;
+    let started = Instant::now();
+    if let Some(ended) = wait(process, closing, started, |grace| grace.after_terminate).await {
+        return ended;
+    }
+    process.kill().await;
+    process.wait().await
+}
+
+async fn wait(
+    process: &mut dyn Process,
+    closing: &mut watch::Receiver<Closing>,
+    started: Instant,
+    stage: impl Fn(&Grace) -> Duration,
+) -> Option<Ended> {
+    loop {
+        let limit = match &*closing.borrow_and_update() {
+            Closing::Yes(grace) => stage(grace),
+            Closing::No => Duration::ZERO,
+        };
+        tokio::select! {
+            biased;
+            ended = timeout_at(started + limit, process.wait()) => return ended.ok(),
+            Ok(()) = closing.changed() => {}
+        }
+    }
+}
+
+/// Ends what the process has left behind.
+async fn sweep(process: &mut dyn Process, grace: Grace) {
+    if !process.leftovers().await {
+        return;
+    }
+    process.terminate().await;
+    let deadline = Instant::now() + grace.after_terminate;
+    while Instant::now() < deadline {
+        tokio::time::sleep(LOOK_AGAIN).await;
+        if !process.leftovers().await {
+            return;
+        }
+    }
+    process.kill().await;
+    // Killed processes need a moment to be gone; one that the kernel holds on to must not hold us.
+    let deadline = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < deadline && process.leftovers().await {
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}

@@ -1,0 +1,621 @@
+//! What a run of the agent should be like.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::process::StderrCallback;
+
+/// When the agent asks before it uses a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum PermissionMode {
+    /// Asks for everything that is not allowed by a rule.
+    #[default]
+    Default,
+    /// Edits files without asking.
+    AcceptEdits,
+    /// Never asks. Must have been allowed when the agent was started, see
+    /// [`Options::allow_bypass_permissions`].
+    BypassPermissions,
+    /// Only looks, and makes a plan.
+    Plan,
+    /// Denies what would need asking.
+    DontAsk,
+    /// Lets a model decide what needs asking.
+    Auto,
+    /// A mode that this version of the crate does not know.
+    Other(String),
+}
+
+impl PermissionMode {
+    /// The CLI's name of the mode.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Default => "default",
+            Self::AcceptEdits => "acceptEdits",
+            Self::BypassPermissions => "bypassPermissions",
+            Self::Plan => "plan",
+            Self::DontAsk => "dontAsk",
+            Self::Auto => "auto",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+impl From<&str> for PermissionMode {
+    fn from(name: &str) -> Self {
+        match name {
+            "default" | "manual" => Self::Default,
+            "acceptEdits" => Self::AcceptEdits,
+            "bypassPermissions" => Self::BypassPermissions,
+            "plan" => Self::Plan,
+            "dontAsk" => Self::DontAsk,
+            "auto" => Self::Auto,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for PermissionMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for PermissionMode {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for PermissionMode {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|name| Self::from(name.as_str()))
+    }
+}
+
+/// Which conversation a run continues, if any.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Conversation {
+    /// A new one, with an id that the CLI chooses.
+    #[default]
+    New,
+    /// A new one with this id, which must be a UUID.
+    NewWithId(String),
+    /// The one with this id. It must have been held in the same working directory.
+    Resume(String),
+    /// The newest one of the working directory.
+    Latest,
+}
+
+/// What the agent knows of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum SystemPrompt {
+    /// Claude Code's own.
+    #[default]
+    ClaudeCode,
+    /// Claude Code's own, with this added.
+    Append(String),
+    /// This, and nothing of Claude Code's own.
+    Replace(String),
+}
+
+/// How much the model thinks before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thinking {
+    /// As much as the model finds right.
+    Adaptive,
+    /// At most this many tokens.
+    Tokens(u32),
+    /// Not at all.
+    Disabled,
+}
+
+/// An MCP server that the agent may use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum McpServer {
+    /// A program that speaks MCP on its standard input and output.
+    Stdio {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        args: Vec<String>,
+        /// Environment variables for it.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        env: BTreeMap<String, String>,
+    },
+    /// A server that speaks streamable HTTP.
+    Http {
+        /// Where it is.
+        url: String,
+        /// Headers for every request.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        headers: BTreeMap<String, String>,
+    },
+    /// A server that speaks HTTP with server-sent events.
+    Sse {
+        /// Where it is.
+        url: String,
+        /// Headers for every request.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        headers: BTreeMap<String, String>,
+    },
+    /// A server inside this process: its messages arrive as requests of the CLI.
+    Sdk {
+        /// The name under which it was registered.
+        name: String,
+    },
+}
+
+/// A subagent that the agent may call.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentDefinition {
+    /// When to use it, for the model.
+    pub description: String,
+    /// Its system prompt.
+    pub prompt: String,
+    /// The tools that it may use; all if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// Tools that it may not use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disallowed_tools: Vec<String>,
+    /// Its model; that of the session if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Whatever else this version of the CLI understands.
+    #[serde(flatten)]
+    pub extra: serde_json::Map<String, Value>,
+}
+
+/// How long each stage of ending the agent may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grace {
+    /// From the end of its input to asking it to terminate.
+    pub after_input: Duration,
+    /// From asking it to terminate to killing it.
+    pub after_terminate: Duration,
+}
+
+impl Default for Grace {
+    /// Together well below the ten seconds that service managers usually give.
+    fn default() -> Self {
+        Self {
+            after_input: Duration::from_secs(3),
+            after_terminate: Duration::from_secs(3),
+        }
+    }
+}
+
+/// What a run of the agent should be like. Everything has a default; see the methods for what can be changed.
+///
+/// ```
+/// use tiller_agent::{Options, PermissionMode};
+///
+/// let options = Options::new()
+///     .cwd("/srv/project")
+///     .model("sonnet")
+///     .permission_mode(PermissionMode::AcceptEdits)
+///     .allowed_tools(["Read", "Bash(git *)"])
+///     .max_turns(20);
+/// ```
+#[derive(Clone)]
+pub struct Options {
+    pub(crate) executable: Option<PathBuf>,
+    pub(crate) claude_home: Option<PathBuf>,
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) env: Vec<(OsString, Option<OsString>)>,
+    pub(crate) env_remove_prefixes: Vec<String>,
+    pub(crate) conversation: Conversation,
+    pub(crate) fork: bool,
+    pub(crate) resume_at: Option<String>,
+    pub(crate) persist: bool,
+    pub(crate) title: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) fallback_model: Option<String>,
+    pub(crate) effort: Option<String>,
+    pub(crate) thinking: Option<Thinking>,
+    pub(crate) betas: Vec<String>,
+    pub(crate) permission_mode: Option<PermissionMode>,
+    pub(crate) allow_bypass: bool,
+    pub(crate) ask: bool,
+    pub(crate) tools: Option<Vec<String>>,
+    pub(crate) allowed_tools: Vec<String>,
+    pub(crate) disallowed_tools: Vec<String>,
+    pub(crate) add_dirs: Vec<PathBuf>,
+    pub(crate) system_prompt: SystemPrompt,
+    pub(crate) max_turns: Option<u32>,
+    pub(crate) max_budget_usd: Option<f64>,
+    pub(crate) mcp_servers: BTreeMap<String, McpServer>,
+    pub(crate) strict_mcp: bool,
+    pub(crate) agent: Option<String>,
+    pub(crate) agents: BTreeMap<String, AgentDefinition>,
+    pub(crate) plugin_dirs: Vec<PathBuf>,
+    pub(crate) settings: Option<String>,
+    pub(crate) setting_sources: Option<Vec<String>>,
+    pub(crate) output_schema: Option<Value>,
+    pub(crate) partial_messages: bool,
+    pub(crate) hook_events: bool,
+    pub(crate) replay_user_messages: bool,
+    pub(crate) prompt_suggestions: bool,
+    pub(crate) file_checkpointing: bool,
+    pub(crate) extra_args: Vec<(String, Option<String>)>,
+    pub(crate) on_stderr: Option<StderrCallback>,
+    pub(crate) grace: Grace,
+    pub(crate) request_timeout: Duration,
+    pub(crate) inbox_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            executable: None,
+            claude_home: None,
+            cwd: None,
+            env: Vec::new(),
+            env_remove_prefixes: Vec::new(),
+            conversation: Conversation::New,
+            fork: false,
+            resume_at: None,
+            persist: true,
+            title: None,
+            model: None,
+            fallback_model: None,
+            effort: None,
+            thinking: None,
+            betas: Vec::new(),
+            permission_mode: None,
+            allow_bypass: false,
+            ask: true,
+            tools: None,
+            allowed_tools: Vec::new(),
+            disallowed_tools: Vec::new(),
+            add_dirs: Vec::new(),
+            system_prompt: SystemPrompt::ClaudeCode,
+            max_turns: None,
+            max_budget_usd: None,
+            mcp_servers: BTreeMap::new(),
+            strict_mcp: false,
+            agent: None,
+            agents: BTreeMap::new(),
+            plugin_dirs: Vec::new(),
+            settings: None,
+            setting_sources: None,
+            output_schema: None,
+            partial_messages: false,
+            hook_events: false,
+            replay_user_messages: false,
+            prompt_suggestions: false,
+            file_checkpointing: false,
+            extra_args: Vec::new(),
+            on_stderr: None,
+            grace: Grace::default(),
+            request_timeout: Duration::from_mins(1),
+            // Two lines of the greatest length: one that waits and one that is being looked at.
+            inbox_bytes: 2 * crate::frame::MAX_LINE,
+        }
+    }
+}
+
+impl Options {
+    /// A run like a plain `claude`, in the current folder.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The executable to start, instead of searching for it. A `.js` file is run with Node.js.
+    pub fn executable(mut self, path: impl Into<PathBuf>) -> Self {
+        self.executable = Some(path.into());
+        self
+    }
+
+    /// Where the CLI keeps its settings and transcripts, instead of `~/.claude`.
+    pub fn claude_home(mut self, path: impl Into<PathBuf>) -> Self {
+        self.claude_home = Some(path.into());
+        self
+    }
+
+    /// The folder to work in.
+    pub fn cwd(mut self, path: impl Into<PathBuf>) -> Self {
+        self.cwd = Some(path.into());
+        self
+    }
+
+    /// Sets an environment variable for the agent. It goes before what it inherits and what its settings say.
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), Some(value.into())));
+        self
+    }
+
+    /// Keeps an environment variable from the agent.
+    pub fn env_remove(mut self, name: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), None));
+        self
+    }
+
+    /// Keeps all inherited environment variables from the agent whose name begins so.
+    pub fn env_remove_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.env_remove_prefixes.push(prefix.into());
+        self
+    }
+
+    /// Gives a new conversation this id, which must be a UUID.
+    pub fn session_id(mut self, id: impl Into<String>) -> Self {
+        self.conversation = Conversation::NewWithId(id.into());
+        self
+    }
+
+    /// Goes on with a conversation. It must have been held in the same working directory.
+    pub fn resume(mut self, id: impl Into<String>) -> Self {
+        self.conversation = Conversation::Resume(id.into());
+        self
+    }
+
+    /// Goes on with the newest conversation of the working directory.
+    pub fn continue_latest(mut self) -> Self {
+        self.conversation = Conversation::Latest;
+        self
+    }
+
+    /// Which conversation to hold.
+    pub fn conversation(mut self, conversation: Conversation) -> Self {
+        self.conversation = conversation;
+        self
+    }
+
+    /// With a resumed conversation: goes on in a copy of it, with a new id.
+    pub fn fork(mut self, fork: bool) -> Self {
+        self.fork = fork;
+        self
+    }
+
+    /// With a resumed conversation: forgets what came after the message with this uuid.
+    pub fn resume_at(mut self, message_uuid: impl Into<String>) -> Self {
+        self.resume_at = Some(message_uuid.into());
+        self
+    }
+
+    /// Whether the conversation is written to disk, which resuming needs. It is, unless said otherwise.
+    pub fn persist(mut self, persist: bool) -> Self {
+        self.persist = persist;
+        self
+    }
+
+    /// The conversation's title.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// The model: an alias such as `sonnet`, or a full name.
+    pub fn model(mut self, model: impl Into<String>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// The model to use while the other is overloaded.
+    pub fn fallback_model(mut self, model: impl Into<String>) -> Self {
+        self.fallback_model = Some(model.into());
+        self
+    }
+
+    /// How hard the model tries: `low`, `medium`, `high` and whatever else the model offers.
+    pub fn effort(mut self, effort: impl Into<String>) -> Self {
+        self.effort = Some(effort.into());
+        self
+    }
+
+    /// How much the model thinks before it answers.
+    pub fn thinking(mut self, thinking: Thinking) -> Self {
+        self.thinking = Some(thinking);
+        self
+    }
+
+    /// Beta features of the model's API.
+    pub fn betas(mut self, betas: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.betas = betas.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// When the agent asks before it uses a tool.
+    pub fn permission_mode(mut self, mode: PermissionMode) -> Self {
+        self.permission_mode = Some(mode);
+        self
+    }
+
+    /// Lets the permission mode be switched to `bypassPermissions` later. As root, the CLI also wants `IS_SANDBOX=1`
+    /// in its environment.
+    pub fn allow_bypass_permissions(mut self, allow: bool) -> Self {
+        self.allow_bypass = allow;
+        self
+    }
+
+    /// Whether the agent puts its questions to us. It does, unless said otherwise; else it denies itself whatever
+    /// would need asking.
+    pub fn ask_permission(mut self, ask: bool) -> Self {
+        self.ask = ask;
+        self
+    }
+
+    /// The tools that exist for the agent; an empty list takes all away.
+    pub fn tools(mut self, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.tools = Some(tools.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Tools that need no asking, as names or rules such as `Bash(git *)`.
+    pub fn allowed_tools(mut self, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.allowed_tools = tools.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Tools that are denied, as names or rules.
+    pub fn disallowed_tools(mut self, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.disallowed_tools = tools.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// One more folder that the agent may work in.
+    pub fn add_dir(mut self, path: impl Into<PathBuf>) -> Self {
+        self.add_dirs.push(path.into());
+        self
+    }
+
+    /// What the agent knows of itself.
+    pub fn system_prompt(mut self, prompt: SystemPrompt) -> Self {
+        self.system_prompt = prompt;
+        self
+    }
+
+    /// Ends a turn after this many calls of the model.
+    pub fn max_turns(mut self, turns: u32) -> Self {
+        self.max_turns = Some(turns);
+        self
+    }
+
+    /// Ends a turn when it has cost this much.
+    pub fn max_budget_usd(mut self, budget: f64) -> Self {
+        self.max_budget_usd = Some(budget);
+        self
+    }
+
+    /// Adds an MCP server.
+    pub fn mcp_server(mut self, name: impl Into<String>, server: McpServer) -> Self {
+        self.mcp_servers.insert(name.into(), server);
+        self
+    }
+
+    /// Uses only the MCP servers that were added here, none of the user's.
+    pub fn strict_mcp(mut self, strict: bool) -> Self {
+        self.strict_mcp = strict;
+        self
+    }
+
+    /// Runs as this subagent.
+    pub fn agent(mut self, name: impl Into<String>) -> Self {
+        self.agent = Some(name.into());
+        self
+    }
+
+    /// Adds a subagent.
+    pub fn define_agent(mut self, name: impl Into<String>, definition: AgentDefinition) -> Self {
+        self.agents.insert(name.into(), definition);
+        self
+    }
+
+    /// Loads a plugin from a folder.
+    pub fn plugin_dir(mut self, path: impl Into<PathBuf>) -> Self {
+        self.plugin_dirs.push(path.into());
+        self
+    }
+
+    /// Settings on top of the user's: JSON, or the path of a file.
+    pub fn settings(mut self, settings: impl Into<String>) -> Self {
+        self.settings = Some(settings.into());
+        self
+    }
+
+    /// Which settings files count: `user`, `project`, `local`.
+    pub fn setting_sources(mut self, sources: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.setting_sources = Some(sources.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Wants the final answer as JSON of this schema.
+    pub fn output_schema(mut self, schema: Value) -> Self {
+        self.output_schema = Some(schema);
+        self
+    }
+
+    /// Whether messages are also sent piece by piece while the model writes them.
+    pub fn partial_messages(mut self, partial: bool) -> Self {
+        self.partial_messages = partial;
+        self
+    }
+
+    /// Whether running hooks are reported.
+    pub fn hook_events(mut self, report: bool) -> Self {
+        self.hook_events = report;
+        self
+    }
+
+    /// Whether the CLI sends each user message back, with its uuid, once it has taken it.
+    pub fn replay_user_messages(mut self, replay: bool) -> Self {
+        self.replay_user_messages = replay;
+        self
+    }
+
+    /// Whether the CLI guesses what the user may want to say next.
+    pub fn prompt_suggestions(mut self, suggest: bool) -> Self {
+        self.prompt_suggestions = suggest;
+        self
+    }
+
+    /// Whether the CLI remembers files before it changes them, so that they can be rewound.
+    pub fn file_checkpointing(mut self, enabled: bool) -> Self {
+        self.file_checkpointing = enabled;
+        self
+    }
+
+    /// An argument for the CLI that this crate has no method for: `--name` or `--name=value`.
+    pub fn extra_arg(mut self, name: impl Into<String>, value: Option<String>) -> Self {
+        self.extra_args.push((name.into(), value));
+        self
+    }
+
+    /// Called with every line of the CLI's stderr.
+    pub fn on_stderr(mut self, callback: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.on_stderr = Some(Arc::new(callback));
+        self
+    }
+
+    /// How long each stage of ending the agent may take.
+    pub fn grace(mut self, grace: Grace) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// How long the CLI may take to answer a control request.
+    pub fn request_timeout(mut self, timeout: Duration) -> Self {
+        self.request_timeout = timeout;
+        self
+    }
+
+    /// How many bytes of messages may wait for their reader before the CLI has to wait.
+    pub fn inbox_bytes(mut self, bytes: usize) -> Self {
+        self.inbox_bytes = bytes;
+        self
+    }
+
+    /// The conversation that this run resumes, by id; `None` for a new one.
+    pub fn resumed_id(&self) -> Option<&str> {
+        match &self.conversation {
+            Conversation::Resume(id) => Some(id),
+            Conversation::New | Conversation::NewWithId(_) | Conversation::Latest => None,
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    /// Leaves out values of the environment and settings: they hold credentials.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("executable", &self.executable)
+            .field("cwd", &self.cwd)
+            .field("conversation", &self.conversation)
+            .field("fork", &self.fork)
+            .field("model", &self.model)
+            .field("permission_mode", &self.permission_mode)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,258 @@
+//! The CLI's process: starting it from a [`Launch`], and ending it with everything that it started.
+
+mod tree;
+
+use std::collections::VecDeque;
+use std::io;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
+
+use crate::launch::Launch;
+
+pub use tree::{RUN_MARK, Tree};
+
+/// Lines of stderr that are kept for the error message, and their total length.
+const STDERR_LINES: usize = 40;
+const STDERR_BYTES: usize = 16 * 1024;
+
+/// Gets every line of the CLI's stderr as it comes.
+pub type StderrCallback = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How a process ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// The exit code, if it exited.
+    pub code: Option<i32>,
+    /// The signal, if it was ended by one.
+    pub signal: Option<i32>,
+    /// The last lines of its stderr.
+    pub stderr_tail: String,
+    /// How long it lived.
+    pub uptime: Duration,
+}
+
+/// What the link needs of a process, wherever it runs. A transport that leaves the process to somebody else
+/// implements it over whatever connection it has.
+pub trait Process: Send + 'static {
+    /// Waits for the end. May be dropped and called again.
+    fn wait(&mut self) -> BoxFuture<'_, Ended>;
+    /// Asks the process and everything it started to end.
+    fn terminate(&mut self) -> BoxFuture<'_, ()>;
+    /// Ends the process and everything it started, at once. Also called after the end of the process itself, to
+    /// end what it left behind.
+    fn kill(&mut self) -> BoxFuture<'_, ()>;
+    /// Whether anything that the process started is still alive.
+    fn leftovers(&mut self) -> BoxFuture<'_, bool>;
+    /// The process id, if it is on this machine.
+    fn pid(&self) -> Option<u32>;
+}
+
+/// A process that was started here, with its pipes.
+pub struct Spawned {
+    /// The process.
+    pub process: LocalProcess,
+    /// Its standard input.
+    pub stdin: ChildStdin,
+    /// Its standard output.
+    pub stdout: ChildStdout,
+}
+
+/// Starts the CLI in a process group of its own. Its stderr is read to the end, by `on_stderr` and for the error
+/// message.
+pub fn spawn(launch: &Launch, on_stderr: Option<StderrCallback>) -> io::Result<Spawned> {
+    let mark = uuid::Uuid::new_v4().to_string();
+    let mut command = Command::new(&launch.program);
+    command
+        .args(&launch.args)
+        .env_clear()
+        .envs(&launch.env)
+        .env(RUN_MARK, &mark)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    if let Some(cwd) = &launch.cwd {
+        command.current_dir(cwd);
+    }
+    let started = Instant::now();
+    let mut child = command.spawn()?;
+    let (Some(stdin), Some(stdout), Some(stderr), Some(pid)) = (
+        child.stdin.take(),
+        child.stdout.take(),
+        child.stderr.take(),
+        child.id(),
+    ) else {
+        return Err(io::Error::other("the process has no pipes"));
+    };
+    let leader = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+        .ok_or_else(|| io::Error::other("the process has no usable id"))?;
+    let tail = Arc::new(StderrTail::default());
+    let reader = tokio::spawn(read_stderr(stderr, Arc::clone(&tail), on_stderr));
+    let process = LocalProcess {
+        child,
+        pid,
+        tree: Tree::new(leader, mark),
+        started,
+        tail,
+        reader,
+        ended: None,
+        swept: false,
+    };
+    Ok(Spawned {
+        process,
+        stdin,
+        stdout,
+    })
+}
+
+/// A process on this machine, a child of ours. Dropping it ends it, with everything that it started.
+pub struct LocalProcess {
+    child: Child,
+    pid: u32,
+    tree: Tree,
+    started: Instant,
+    tail: Arc<StderrTail>,
+    reader: JoinHandle<()>,
+    ended: Option<Ended>,
+    /// Nothing was left of the tree when it was last looked at, after the end of the process itself.
+    swept: bool,
+}
+
+impl LocalProcess {
+    async fn wait_for_end(&mut self) -> Ended {
+        if let Some(ended) = &self.ended {
+            return ended.clone();
+        }
+        let (code, signal) = match self.child.wait().await {
+            Ok(status) => (
+                status.code(),
+                std::os::unix::process::ExitStatusExt::signal(&status),
+            ),
+            Err(error) => {
+                tracing::warn!(%error, "waiting for the agent failed");
+                (None, None)
+            }
+        };
+        let uptime = self.started.elapsed();
+        // What it wrote last is most telling; but a grandchild may hold stderr open for ever.
+        if tokio::time::timeout(Duration::from_millis(500), &mut self.reader)
+            .await
+            .is_err()
+        {
+            tracing::debug!("the agent's stderr is still held open by something that it started");
+        }
+        let ended = Ended {
+            code,
+            signal,
+            stderr_tail: self.tail.text(),
+            uptime,
+        };
+        self.ended = Some(ended.clone());
+        ended
+    }
+}
+
+impl Process for LocalProcess {
+    fn wait(&mut self) -> BoxFuture<'_, Ended> {
+        Box::pin(self.wait_for_end())
+    }
+
+    fn terminate(&mut self) -> BoxFuture<'_, ()> {
+        self.tree.terminate();
+        Box::pin(std::future::ready(()))
+    }
+
+    fn kill(&mut self) -> BoxFuture<'_, ()> {
+        self.tree.kill();
+        Box::pin(std::future::ready(()))
+    }
+
+    fn leftovers(&mut self) -> BoxFuture<'_, bool> {
+        let any = !self.tree.living().is_empty();
+        self.swept = self.ended.is_some() && !any;
+        Box::pin(std::future::ready(any))
+    }
+
+    fn pid(&self) -> Option<u32> {
+        Some(self.pid)
+    }
+}
+
+impl Drop for LocalProcess {
+    fn drop(&mut self) {
+        if !self.swept {
+            self.tree.kill();
+        }
+        self.reader.abort();
+    }
+}
+
+/// The last lines of stderr.
+#[derive(Default)]
+struct StderrTail {
+    // A std mutex: held for a push or a join, never across an await.
+    lines: Mutex<VecDeque<String>>,
+}
+
+impl StderrTail {
+    fn push(&self, line: &str) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push_back(line.to_owned());
+        while lines.len() > STDERR_LINES || lines.iter().map(String::len).sum::<usize>() > STDERR_BYTES {
+            if lines.len() == 1 {
+                break;
+            }
+            lines.pop_front();
+        }
+    }
+
+    fn text(&self) -> String {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Reads stderr in lines. A line without an end is cut at the size that is kept anyway.
+async fn read_stderr(mut stderr: ChildStderr, tail: Arc<StderrTail>, callback: Option<StderrCallback>) {
+    let mut pending: Vec<u8> = Vec::new();
+    let mut chunk = vec![0; 8 * 1024];
+    let emit = |line: &[u8]| {
+        let line = String::from_utf8_lossy(line);
+        let line = line.trim_end_matches('\r');
+        if !line.is_empty() {
+            tail.push(line);
+            if let Some(callback) = &callback {
+                callback(line);
+            }
+        }
+    };
+    loop {
+        let read = match stderr.read(&mut chunk).await {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(error) => {
+                tracing::debug!(%error, "reading the agent's stderr failed");
+                break;
+            }
+        };
+        pending.extend_from_slice(&chunk[..read]);
+        while let Some(end) = memchr::memchr(b'\n', &pending) {
+            emit(&pending[..end]);
+            pending.drain(..=end);
+        }
+        if pending.len() > STDERR_BYTES {
+            emit(&pending);
+            pending.clear();
+        }
+    }
+    emit(&pending);
+}

@@ -1,0 +1,33 @@
+//! Where the lines go and come from.
+//!
+//! A transport is a [`Wire`]: lines in, lines out, and the process at the other end. The link knows no more of it, so
+//! a new transport is a new function that makes a `Wire`.
+
+mod stdio;
+mod websocket;
+
+use std::io;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use futures_util::Sink;
+use futures_util::stream::BoxStream;
+
+use crate::frame::Frame;
+use crate::process::Process;
+
+pub use stdio::stdio;
+pub use websocket::{Socket, SocketSender, Sockets, sockets, websocket};
+
+/// Takes lines without their line ending. Closing it ends the CLI's input.
+pub type LineSink = Pin<Box<dyn Sink<Bytes, Error = io::Error> + Send>>;
+
+/// A connection to a CLI.
+pub struct Wire {
+    /// The lines that the CLI writes.
+    pub incoming: BoxStream<'static, Frame>,
+    /// The lines that the CLI reads.
+    pub outgoing: LineSink,
+    /// The CLI's process.
+    pub process: Box<dyn Process>,
+}

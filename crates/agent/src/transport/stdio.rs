@@ -1,0 +1,28 @@
+//! Standard input and output: what every version of the CLI speaks.
+
+use bytes::Bytes;
+use futures_util::{StreamExt, sink};
+use tokio::io::AsyncWriteExt;
+use tokio::process::ChildStdin;
+
+use super::{LineSink, Wire};
+use crate::frame::{self, MAX_LINE};
+use crate::process::Spawned;
+
+/// Talks to a process over its pipes.
+pub fn stdio(spawned: Spawned) -> Wire {
+    Wire {
+        incoming: frame::lines(spawned.stdout, MAX_LINE).boxed(),
+        outgoing: line_sink(spawned.stdin),
+        process: Box::new(spawned.process),
+    }
+}
+
+fn line_sink(stdin: ChildStdin) -> LineSink {
+    Box::pin(sink::unfold(stdin, |mut stdin, line: Bytes| async move {
+        stdin.write_all(&line).await?;
+        stdin.write_all(b"\n").await?;
+        stdin.flush().await?;
+        Ok(stdin)
+    }))
+}

@@ -1,0 +1,172 @@
+//! WebSocket: the CLI, started with `--sdk-url`, connects to a server of the caller's.
+//!
+//! The caller accepts the connection with whatever server it has, and hands it over as a stream and a sink of texts.
+//! A CLI that loses its connection connects again: then the caller hands over another one.
+
+use std::io;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use futures_util::{Sink, SinkExt, StreamExt, sink, stream};
+use tokio::sync::mpsc;
+
+use super::Wire;
+use crate::frame::{self, Frame, Framer, MAX_LINE};
+use crate::process::Spawned;
+
+/// Lines that wait to be sent while there is no connection, or a slow one.
+const OUTGOING: usize = 64;
+/// Lines that wait to be read.
+const INCOMING: usize = 64;
+
+/// An accepted WebSocket connection: the texts that come in, and the texts that go out.
+pub struct Socket {
+    incoming: BoxStream<'static, Bytes>,
+    outgoing: Pin<Box<dyn Sink<String, Error = io::Error> + Send>>,
+}
+
+impl Socket {
+    /// From the two halves of a connection. The stream ends when the connection does.
+    pub fn new(
+        incoming: impl futures_util::Stream<Item = Bytes> + Send + 'static,
+        outgoing: impl Sink<String, Error = io::Error> + Send + 'static,
+    ) -> Self {
+        Self {
+            incoming: incoming.boxed(),
+            outgoing: Box::pin(outgoing),
+        }
+    }
+}
+
+/// Hands connections of one CLI over. Kept by the server for as long as the run lives.
+#[derive(Clone)]
+pub struct SocketSender(mpsc::Sender<Socket>);
+
+impl SocketSender {
+    /// Hands over a connection; it takes the place of the one before. Gives it back when the run has ended.
+    pub async fn attach(&self, socket: Socket) -> Result<(), Socket> {
+        self.0.send(socket).await.map_err(|refused| refused.0)
+    }
+}
+
+/// Where the connections of one CLI arrive.
+pub struct Sockets(mpsc::Receiver<Socket>);
+
+/// A way to hand connections to a run.
+pub fn sockets() -> (SocketSender, Sockets) {
+    let (sender, receiver) = mpsc::channel(1);
+    (SocketSender(sender), Sockets(receiver))
+}
+
+/// Talks to a process over the connections that it makes. Its standard output is read as well: a CLI that can't
+/// resume says so only there, and never connects.
+pub fn websocket(spawned: Spawned, sockets: Sockets) -> Wire {
+    let (outgoing, lines) = mpsc::channel(OUTGOING);
+    let (frames, incoming) = mpsc::channel(INCOMING);
+    tokio::spawn(pump(sockets, lines, frames));
+    let stdout = frame::lines(spawned.stdout, MAX_LINE);
+    let socket = stream::unfold(incoming, |mut incoming| async move {
+        Some((incoming.recv().await?, incoming))
+    });
+    // The CLI reads its input for prompts as long as it is open; it is closed together with the sink.
+    let stdin = spawned.stdin;
+    let outgoing = sink::unfold((outgoing, stdin), |(outgoing, stdin), line: Bytes| async move {
+        outgoing
+            .send(line)
+            .await
+            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        Ok((outgoing, stdin))
+    });
+    Wire {
+        incoming: EndsWithFirst {
+            stdout: stdout.boxed(),
+            socket: socket.boxed(),
+        }
+        .into_stream(),
+        outgoing: Box::pin(outgoing),
+        process: Box::new(spawned.process),
+    }
+}
+
+/// Both sources together. The end of standard output is the end of the process, and so of everything; what the
+/// socket had already delivered comes before.
+struct EndsWithFirst {
+    stdout: BoxStream<'static, Frame>,
+    socket: BoxStream<'static, Frame>,
+}
+
+impl EndsWithFirst {
+    fn into_stream(self) -> BoxStream<'static, Frame> {
+        stream::unfold((self, false), |(mut sources, mut ended)| async move {
+            loop {
+                if ended {
+                    // What the socket still holds; its connection breaks when the process has ended.
+                    return sources.socket.next().await.map(|frame| (frame, (sources, ended)));
+                }
+                tokio::select! {
+                    biased;
+                    Some(frame) = sources.socket.next() => return Some((frame, (sources, ended))),
+                    frame = sources.stdout.next() => match frame {
+                        Some(frame) => return Some((frame, (sources, ended))),
+                        None => ended = true,
+                    },
+                }
+            }
+        })
+        .boxed()
+    }
+}
+
+/// Moves lines between the link and whichever connection is current. Ends when the link has gone, or when no
+/// connection can come any more.
+async fn pump(mut sockets: Sockets, mut lines: mpsc::Receiver<Bytes>, frames: mpsc::Sender<Frame>) {
+    // A line that could not be sent because the connection broke goes out first on the next one.
+    let mut unsent: Option<Bytes> = None;
+    let mut next = sockets.0.recv().await;
+    while let Some(mut socket) = next.take() {
+        let mut framer = Framer::new(MAX_LINE);
+        loop {
+            if let Some(line) = unsent.take() {
+                let text = String::from_utf8_lossy(&line);
+                if let Err(error) = socket.outgoing.send(format!("{text}\n")).await {
+                    tracing::debug!(%error, "the agent's connection broke");
+                    unsent = Some(line);
+                    break;
+                }
+            }
+            tokio::select! {
+                text = socket.incoming.next() => {
+                    let Some(text) = text else { break };
+                    framer.push(&text);
+                    // One text is one or more whole lines; the last one may lack its line ending.
+                    while let Some(frame) = framer.next_frame().or_else(|| framer.finish()) {
+                        if frames.send(frame).await.is_err() {
+                            return;
+                        }
+                    }
+                }
+                line = lines.recv() => {
+                    let Some(line) = line else {
+                        if let Err(error) = socket.outgoing.close().await {
+                            tracing::debug!(%error, "closing the agent's connection failed");
+                        }
+                        return;
+                    };
+                    unsent = Some(line);
+                }
+                newer = sockets.0.recv() => {
+                    let Some(newer) = newer else { continue };
+                    next = Some(newer);
+                    break;
+                }
+            }
+        }
+        if next.is_none() {
+            next = tokio::select! {
+                newer = sockets.0.recv() => newer,
+                () = frames.closed() => None,
+            };
+        }
+    }
+}

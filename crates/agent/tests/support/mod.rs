@@ -1,0 +1,132 @@
+//! A place to run the real CLI in: a home folder, a working directory and a scripted model.
+
+#![allow(dead_code, reason = "each test program uses its own part of this")]
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tiller_agent::{Inbound, InboundRequest, Inbox, Message, Options, RequestKind};
+use tiller_testkit::installed::Claude;
+use tiller_testkit::model::{ModelServer, Script};
+
+/// Far longer than anything takes; only there so that a mistake shows as a failure instead of a hang.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+
+pub(crate) struct Stage {
+    pub(crate) model: ModelServer,
+    pub(crate) claude: Claude,
+    folder: TempDir,
+}
+
+impl Stage {
+    pub(crate) async fn new(claude: Claude, script: Script) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("home")).unwrap();
+        std::fs::create_dir_all(folder.path().join("work")).unwrap();
+        Self {
+            model: ModelServer::start(script).await.unwrap(),
+            claude,
+            folder,
+        }
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    pub(crate) fn cwd(&self) -> PathBuf {
+        self.folder.path().join("work")
+    }
+
+    pub(crate) fn executable(&self) -> PathBuf {
+        self.claude
+            .executable()
+            .unwrap_or_else(|missing| panic!("{missing}"))
+    }
+
+    /// Options with which the CLI talks to the scripted model and finds a home of its own.
+    pub(crate) fn options(&self) -> Options {
+        let mut options = Options::new()
+            .executable(self.executable())
+            .cwd(self.cwd())
+            .env("HOME", self.home())
+            .env_remove("CLAUDE_CONFIG_DIR")
+            .env_remove_prefix("ANTHROPIC_")
+            .env_remove_prefix("CLAUDE_CODE_");
+        for (name, value) in self.model.env() {
+            options = options.env(name, value);
+        }
+        options
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.cwd().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.cwd().join(name)).unwrap_or_default()
+    }
+}
+
+/// Reads an inbox with patience.
+pub(crate) struct Reader(pub(crate) Inbox);
+
+impl Reader {
+    pub(crate) async fn next(&mut self) -> Inbound {
+        tokio::time::timeout(PATIENCE, self.0.next())
+            .await
+            .expect("the agent says something")
+            .expect("not ended")
+    }
+
+    /// The next message for which `wanted` holds; questions on the way are a mistake of the test.
+    pub(crate) async fn message(&mut self, wanted: impl Fn(&Message) -> bool) -> Message {
+        loop {
+            match self.next().await {
+                Inbound::Message(message) if wanted(&message) => return message,
+                Inbound::Message(_) => {}
+                other => panic!("unexpected: {other:?}"),
+            }
+        }
+    }
+
+    /// The next question.
+    pub(crate) async fn request(&mut self) -> InboundRequest {
+        loop {
+            match self.next().await {
+                Inbound::Request(request) => return request,
+                Inbound::Message(_) => {}
+                other => panic!("unexpected: {other:?}"),
+            }
+        }
+    }
+
+    pub(crate) async fn permission(&mut self) -> (InboundRequest, Box<tiller_agent::PermissionRequest>) {
+        let request = self.request().await;
+        match request.kind.clone() {
+            RequestKind::CanUseTool(permission) => (request, permission),
+            other => panic!("unexpected: {other:?}"),
+        }
+    }
+}
+
+/// Processes that still have `needle` in their command line or environment.
+pub(crate) fn processes_with(needle: &str) -> Vec<u32> {
+    let Ok(entries) = Path::new("/proc").read_dir() else {
+        return Vec::new();
+    };
+    let own = std::process::id();
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| *pid != own)
+        .filter(|pid| {
+            ["cmdline", "environ"].iter().any(|file| {
+                let bytes = std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+                String::from_utf8_lossy(&bytes).contains(needle)
+            })
+        })
+        .collect()
+}
