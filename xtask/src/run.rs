@@ -17,6 +17,12 @@ pub(crate) fn show(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Runs a program that prints much even when all is well: its output is shown only in the error, if it fails.
+pub(crate) fn quietly(command: &mut Command) -> Result<()> {
+    println!("$ {}", Line(command));
+    read(command).map(drop)
+}
+
 /// Runs a program for what it prints; its output is shown only in the error, if it fails.
 pub(crate) fn read(command: &mut Command) -> Result<String> {
     let output = command

@@ -81,7 +81,7 @@ pub(crate) const STEPS: &[Step] = &[
         what: "examples in the documentation",
         needs: &[],
         run: |workbench| {
-            passes(run::show(&mut workbench.cargo([
+            passes(run::quietly(&mut workbench.cargo([
                 "test",
                 "--locked",
                 "--workspace",

@@ -42,8 +42,9 @@ fn no_test_is_skipped_alone_or_asleep() {
     let web = [".skip(", ".only(", ".fixme(", "waitForTimeout("];
     let mut findings = Vec::new();
     for file in files() {
-        let is_web_test =
-            file.path.starts_with("web/") && (file.path.contains(".test.") || file.path.contains(".spec."));
+        let is_web_test = file.path.starts_with("web/e2e/")
+            || file.path.starts_with("web/")
+                && (file.path.contains(".test.") || file.path.contains(".spec."));
         let forbidden: &[&str] = if file.has_extension(&["rs"]) {
             &rust
         } else if is_web_test {
