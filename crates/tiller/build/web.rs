@@ -315,6 +315,19 @@ mod tests {
         }
     }
 
+    /// These tests run as part of xtask, which lies beside `web/`.
+    #[test]
+    fn the_ui_asks_for_the_same_node_as_we_do() {
+        let (major, minor) = OLDEST_NODE;
+        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../web/package.json");
+        let manifest = fs::read_to_string(manifest).unwrap();
+        assert!(
+            manifest.contains(&format!(r#""node": ">={major}.{minor}""#)),
+            "{manifest}"
+        );
+        assert!(HOW_TO_GET_NODE.contains(&format!("Node.js {major}.{minor} ")));
+    }
+
     #[test]
     fn versions_are_compared_as_numbers() {
         assert_eq!(major_and_minor("v20.19.5"), Some((20, 19)));

@@ -66,7 +66,11 @@ fn no_test_is_skipped_alone_or_asleep() {
 /// Paths of the machine on which something was written mean nothing elsewhere.
 #[test]
 fn no_file_names_a_place_on_the_developers_machine() {
-    let mut places = vec![root().display().to_string()];
+    let mut places = Vec::new();
+    // A clone right below the root, as in a container's `/src`, has a name that is used for other things, too.
+    if root().components().count() > 2 {
+        places.push(root().display().to_string());
+    }
     if let Some(home) = std::env::home_dir() {
         places.extend(
             ["/.cache", "/.cargo", "/.config", "/.local"].map(|folder| format!("{}{folder}", home.display())),
@@ -75,12 +79,20 @@ fn no_file_names_a_place_on_the_developers_machine() {
     let mut findings = Vec::new();
     for file in files() {
         for (number, line) in file.text.lines().enumerate() {
-            if let Some(place) = places.iter().find(|place| line.contains(place.as_str())) {
+            if let Some(place) = places.iter().find(|place| names_place(line, place)) {
                 findings.push(format!("{}:{}: {place}", file.path, number + 1));
             }
         }
     }
     none(&findings, "paths that exist on this machine only");
+}
+
+/// Whether an absolute path begins in the line, not only a longer or a relative one that contains it.
+fn names_place(line: &str, place: &str) -> bool {
+    line.match_indices(place).any(|(position, _)| {
+        let before = line[..position].chars().next_back();
+        !before.is_some_and(|character| character.is_alphanumeric() || "._-~".contains(character))
+    })
 }
 
 #[test]
