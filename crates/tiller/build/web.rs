@@ -53,13 +53,13 @@ impl WebFolder {
         entries(&self.path)
     }
 
-    /// Runs `npm ci` unless the installed packages are those of package-lock.json.
+    /// Runs `npm install` unless the installed packages are those of package-lock.json.
     pub(crate) fn install_packages(&self) -> Result<()> {
         let _lock = self.lock()?;
         self.install_packages_locked()
     }
 
-    /// Runs `npm run build` (and `npm ci` first, if need be) unless the last build was made from the same sources.
+    /// Runs `npm run build` (and `npm install` first, if need be) unless the last build was made from the same sources.
     pub(crate) fn build(&self) -> Result<BuiltWeb> {
         let lock = self.lock()?;
         let dist = self.path.join("dist");

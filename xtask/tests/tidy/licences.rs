@@ -134,9 +134,25 @@ fn lock_files_name_no_registry_but_the_public_one() {
     );
 }
 
+#[test]
+fn the_npm_lock_file_is_for_what_package_json_asks_for() {
+    let manifest = read_json("web/package.json");
+    let packages = npm_packages();
+    let (_, locked) = packages.iter().find(|(path, _)| path.is_empty()).unwrap();
+    for kind in ["dependencies", "devDependencies", "optionalDependencies"] {
+        assert_eq!(
+            manifest[kind], locked[kind],
+            "run `npm install` in web/ and commit package-lock.json"
+        );
+    }
+}
+
+fn read_json(path: &str) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(root().join(path)).unwrap()).unwrap()
+}
+
 fn npm_packages() -> Vec<(String, Value)> {
-    let lock = std::fs::read_to_string(root().join("web/package-lock.json")).unwrap();
-    let lock: Value = serde_json::from_str(&lock).unwrap();
+    let lock = read_json("web/package-lock.json");
     let packages = lock["packages"].as_object().unwrap();
     assert!(
         packages.len() > 50,
