@@ -17,11 +17,11 @@ pub enum Claude {
 
 /// A program that the tests need is not on this machine.
 #[derive(Debug, thiserror::Error)]
-#[error("{what} is not at {path}: run `cargo xtask setup`, or set {variable}", path = path.display())]
+#[error("{what} is not at {path}: {remedy}", path = path.display())]
 pub struct Missing {
     what: String,
     path: PathBuf,
-    variable: &'static str,
+    remedy: String,
 }
 
 impl Claude {
@@ -59,12 +59,33 @@ pub fn python() -> Result<PathBuf, Missing> {
     )
 }
 
+/// The scripted CLI (`scripted-claude`), which Cargo puts beside the tests of this workspace when it builds them.
+pub fn scripted_claude() -> Result<PathBuf, Missing> {
+    let beside_tests = env::current_exe()
+        .ok()
+        .and_then(|test| Some(test.parent()?.parent()?.join("scripted-claude")))
+        .unwrap_or_default();
+    if beside_tests.is_file() {
+        Ok(beside_tests)
+    } else {
+        Err(Missing {
+            what: "The scripted CLI".to_owned(),
+            path: beside_tests,
+            remedy: "run `cargo build -p tiller-testkit`".to_owned(),
+        })
+    }
+}
+
 fn find(what: String, variable: &'static str, cached: PathBuf) -> Result<PathBuf, Missing> {
     let path = env::var_os(variable).map_or(cached, PathBuf::from);
     if path.is_file() {
         Ok(path)
     } else {
-        Err(Missing { what, path, variable })
+        Err(Missing {
+            what,
+            path,
+            remedy: format!("run `cargo xtask setup`, or set {variable}"),
+        })
     }
 }
 

@@ -5,18 +5,21 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 Usage: tiller-testkit model [--script FILE] [--port N]
+       tiller-testkit agent [--script FILE] [--demo-speed FACTOR] [flags of the Claude Code CLI]
 
   model   A scripted Messages API server. Prints its base URL as one line, then serves until it is stopped.
           --script FILE   what the model says, as JSON (the format is in the documentation of `tiller_testkit::model`)
           --port N        0, the default, lets the system choose
+  agent   A scripted CLI, or without a script the demo agent, on stdin and stdout. `scripted-claude` is the same
+          as an executable of its own. Scripts are in the documentation of `tiller_testkit::agent::script`.
 ";
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     match arguments.split_first() {
+        Some((command, rest)) if command == "agent" => tiller_testkit::agent::main(rest.iter().cloned()),
         #[cfg(feature = "model")]
-        Some((command, rest)) if command == "model" => match model(rest).await {
+        Some((command, rest)) if command == "model" => match model(rest) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("tiller-testkit model: {error}");
@@ -31,6 +34,7 @@ async fn main() -> ExitCode {
 }
 
 #[cfg(feature = "model")]
+#[tokio::main]
 async fn model(arguments: &[String]) -> Result<(), String> {
     use std::io::Write as _;
     use tiller_testkit::model::{ModelServer, Script};

@@ -171,9 +171,13 @@ impl Cli {
         self.seen.iter().filter(|line| line["type"] == kind).collect()
     }
 
+    pub fn close_stdin(&mut self) {
+        drop(self.stdin.take());
+    }
+
     /// Closes stdin and waits for the end, which must come by itself.
     pub async fn finish(mut self) -> ExitStatus {
-        drop(self.stdin.take());
+        self.close_stdin();
         self.wait().await
     }
 
