@@ -1,6 +1,6 @@
 //! All sessions: what the front doors call.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -177,7 +177,7 @@ impl Sessions {
 
     /// Makes a session and starts its first turn.
     pub async fn start(&self, start: StartSession) -> Result<SessionId, CommandError> {
-        self.allowed(self.viewer.scopes.run)?;
+        allowed(self.viewer.scopes.run)?;
         let prompt = checked_prompt(&start.prompt)?;
         let cwd = self.shared.paths.working_directory(start.cwd.as_deref())?;
         let title = match start.title.trim() {
@@ -209,14 +209,14 @@ impl Sessions {
 
     /// Says something more in a session.
     pub async fn prompt(&self, session: SessionId, prompt: &str) -> Result<Accepted, CommandError> {
-        self.allowed(self.viewer.scopes.run)?;
+        allowed(self.viewer.scopes.run)?;
         // An unknown session is the graver mistake, so it is named first.
         self.find(session).ok_or(CommandError::UnknownSession)?;
         self.input(session, Input::Prompt(checked_prompt(prompt)?)).await
     }
 
     pub async fn stop(&self, session: SessionId) -> Result<(), CommandError> {
-        self.allowed(self.viewer.scopes.run)?;
+        allowed(self.viewer.scopes.run)?;
         self.input(session, Input::Stop).await.map(drop)
     }
 
@@ -226,13 +226,13 @@ impl Sessions {
         decision: DecisionRef,
         answer: Answer,
     ) -> Result<(), CommandError> {
-        self.allowed(self.viewer.scopes.approve)?;
+        allowed(self.viewer.scopes.approve)?;
         self.input(session, Input::Answer { decision, answer }).await.map(drop)
     }
 
     /// Removes a session, its events and its agent. Fine if there is none.
     pub async fn delete(&self, session: SessionId) -> Result<(), CommandError> {
-        self.allowed(self.viewer.scopes.run)?;
+        allowed(self.viewer.scopes.run)?;
         let Some(actor) = self.wake(session) else { return Ok(()) };
         let (reply, outcome) = oneshot::channel();
         actor.commands.send(Command::Delete(reply)).await.map_err(|_| CommandError::Stopping)?;
@@ -254,8 +254,11 @@ impl Sessions {
         Ok(self.shared.store.replay(session, after, limit).await?)
     }
 
-    pub async fn recent_cwds(&self, limit: u32) -> Result<Vec<String>, CommandError> {
-        Ok(self.shared.store.recent_cwds(limit).await?)
+    /// Working directories, the latest used first, each once.
+    pub fn recent_cwds(&self, limit: usize) -> Vec<String> {
+        let mut seen = HashSet::new();
+        let cwds = self.list().into_iter().map(|(record, _)| record.cwd);
+        cwds.filter(|cwd| seen.insert(cwd.clone())).take(limit).collect()
     }
 
     /// Ends every agent. Sessions can't be used afterwards.
@@ -280,10 +283,6 @@ impl Sessions {
         // Where the actor has ended meanwhile, the session was deleted.
         actor.commands.send(Command::Input(input, reply)).await.map_err(|_| CommandError::UnknownSession)?;
         outcome.await.map_err(|_| CommandError::UnknownSession)?.map_err(CommandError::from)
-    }
-
-    fn allowed(&self, scope: bool) -> Result<(), CommandError> {
-        if scope { Ok(()) } else { Err(CommandError::Forbidden) }
     }
 
     fn wake(&self, session: SessionId) -> Option<ActorHandle> {
@@ -327,6 +326,10 @@ impl Entry {
             Self::Dormant(_) => None,
         }
     }
+}
+
+fn allowed(scope: bool) -> Result<(), CommandError> {
+    if scope { Ok(()) } else { Err(CommandError::Forbidden) }
 }
 
 fn checked_prompt(prompt: &str) -> Result<String, CommandError> {

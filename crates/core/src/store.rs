@@ -29,9 +29,6 @@ pub trait Store: Send + Sync + 'static {
 
     /// The first `limit` events after `after`, in order.
     fn replay(&self, session: SessionId, after: u64, limit: u32) -> StoreFuture<'_, Vec<Event>>;
-
-    /// Working directories, the latest used first.
-    fn recent_cwds(&self, limit: u32) -> StoreFuture<'_, Vec<String>>;
 }
 
 /// One step of a session.

@@ -1,5 +1,19 @@
 //! The front doors of Tiller: HTTP, WebSocket, server-sent events.
+//!
+//! It owns everything that a network can see: who gets in, what is refused and how that is said, and one folder for
+//! each door. Doors are thin; what a session is and does, the core says. It knows no SQL and no agent's format.
 
-pub mod events {
-    pub mod wire;
-}
+mod app;
+mod auth;
+mod error;
+mod events;
+mod guard;
+mod limit;
+mod pages;
+mod system;
+
+pub use app::{App, serve};
+pub use auth::CODE_LIFETIME;
+pub use events::wire as event_wire;
+pub use guard::HostPolicy;
+pub use pages::{Asset, Assets};

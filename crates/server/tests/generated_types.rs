@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tiller_server::events::wire::{ClientEvent, ServerEvent};
+use tiller_server::event_wire::{ClientEvent, ServerEvent};
 use ts_rs::{Config, TS};
 
 fn generated_folder() -> PathBuf {

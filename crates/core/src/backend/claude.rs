@@ -1,1 +1,373 @@
-//! The Claude Code CLI as a backend.
+//! The Claude Code CLI as a backend, and everything that speaks like it: the demo agent does.
+//!
+//! The only place in the domain that knows what the CLI's messages look like.
+
+mod meaning;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::json;
+use serde_json::value::RawValue;
+use tiller_agent::{
+    Channel, ElicitationReply, Executable, Inbound, Inbox, InboundRequest, Interrupt, Link, LinkSettings, Options,
+    PermissionReply, PermissionRequest, Reply, RequestId, RequestKind, UserMessage,
+};
+use tokio::sync::mpsc;
+
+use self::meaning::meaning;
+use super::{
+    AgentChannels, AgentCommand, AgentEvent, Backend, BackendInfo, Conversation, Exit, Launch, Meaning, Question,
+};
+use crate::json::RawJson;
+use crate::session::{Answer, PermissionMode};
+
+/// How many commands may wait for an agent that does not read.
+const COMMANDS: usize = 64;
+
+/// How many events may wait for their session. When it is full, the CLI waits.
+const EVENTS: usize = 256;
+
+/// Tools with which the agent speaks to a person, whatever the approval mode.
+const FOR_PEOPLE: &[&str] = &["AskUserQuestion", "ExitPlanMode"];
+
+/// The name under which an MCP server's question is put to the user.
+const ELICITATION: &str = "Elicitation";
+
+/// Starts one executable for every session.
+pub struct ClaudeBackend {
+    executable: Executable,
+    claude_home: Option<PathBuf>,
+    info: BackendInfo,
+    /// Found out in the background: the CLI takes its time to say it.
+    version: Arc<OnceLock<String>>,
+}
+
+impl ClaudeBackend {
+    /// `claude_home` is where the CLI keeps its settings and transcripts, if not in its usual place.
+    pub fn new(executable: Executable, claude_home: Option<PathBuf>, info: BackendInfo) -> Self {
+        Self { executable, claude_home, info, version: Arc::default() }
+    }
+
+    /// Begins to ask the executable for its version; [`Backend::info`] has it from when it is known.
+    pub fn detect_version(&self) {
+        if self.info.version.is_some() {
+            return;
+        }
+        let (executable, version) = (self.executable.clone(), Arc::clone(&self.version));
+        tokio::spawn(async move {
+            match executable.version().await {
+                Ok(found) => drop(version.set(found.to_string())),
+                Err(error) => tracing::warn!(%error, "can't tell which version of Claude Code this is"),
+            }
+        });
+    }
+}
+
+impl Backend for ClaudeBackend {
+    fn info(&self) -> BackendInfo {
+        let mut info = self.info.clone();
+        info.version = info.version.or_else(|| self.version.get().cloned());
+        info
+    }
+
+    fn launch(&self, launch: Launch) -> AgentChannels {
+        let (commands, command_inbox) = mpsc::channel(COMMANDS);
+        let (event_outbox, events) = mpsc::channel(EVENTS);
+        let executable = self.executable.clone();
+        let options = options(&launch, self.claude_home.clone());
+        tokio::spawn(run(executable, options, command_inbox, event_outbox));
+        AgentChannels { commands, events }
+    }
+}
+
+fn options(launch: &Launch, claude_home: Option<PathBuf>) -> Options {
+    let settings = &launch.settings;
+    let mut options = Options::new()
+        .cwd(&launch.cwd)
+        .partial_messages(true)
+        .ask_permission(true)
+        .permission_mode(match settings.permission_mode {
+            PermissionMode::Default => tiller_agent::PermissionMode::Default,
+            PermissionMode::AcceptEdits => tiller_agent::PermissionMode::AcceptEdits,
+            PermissionMode::Plan => tiller_agent::PermissionMode::Plan,
+            PermissionMode::BypassPermissions => tiller_agent::PermissionMode::BypassPermissions,
+        })
+        // The agent must not find what would let it approve its own requests.
+        .env_remove_prefix("TILLER_");
+    if let Some(home) = claude_home {
+        options = options.claude_home(home);
+    }
+    if let Some(model) = &settings.model {
+        options = options.model(model);
+    }
+    if let Some(tools) = &settings.allowed_tools {
+        options = options.allowed_tools(split_rules(tools));
+    }
+    if settings.permission_mode == PermissionMode::BypassPermissions && is_root() {
+        // As root the CLI wants to be told that someone has thought about it. The user has: they chose the mode.
+        options = options.env("IS_SANDBOX", "1");
+    }
+    match &launch.conversation {
+        Conversation::New(id) => options.session_id(id),
+        Conversation::Resume(id) => options.resume(id),
+    }
+}
+
+fn is_root() -> bool {
+    #[cfg(unix)]
+    {
+        rustix::process::geteuid().is_root()
+    }
+    #[cfg(not(unix))]
+    {
+        false
+    }
+}
+
+/// Splits `Read,Bash(git log, git diff)` at the commas outside of parentheses.
+fn split_rules(rules: &str) -> Vec<String> {
+    let mut depth = 0usize;
+    let parts = rules.split(|character| {
+        match character {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        character == ',' && depth == 0
+    });
+    parts.map(|rule| rule.trim().to_owned()).filter(|rule| !rule.is_empty()).collect()
+}
+
+async fn run(
+    executable: Executable,
+    options: Options,
+    mut commands: mpsc::Receiver<AgentCommand>,
+    events: mpsc::Sender<AgentEvent>,
+) {
+    let exit = match start(&executable, &options) {
+        Ok((link, inbox)) => Relay { link, asked: HashMap::new(), events: events.clone() }.run(inbox, &mut commands).await,
+        Err(message) => Exit::NotStarted { message },
+    };
+    // The session may be gone; then nobody needs to know.
+    drop(events.send(AgentEvent::Exited(exit)).await);
+}
+
+fn start(executable: &Executable, options: &Options) -> Result<(Link, Inbox), String> {
+    let launch = tiller_agent::Launch::with_executable(executable, options, Channel::Stdio)
+        .map_err(|error| error.to_string())?;
+    let spawned = tiller_agent::spawn(&launch, None)
+        .map_err(|error| format!("The agent could not be started: {error}"))?;
+    Ok(tiller_agent::connect_over(tiller_agent::stdio(spawned), LinkSettings::from(options)))
+}
+
+/// Carries words both ways between a session and a running CLI.
+struct Relay {
+    link: Link,
+    /// What the CLI waits for an answer to.
+    asked: HashMap<String, Asked>,
+    events: mpsc::Sender<AgentEvent>,
+}
+
+enum Asked {
+    Tool(Box<PermissionRequest>),
+    Elicitation,
+}
+
+/// Nobody listens to the agent any more.
+struct Unheard;
+
+impl Relay {
+    async fn run(mut self, mut inbox: Inbox, commands: &mut mpsc::Receiver<AgentCommand>) -> Exit {
+        loop {
+            tokio::select! {
+                command = commands.recv() => {
+                    let Some(command) = command else { return self.last_words(inbox).await };
+                    self.command(command).await;
+                }
+                inbound = inbox.next() => match inbound {
+                    Some(Inbound::Exited(exit)) => return describe(&exit),
+                    Some(inbound) => {
+                        if self.inbound(inbound).await.is_err() {
+                            return describe(&self.link.close().await);
+                        }
+                    }
+                    None => return describe(&self.link.exited().await),
+                }
+            }
+        }
+    }
+
+    /// Ends the CLI. What it says until then belongs to the session.
+    async fn last_words(mut self, mut inbox: Inbox) -> Exit {
+        let link = self.link.clone();
+        // Not waited for here: a CLI whose output nobody reads can't end by itself.
+        tokio::spawn(async move { link.close().await });
+        while let Some(inbound) = inbox.next().await {
+            if let Inbound::Exited(exit) = inbound {
+                return describe(&exit);
+            }
+            if self.inbound(inbound).await.is_err() {
+                break;
+            }
+        }
+        describe(&self.link.exited().await)
+    }
+
+    /// An error means that the CLI is gone, and its end says so.
+    async fn command(&mut self, command: AgentCommand) {
+        match command {
+            AgentCommand::Prompt(prompt) => {
+                if self.link.send_user(&UserMessage::text(prompt)).await.is_err() {
+                    tracing::debug!("a prompt came too late");
+                }
+            }
+            AgentCommand::Answer { agent_request, answer } => self.answer(agent_request, answer).await,
+            AgentCommand::Interrupt => {
+                let link = self.link.clone();
+                // Not waited for here: what the CLI says meanwhile must be read.
+                tokio::spawn(async move {
+                    if let Err(error) = link.request(Interrupt {}).await {
+                        tracing::debug!(%error, "the CLI did not take an interrupt");
+                    }
+                });
+            }
+        }
+    }
+
+    async fn answer(&mut self, agent_request: String, answer: Answer) {
+        let reply = match (self.asked.remove(&agent_request), answer) {
+            (Some(Asked::Tool(asked)), Answer::Allow { input, permissions }) => PermissionReply::Allow {
+                updated_input: input.as_ref().and_then(boxed),
+                updated_permissions: permissions.as_ref().and_then(boxed),
+            }
+            .into_reply(&asked),
+            (Some(Asked::Tool(asked)), Answer::Deny { message, interrupt }) => {
+                let message = message.filter(|message| !message.trim().is_empty());
+                let message = message.unwrap_or_else(|| "The user does not want this to be done.".to_owned());
+                PermissionReply::Deny { message, interrupt }.into_reply(&asked)
+            }
+            (Some(Asked::Elicitation), Answer::Allow { input, .. }) => {
+                let content = input.and_then(|input| serde_json::from_str(input.as_str()).ok());
+                ElicitationReply::Accept { content }.into()
+            }
+            (Some(Asked::Elicitation), Answer::Deny { .. }) => ElicitationReply::Decline.into(),
+            (None, _) => return,
+        };
+        if let Err(error) = self.link.respond(&RequestId::from(agent_request), reply).await {
+            tracing::debug!(%error, "an answer came too late");
+        }
+    }
+
+    async fn inbound(&mut self, inbound: Inbound) -> Result<(), Unheard> {
+        match inbound {
+            Inbound::Message(message) => {
+                let Ok(raw) = RawJson::parse(message.json()) else { return Ok(()) };
+                let uuid = message.uuid().map(str::to_owned);
+                self.tell(AgentEvent::Message { raw, uuid, meaning: meaning(&message) }).await
+            }
+            Inbound::Request(request) => self.request(request).await,
+            Inbound::Cancelled(id) => {
+                self.asked.remove(id.as_str());
+                self.tell(AgentEvent::TakesBack { agent_request: id.as_str().to_owned() }).await
+            }
+            Inbound::Malformed { line, error } => {
+                tracing::warn!(%error, length = line.len(), "the CLI wrote a line that is no message");
+                self.notice(&format!("A line of the agent's was not understood and left out: {error}.")).await
+            }
+            Inbound::Oversized { length } => {
+                self.notice(&format!("A message of {length} bytes was too long and left out.")).await
+            }
+            // Handled by the callers, for whom it is the end.
+            Inbound::Exited(_) => Ok(()),
+        }
+    }
+
+    async fn request(&mut self, request: InboundRequest) -> Result<(), Unheard> {
+        let agent_request = request.id.as_str().to_owned();
+        match request.kind {
+            RequestKind::CanUseTool(asked) => {
+                let always_ask = FOR_PEOPLE.contains(&asked.tool_name.as_str())
+                    || asked.requires_user_interaction.unwrap_or(false);
+                let question = Question {
+                    tool_use_id: asked.tool_use_id.clone().unwrap_or_else(|| agent_request.clone()),
+                    tool_name: asked.tool_name.clone(),
+                    input: asked.input.clone().into(),
+                    suggestions: asked.permission_suggestions.clone().map(RawJson::from),
+                    description: asked.description.clone(),
+                    always_ask,
+                    agent_request: agent_request.clone(),
+                };
+                self.asked.insert(agent_request, Asked::Tool(asked));
+                self.tell(AgentEvent::Asks(question)).await
+            }
+            RequestKind::Elicitation(asked) => {
+                let input = json!({
+                    "server": asked.mcp_server_name, "message": asked.message, "mode": asked.mode, "url": asked.url,
+                    "requestedSchema": asked.requested_schema,
+                });
+                let Ok(input) = RawJson::of(&input) else { return Ok(()) };
+                self.asked.insert(agent_request.clone(), Asked::Elicitation);
+                let description = Some(asked.message.clone());
+                self.tell(AgentEvent::Asks(Question {
+                    tool_use_id: asked.elicitation_id.unwrap_or_else(|| agent_request.clone()),
+                    tool_name: ELICITATION.to_owned(),
+                    input,
+                    suggestions: None,
+                    description,
+                    always_ask: true,
+                    agent_request,
+                }))
+                .await
+            }
+            _ => {
+                let refusal = Reply::Error("This client does not offer that.".to_owned());
+                if let Err(error) = self.link.respond(&request.id, refusal).await {
+                    tracing::debug!(%error, "a refusal came too late");
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Words of ours in the agent's stream.
+    async fn notice(&self, text: &str) -> Result<(), Unheard> {
+        let notice = json!({ "type": "system", "subtype": "notice", "level": "warning", "message": text });
+        let Ok(raw) = RawJson::of(&notice) else { return Ok(()) };
+        self.tell(AgentEvent::Message { raw, uuid: None, meaning: Meaning::Nothing }).await
+    }
+
+    async fn tell(&self, event: AgentEvent) -> Result<(), Unheard> {
+        self.events.send(event).await.map_err(|_| Unheard)
+    }
+}
+
+fn boxed(raw: &RawJson) -> Option<Box<RawValue>> {
+    RawValue::from_string(raw.as_str().to_owned()).ok()
+}
+
+fn describe(exit: &tiller_agent::Exit) -> Exit {
+    if exit.expired {
+        return Exit::Expired;
+    }
+    let how = match (exit.code, exit.signal) {
+        (Some(code), _) => format!("The agent ended unexpectedly with exit code {code}."),
+        (None, Some(signal)) => format!("The agent was ended by signal {signal}."),
+        (None, None) => "The agent ended unexpectedly.".to_owned(),
+    };
+    let tail = exit.stderr_tail.trim();
+    Exit::Ended { message: if tail.is_empty() { how } else { format!("{how}\n{tail}") } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split_rules;
+
+    #[test]
+    fn rules_are_split_outside_of_parentheses() {
+        assert_eq!(split_rules("Read, Edit,Bash"), ["Read", "Edit", "Bash"]);
+        assert_eq!(split_rules("Bash(git log, git diff),Read"), ["Bash(git log, git diff)", "Read"]);
+        assert_eq!(split_rules(" , "), [""; 0]);
+    }
+}

@@ -63,6 +63,10 @@ pub fn step(state: &mut State, input: Input, now: Timestamp) -> Result<Vec<Effec
     Ok(step.effects)
 }
 
+fn aborted() -> Answer {
+    Answer::Deny { message: Some("Session aborted".to_owned()), interrupt: true }
+}
+
 struct Step<'a> {
     state: &'a mut State,
     now: Timestamp,
@@ -132,7 +136,11 @@ impl Step<'_> {
 
     fn stop(&mut self) {
         let Some(turn) = &mut self.state.turn else {
-            // Nothing runs. The answer is the same: the session is idle.
+            // No turn runs, but something that an earlier one left in the background may be asking.
+            for pending in std::mem::take(&mut self.state.pending) {
+                self.settle(&pending, Behavior::Withdrawn);
+                self.reply(pending.agent_request, pending.input, aborted());
+            }
             self.set_idle();
             return;
         };
@@ -223,9 +231,7 @@ impl Step<'_> {
         let stopping = self.state.turn.as_ref().is_some_and(|turn| turn.stopping);
         if stopping {
             // It asked before it heard of the stop.
-            let message = Some("Session aborted".to_owned());
-            let answer = Answer::Deny { message, interrupt: true };
-            self.reply(question.agent_request, question.input, answer);
+            self.reply(question.agent_request, question.input, aborted());
         } else if self.state.record.settings.approval == Approval::Auto && !question.always_ask {
             let answer = Answer::Allow { input: None, permissions: None };
             self.reply(question.agent_request, question.input, answer);
@@ -251,7 +257,8 @@ impl Step<'_> {
             return;
         }
         let stopped = turn.stopping;
-        self.withdraw_all();
+        // Open decisions stay: an agent in the background may still wait for them. The CLI takes back what it does not
+        // want to know any more.
         self.state.turn = None;
         match end {
             _ if stopped => self.set_idle(),

@@ -1,1 +1,424 @@
+//! The state machine, by named cases and by generated sequences.
 
+use proptest::prelude::*;
+
+use super::*;
+use crate::backend::{AgentCommand, AgentEvent, Conversation, Exit, Launch, Meaning, Question, TurnEnd};
+use crate::event::{Behavior, Event, EventBody};
+use crate::ids::{SessionId, Timestamp};
+use crate::json::RawJson;
+
+fn record() -> SessionRecord {
+    SessionRecord {
+        id: SessionId::random(),
+        owner: None,
+        title: "title".to_owned(),
+        claude_session_id: None,
+        expired: false,
+        status: SessionStatus::Idle,
+        cwd: "/project".to_owned(),
+        settings: Settings::default(),
+        last_prompt: None,
+        created_at: Timestamp(1),
+        updated_at: Timestamp(1),
+        queue: Vec::new(),
+        last_seq: 0,
+    }
+}
+
+/// A session with its story so far.
+struct Story {
+    state: State,
+    effects: Vec<Effect>,
+}
+
+impl Story {
+    fn new() -> Self {
+        Self { state: State::new(record(), Vec::new()), effects: Vec::new() }
+    }
+
+    /// A session whose first turn runs and has said its id.
+    fn running() -> Self {
+        let mut story = Self::new();
+        story.take(Input::Prompt("hello".to_owned()));
+        story.take(init());
+        story
+    }
+
+    fn take(&mut self, input: Input) -> &mut Self {
+        let effects = step(&mut self.state, input, Timestamp(2)).expect("not refused");
+        self.effects.extend(effects);
+        self
+    }
+
+    fn refuse(&mut self, input: Input) -> Refusal {
+        let before = format!("{:?}", self.state);
+        let refusal = step(&mut self.state, input, Timestamp(2)).expect_err("refused");
+        assert_eq!(before, format!("{:?}", self.state), "a refused command changes nothing");
+        refusal
+    }
+
+    /// The effects since the last time, in short.
+    fn tale(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.effects).iter().map(in_short).collect()
+    }
+
+    fn status(&self) -> SessionStatus {
+        self.state.record.status
+    }
+}
+
+fn in_short(effect: &Effect) -> String {
+    match effect {
+        Effect::Record(event) => match &event.body {
+            EventBody::Status(change) => match &change.error {
+                Some(error) => format!("{}: {error}", change.status.as_str()),
+                None => change.status.as_str().to_owned(),
+            },
+            EventBody::UserPrompt { prompt } => format!("prompt {prompt}"),
+            EventBody::Message { raw, .. } => format!("message {}", raw.as_str()),
+            EventBody::DecisionRequested(request) => format!("asks {}", request.tool_use_id),
+            EventBody::DecisionResolved { tool_use_id, behavior, .. } => {
+                format!("{} {tool_use_id}", behavior.as_str())
+            }
+        },
+        Effect::QueueChanged => "queue".to_owned(),
+        Effect::Launch(Launch { conversation: Conversation::New(_), .. }) => "launch new".to_owned(),
+        Effect::Launch(Launch { conversation: Conversation::Resume(id), .. }) => format!("launch {id}"),
+        Effect::Send(AgentCommand::Prompt(prompt)) => format!("> {prompt}"),
+        Effect::Send(AgentCommand::Interrupt) => "> interrupt".to_owned(),
+        Effect::Send(AgentCommand::Answer { agent_request, answer: Answer::Allow { input, .. } }) => {
+            format!("> allow {agent_request} {}", input.as_ref().map_or("", RawJson::as_str))
+        }
+        Effect::Send(AgentCommand::Answer { agent_request, answer: Answer::Deny { .. } }) => {
+            format!("> deny {agent_request}")
+        }
+        Effect::EndAgent => "end agent".to_owned(),
+        Effect::ArmStopDeadline { .. } => "arm".to_owned(),
+    }
+}
+
+fn prompt(text: &str) -> Input {
+    Input::Prompt(text.to_owned())
+}
+
+fn message(text: &str, uuid: Option<&str>, meaning: Meaning) -> Input {
+    let raw = RawJson::of(&text).unwrap();
+    Input::Agent(AgentEvent::Message { raw, uuid: uuid.map(str::to_owned), meaning })
+}
+
+fn init() -> Input {
+    message("init", None, Meaning::Init { conversation: "c1".to_owned() })
+}
+
+fn success() -> Input {
+    message("result", None, Meaning::TurnEnded(TurnEnd::Success))
+}
+
+fn failure(text: &str) -> Input {
+    message("result", None, Meaning::TurnEnded(TurnEnd::Failure { message: text.to_owned() }))
+}
+
+fn asks(number: u8, always_ask: bool) -> Input {
+    Input::Agent(AgentEvent::Asks(Question {
+        agent_request: format!("r{number}"),
+        tool_use_id: format!("t{number}"),
+        tool_name: "Bash".to_owned(),
+        input: RawJson::parse(r#"{"command":"ls"}"#).unwrap(),
+        suggestions: None,
+        description: None,
+        always_ask,
+    }))
+}
+
+fn exited(message: &str) -> Input {
+    Input::Agent(AgentEvent::Exited(Exit::Ended { message: message.to_owned() }))
+}
+
+fn allow(tool_use: &str) -> Input {
+    let decision = DecisionRef::ToolUse(tool_use.to_owned());
+    Input::Answer { decision, answer: Answer::Allow { input: None, permissions: None } }
+}
+
+#[test]
+fn a_turn_runs_in_the_order_of_the_contract() {
+    let mut story = Story::new();
+    story.take(prompt("hello")).take(init()).take(message("hi", None, Meaning::Nothing)).take(success());
+    assert_eq!(
+        story.tale(),
+        [
+            "running", "prompt hello", "launch new", "> hello", r#"message "init""#, r#"message "hi""#,
+            r#"message "result""#, "completed",
+        ]
+    );
+    assert_eq!(story.state.record.claude_session_id.as_deref(), Some("c1"));
+    story.take(prompt("more"));
+    assert_eq!(story.tale(), ["running", "prompt more", "> more"]);
+}
+
+#[test]
+fn a_conversation_goes_on_with_its_id_when_the_agent_is_gone() {
+    let mut story = Story::running();
+    story.take(success()).take(exited("bye")).tale();
+    assert_eq!(story.status(), SessionStatus::Completed);
+    story.take(prompt("again"));
+    assert_eq!(story.tale(), ["running", "prompt again", "launch c1", "> again"]);
+}
+
+#[test]
+fn a_session_without_an_id_can_not_go_on() {
+    let mut story = Story::new();
+    story.take(prompt("hello")).take(exited("no such file"));
+    assert_eq!(story.status(), SessionStatus::Error);
+    assert_eq!(story.refuse(prompt("again")), Refusal::NoResumeId);
+}
+
+#[test]
+fn a_result_that_is_an_error_ends_in_error() {
+    let mut story = Story::running();
+    story.tale();
+    story.take(failure("overloaded"));
+    assert_eq!(story.tale(), [r#"message "result""#, "error: overloaded"]);
+}
+
+#[test]
+fn an_agent_that_dies_in_mid_turn_ends_it_in_error() {
+    let mut story = Story::running();
+    story.take(asks(1, false)).tale();
+    story.take(exited("killed"));
+    assert_eq!(story.tale(), ["withdrawn t1", "error: killed"]);
+}
+
+#[test]
+fn a_stop_ends_in_idle_whatever_the_agent_says() {
+    for last in [success(), failure("interrupted"), exited("gone")] {
+        let mut story = Story::running();
+        story.take(asks(1, false)).tale();
+        story.take(Input::Stop).take(Input::Stop);
+        assert_eq!(story.tale(), ["withdrawn t1", "> interrupt", "arm"]);
+        story.take(last);
+        assert_eq!(story.tale().last().map(String::as_str), Some("idle"));
+    }
+}
+
+#[test]
+fn an_agent_that_does_not_stop_is_ended() {
+    let mut story = Story::running();
+    story.take(Input::Stop).tale();
+    let turn = story.state.turn.as_ref().unwrap().number;
+    story.take(Input::StopOverdue { turn: turn + 1 });
+    assert!(story.tale().is_empty(), "another turn's deadline");
+    story.take(Input::StopOverdue { turn });
+    assert_eq!(story.tale(), ["end agent"]);
+    story.take(exited("killed"));
+    assert_eq!(story.tale(), ["idle"]);
+    story.take(prompt("again"));
+    assert_eq!(story.tale(), ["running", "prompt again", "launch c1", "> again"]);
+}
+
+#[test]
+fn nothing_is_launched_before_the_old_agent_is_gone() {
+    let mut story = Story::running();
+    story.take(success());
+    story.state.agent = AgentState::Ending;
+    story.tale();
+    story.take(prompt("again"));
+    assert_eq!(story.tale(), ["running", "prompt again"]);
+    story.take(exited("bye"));
+    assert_eq!(story.tale(), ["launch c1", "> again"]);
+}
+
+#[test]
+fn prompts_wait_for_the_turn_to_end() {
+    let mut story = Story::running();
+    story.tale();
+    story.take(prompt("one")).take(prompt("two"));
+    assert_eq!(story.tale(), ["queue", "queue"]);
+    story.take(success());
+    assert_eq!(story.tale(), [r#"message "result""#, "completed", "queue", "running", "prompt one", "> one"]);
+    story.take(Input::Stop).take(success()).tale();
+    assert_eq!(story.state.record.queue, ["two"], "a stop keeps the queue");
+}
+
+#[test]
+fn an_answer_counts_once_and_for_what_was_shown() {
+    let mut story = Story::running();
+    story.take(asks(1, false)).take(asks(2, false)).tale();
+    let wrong = DecisionRef::Both { request: story.state.pending[0].id, tool_use: "t2".to_owned() };
+    let deny = Answer::Deny { message: None, interrupt: false };
+    assert_eq!(story.refuse(Input::Answer { decision: wrong, answer: deny.clone() }), Refusal::RequestNotFound);
+    story.take(allow("t1"));
+    assert_eq!(story.tale(), ["allow t1", r#"> allow r1 {"command":"ls"}"#]);
+    assert_eq!(story.refuse(allow("t1")), Refusal::AlreadyAnswered);
+    let second = DecisionRef::Request(story.state.pending[0].id);
+    story.take(Input::Answer { decision: second, answer: deny });
+    assert_eq!(story.tale(), ["deny t2", "> deny r2"]);
+    assert_eq!(story.refuse(allow("t9")), Refusal::RequestNotFound);
+}
+
+#[test]
+fn auto_approval_asks_people_only_what_is_theirs() {
+    let mut story = Story::running();
+    story.state.record.settings.approval = Approval::Auto;
+    story.tale();
+    story.take(asks(1, false)).take(asks(2, true));
+    assert_eq!(story.tale(), [r#"> allow r1 {"command":"ls"}"#, "asks t2"]);
+}
+
+#[test]
+fn an_agent_in_the_background_may_ask_after_the_turn() {
+    let mut story = Story::running();
+    story.take(asks(1, false)).take(success()).tale();
+    story.take(asks(2, false)).take(allow("t1"));
+    assert_eq!(story.tale(), ["asks t2", "allow t1", r#"> allow r1 {"command":"ls"}"#]);
+    story.take(Input::Stop);
+    assert_eq!(story.tale(), ["withdrawn t2", "> deny r2", "idle"]);
+}
+
+#[test]
+fn the_agent_may_take_a_question_back() {
+    let mut story = Story::running();
+    story.take(asks(1, false)).tale();
+    story.take(Input::Agent(AgentEvent::TakesBack { agent_request: "r1".to_owned() }));
+    assert_eq!(story.tale(), ["withdrawn t1"]);
+    assert_eq!(story.refuse(allow("t1")), Refusal::AlreadyAnswered);
+}
+
+#[test]
+fn an_expired_conversation_starts_afresh_with_the_next_message() {
+    let mut story = Story::running();
+    story.take(success()).take(exited("bye")).take(prompt("again")).tale();
+    story.take(Input::Agent(AgentEvent::Exited(Exit::Expired)));
+    assert_eq!(story.status(), SessionStatus::Error);
+    assert_eq!(story.state.record.claude_session_id, None);
+    story.tale();
+    story.take(prompt("afresh"));
+    assert_eq!(story.tale(), ["running", "prompt afresh", "launch new", "> afresh"]);
+}
+
+#[test]
+fn a_doubled_line_is_taken_once() {
+    let mut story = Story::running();
+    story.tale();
+    let twin = || message("hi", Some("uuid-1"), Meaning::Nothing);
+    story.take(twin()).take(twin());
+    assert_eq!(story.tale(), [r#"message "hi""#]);
+}
+
+#[test]
+fn a_server_that_comes_back_ends_what_it_can_not_go_on_with() {
+    let mut story = Story::running();
+    story.take(asks(1, false));
+    let pending = story.state.pending.clone();
+    let mut story = Story { state: State::new(story.state.record.clone(), pending), effects: Vec::new() };
+    story.take(Input::Recovered);
+    let tale = story.tale();
+    assert_eq!(tale[0], "withdrawn t1");
+    assert!(tale[1].starts_with("error: Tiller ended while this turn was running."), "{tale:?}");
+    story.take(prompt("go on"));
+    assert_eq!(story.tale(), ["running", "prompt go on", "launch c1", "> go on"]);
+}
+
+fn any_input() -> impl Strategy<Value = Input> {
+    prop_oneof![
+        3 => Just(prompt("p")),
+        1 => Just(Input::Stop),
+        2 => (0u8..4).prop_map(|number| allow(&format!("t{number}"))),
+        2 => Just(init()),
+        3 => Just(message("m", None, Meaning::Nothing)),
+        2 => Just(success()),
+        1 => Just(failure("f")),
+        2 => (0u8..4, any::<bool>()).prop_map(|(number, always)| asks(number, always)),
+        1 => (0u8..4).prop_map(|number| Input::Agent(AgentEvent::TakesBack { agent_request: format!("r{number}") })),
+        2 => Just(exited("x")),
+        1 => Just(Input::Agent(AgentEvent::Exited(Exit::Expired))),
+        1 => (0u64..4).prop_map(|turn| Input::StopOverdue { turn }),
+        1 => Just(Input::Close { reason: "closing" }),
+    ]
+}
+
+/// What no sequence of inputs may break.
+#[derive(Default)]
+struct Watcher {
+    seq: u64,
+    running: bool,
+    open: Vec<crate::ids::RequestId>,
+    agents: i32,
+}
+
+impl Watcher {
+    fn watch(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Record(event) => self.event(event),
+            Effect::Launch(_) => {
+                self.agents += 1;
+                assert!(self.agents <= 1, "two agents at once");
+            }
+            Effect::Send(_) => assert_eq!(self.agents, 1, "something was sent to nobody"),
+            Effect::QueueChanged | Effect::EndAgent | Effect::ArmStopDeadline { .. } => {}
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.seq += 1;
+        assert_eq!(event.seq, self.seq, "the numbering has no gap");
+        match &event.body {
+            EventBody::Status(change) if change.status == SessionStatus::Running => {
+                assert!(!self.running, "a turn began within a turn");
+                self.running = true;
+            }
+            EventBody::Status(change) => {
+                assert!(self.running || change.status == SessionStatus::Idle, "a turn ended that never began");
+                self.running = false;
+                let stopped = change.status == SessionStatus::Idle;
+                assert!(!stopped || self.open.is_empty(), "a stop left a decision open");
+            }
+            EventBody::DecisionRequested(request) => self.open.push(request.id),
+            EventBody::DecisionResolved { request, .. } => {
+                let position = self.open.iter().position(|open| open == request);
+                self.open.remove(position.expect("a decision was resolved that was not open"));
+            }
+            EventBody::UserPrompt { .. } => assert!(self.running, "a prompt outside of a turn"),
+            EventBody::Message { .. } => {}
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn no_sequence_of_inputs_breaks_the_rules(auto in any::<bool>(), inputs in prop::collection::vec(any_input(), 0..60)) {
+        let mut state = State::new(record(), Vec::new());
+        if auto {
+            state.record.settings.approval = Approval::Auto;
+        }
+        let mut watcher = Watcher::default();
+        for input in inputs {
+            let from_agent = matches!(input, Input::Agent(_));
+            // An agent that is not there says nothing.
+            if from_agent && state.agent == AgentState::Absent {
+                continue;
+            }
+            if matches!(input, Input::Agent(AgentEvent::Exited(_))) {
+                watcher.agents -= 1;
+            }
+            if let Ok(effects) = step(&mut state, input, Timestamp(3)) {
+                effects.iter().for_each(|effect| watcher.watch(effect));
+            }
+            prop_assert_eq!(watcher.running, state.turn.is_some());
+            prop_assert_eq!(watcher.running, state.record.status == SessionStatus::Running);
+            prop_assert_eq!(watcher.open.len(), state.pending.len());
+            prop_assert!(state.agent != AgentState::Absent || state.pending.is_empty(), "nobody waits for an answer");
+            prop_assert_eq!(state.record.last_seq, watcher.seq);
+        }
+    }
+}
+
+#[test]
+fn what_is_derived_from_an_event_is_the_same_again() {
+    let session = SessionId::random();
+    assert_eq!(crate::ids::RequestId::of(session, 7), crate::ids::RequestId::of(session, 7));
+    assert_ne!(crate::ids::RequestId::of(session, 7), crate::ids::RequestId::of(session, 8));
+    assert_eq!(Behavior::parse(Behavior::Withdrawn.as_str()), Some(Behavior::Withdrawn));
+}

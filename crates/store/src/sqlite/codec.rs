@@ -24,7 +24,7 @@ struct Prompt {
 }
 
 #[derive(Deserialize, Serialize)]
-struct Status {
+struct Change {
     status: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     title: Option<String>,
@@ -74,7 +74,7 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded> {
         }
         EventBody::Status(change) => event(
             STATUS,
-            serde_json::to_string(&Status {
+            serde_json::to_string(&Change {
                 status: change.status.as_str().to_owned(),
                 title: change.title.clone(),
                 cwd: change.cwd.clone(),
@@ -121,7 +121,7 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
         }
         None => EventBody::Message { raw: raw_json(&data)?, uuid: row.get(3).map_err(column)? },
         Some(STATUS) => {
-            let Status { status, title, cwd, error } = from_json(&data)?;
+            let Change { status, title, cwd, error } = from_json(&data)?;
             EventBody::Status(StatusChange { status: named(SessionStatus::parse, &status)?, title, cwd, error })
         }
         Some(REQUESTED) => {

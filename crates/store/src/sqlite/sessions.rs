@@ -32,15 +32,6 @@ impl Store for SqliteStore {
     fn replay(&self, session: SessionId, after: u64, limit: u32) -> StoreFuture<'_, Vec<Event>> {
         Box::pin(self.read(move |connection| replay(connection, session, after, limit)))
     }
-
-    fn recent_cwds(&self, limit: u32) -> StoreFuture<'_, Vec<String>> {
-        Box::pin(self.read(move |connection| {
-            let sql = "SELECT cwd FROM sessions GROUP BY cwd ORDER BY max(updated_at) DESC LIMIT ?1";
-            let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-            let rows = statement.query_map([limit], |row| row.get(0)).map_err(store_error)?;
-            rows.collect::<Result<_, _>>().map_err(store_error)
-        }))
-    }
 }
 
 fn load(connection: &Connection) -> Result<Vec<(SessionRecord, Vec<DecisionRequest>)>, StoreError> {

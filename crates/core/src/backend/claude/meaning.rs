@@ -1,0 +1,87 @@
+//! What a message of the CLI's means for the life of a session.
+
+use serde::Deserialize;
+use tiller_agent::{Kind, Message};
+
+use crate::backend::{Meaning, TurnEnd};
+
+pub(super) fn meaning(message: &Message) -> Meaning {
+    match (message.kind(), message.subtype(), message.session_id()) {
+        (Kind::System, Some("init"), Some(conversation)) => Meaning::Init { conversation: conversation.to_owned() },
+        (Kind::Result, subtype, _) => Meaning::TurnEnded(turn_end(message.json(), subtype.unwrap_or_default())),
+        _ => Meaning::Nothing,
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TurnResult {
+    is_error: bool,
+    result: Option<String>,
+    errors: Vec<serde_json::Value>,
+}
+
+fn turn_end(json: &str, subtype: &str) -> TurnEnd {
+    let parsed: TurnResult = serde_json::from_str(json).unwrap_or_default();
+    // The CLI says `success` also where the model could not be reached; `is_error` is the truth then.
+    if subtype == "success" && !parsed.is_error {
+        return TurnEnd::Success;
+    }
+    let errors = parsed.errors.iter().map(|error| match error {
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    });
+    let errors: Vec<_> = errors.filter(|error| !error.is_empty()).collect();
+    let message = match (errors.is_empty(), parsed.result.filter(|text| !text.is_empty())) {
+        (false, _) => errors.join("\n"),
+        (true, Some(text)) => text,
+        (true, None) => in_words(subtype),
+    };
+    TurnEnd::Failure { message }
+}
+
+fn in_words(subtype: &str) -> String {
+    match subtype {
+        "error_max_turns" => "The limit of turns was reached.".to_owned(),
+        "error_max_budget_usd" => "The budget was used up.".to_owned(),
+        other => format!("The turn ended with {other}."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(json: &str) -> Meaning {
+        meaning(&Message::parse(json.to_owned()).unwrap())
+    }
+
+    fn failure(message: &str) -> Meaning {
+        Meaning::TurnEnded(TurnEnd::Failure { message: message.to_owned() })
+    }
+
+    #[test]
+    fn the_end_of_a_turn_is_read_from_is_error_first() {
+        let cases = [
+            (r#"{"duration_api_ms":1,"type":"result","subtype":"success","is_error":false}"#, Meaning::TurnEnded(TurnEnd::Success)),
+            (r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: 500"}"#, failure("API Error: 500")),
+            (
+                r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["one","two"]}"#,
+                failure("one\ntwo"),
+            ),
+            (r#"{"type":"result","subtype":"error_max_turns","is_error":true}"#, failure("The limit of turns was reached.")),
+            (r#"{"type":"result","subtype":"error_new","is_error":false}"#, failure("The turn ended with error_new.")),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(end(json), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn init_tells_the_conversation() {
+        let init = end(r#"{"type":"system","subtype":"init","session_id":"abc"}"#);
+        assert_eq!(init, Meaning::Init { conversation: "abc".to_owned() });
+        assert_eq!(end(r#"{"type":"system","subtype":"status","session_id":"abc"}"#), Meaning::Nothing);
+        assert_eq!(end(r#"{"type":"assistant","session_id":"abc"}"#), Meaning::Nothing);
+    }
+}

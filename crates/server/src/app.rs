@@ -1,0 +1,76 @@
+//! The application: every route in one list, and what all of them go through.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::{get, post};
+use axum::serve::ListenerExt;
+use tiller_core::Sessions;
+use tiller_core::credentials::{CredentialStore, SecretHash};
+use tokio::net::TcpListener;
+
+use crate::auth::Doorkeeper;
+use crate::guard::HostPolicy;
+use crate::pages::Assets;
+use crate::{auth, error, events, guard, pages, system};
+
+/// The largest body and the largest WebSocket message.
+pub(crate) const MAX_MESSAGE: usize = 32 << 20;
+
+/// What the doors serve and how. Cheap to clone.
+#[derive(Clone)]
+pub struct App {
+    pub(crate) sessions: Sessions,
+    pub(crate) doorkeeper: Arc<Doorkeeper>,
+    pub(crate) hosts: Arc<HostPolicy>,
+    pub(crate) assets: Arc<dyn Assets>,
+}
+
+impl App {
+    /// `environment_key` is the hash of a key that is accepted beside the stored ones.
+    pub fn new(
+        sessions: Sessions,
+        credentials: Arc<dyn CredentialStore>,
+        environment_key: Option<SecretHash>,
+        hosts: HostPolicy,
+        assets: Arc<dyn Assets>,
+    ) -> Self {
+        let doorkeeper = Arc::new(Doorkeeper::new(credentials, environment_key));
+        Self { sessions, doorkeeper, hosts: Arc::new(hosts), assets }
+    }
+
+    fn router(self) -> Router {
+        let protected = Router::new()
+            .route("/ws/events", get(events::upgrade))
+            .route("/api/system", get(system::system))
+            .route("/api/recent-cwds", get(system::recent_cwds))
+            .route("/api/directories", get(system::directories))
+            .route("/api/session-title", post(system::session_title))
+            .route_layer(from_fn_with_state(self.clone(), auth::require_credential));
+        let open = Router::new().route("/health", get(system::health)).route("/", get(pages::index));
+        protected
+            .merge(open)
+            .fallback(pages::asset)
+            .method_not_allowed_fallback(error::method_not_allowed)
+            .layer(DefaultBodyLimit::max(MAX_MESSAGE))
+            .layer(from_fn_with_state(self.clone(), guard::same_origin_only))
+            .layer(from_fn(guard::security_headers))
+            .layer(from_fn(error::speak_the_callers_language))
+            .with_state(self)
+    }
+}
+
+/// Serves for ever. The caller ends it by dropping the future, which cuts the connections that are open then.
+pub async fn serve(listener: TcpListener, app: App) -> std::io::Result<()> {
+    let service = app.router().into_make_service_with_connect_info::<SocketAddr>();
+    // Small frames must not wait for the acknowledgement of the last one: that costs 40 ms each.
+    let listener = listener.tap_io(|stream| {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "can't set TCP_NODELAY");
+        }
+    });
+    axum::serve(listener, service).await
+}

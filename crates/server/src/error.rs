@@ -1,0 +1,203 @@
+//! How a refusal reads: `{"error":{"code":"…","message":"…"}}`, in the caller's language.
+
+use axum::Json;
+use axum::extract::Request;
+use axum::http::header::{ACCEPT_LANGUAGE, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+use tiller_core::CommandError;
+
+/// Every refusal: code, status, what a person reads in English and in Chinese.
+macro_rules! refusals {
+    ($($variant:ident = $code:literal, $status:ident, $english:literal, $chinese:literal;)+) => {
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        pub(crate) enum ApiError { $($variant),+ }
+
+        impl ApiError {
+            fn parts(self) -> (&'static str, StatusCode, &'static str, &'static str) {
+                match self { $(Self::$variant => ($code, StatusCode::$status, $english, $chinese)),+ }
+            }
+        }
+    };
+}
+
+refusals! {
+    PromptEmpty = "prompt_empty", UNPROCESSABLE_ENTITY,
+        "The task description is empty.", "任务描述不能为空";
+    WorkingDirInvalid = "working_dir_invalid", BAD_REQUEST,
+        "The working directory does not exist or may not be used.", "工作目录不存在或无权限访问";
+    SessionNotFound = "session_not_found", NOT_FOUND,
+        "There is no such session.", "指定的会话不存在";
+    RequestNotFound = "request_not_found", NOT_FOUND,
+        "No such request is waiting for an answer.", "没有等待回答的该请求";
+    AlreadyAnswered = "already_answered", CONFLICT,
+        "This request has been answered already.", "该请求已被回答";
+    NotJson = "invalid_request", BAD_REQUEST,
+        "The body is not valid JSON.", "请求体不是有效的 JSON";
+    WrongForm = "invalid_request", UNPROCESSABLE_ENTITY,
+        "A field is missing or has the wrong form.", "字段缺失或格式不正确";
+    TooLarge = "invalid_request", PAYLOAD_TOO_LARGE,
+        "The request is too large: at most 32 MiB are taken.", "请求过大：最多 32 MiB";
+    NotJsonType = "invalid_request", UNSUPPORTED_MEDIA_TYPE,
+        "Send JSON, with the content type application/json.", "请发送 JSON，内容类型为 application/json";
+    NotAWebSocket = "invalid_request", BAD_REQUEST,
+        "This address speaks WebSocket: connect with a WebSocket client.", "此地址为 WebSocket：请使用 WebSocket 客户端连接";
+    MethodNotAllowed = "invalid_request", METHOD_NOT_ALLOWED,
+        "This address does not take that method.", "此地址不支持该方法";
+    NoSuchRoute = "invalid_request", NOT_FOUND,
+        "There is nothing at this address.", "此地址不存在";
+    Unauthorized = "unauthorized", UNAUTHORIZED,
+        "A valid API key or the link from `tiller link` is needed.", "API 密钥无效";
+    Forbidden = "forbidden", FORBIDDEN,
+        "This is not allowed with the key that was used.", "当前密钥无权执行此操作";
+    ForeignHost = "forbidden", FORBIDDEN,
+        "This host name is not served here. Add it to allowed_hosts in config.toml if it should be.",
+        "此主机名未被允许。如需使用，请将其加入 config.toml 的 allowed_hosts";
+    ForeignOrigin = "forbidden", FORBIDDEN,
+        "Requests from other sites are refused.", "拒绝来自其他站点的请求";
+    RateLimited = "rate_limited", TOO_MANY_REQUESTS,
+        "Too many requests. Try again later.", "请求过于频繁，请稍后再试";
+    Internal = "internal", INTERNAL_SERVER_ERROR,
+        "Something went wrong in the server. Try again later.", "服务内部错误，请稍后重试";
+}
+
+impl ApiError {
+    fn render(self, language: Language) -> Response {
+        let (code, status, english, chinese) = self.parts();
+        let message = match language {
+            Language::English => english,
+            Language::Chinese => chinese,
+        };
+        (status, Json(json!({ "error": { "code": code, "message": message } }))).into_response()
+    }
+}
+
+/// Rendered by [`speak_the_callers_language`], which sees the request.
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = self.parts().1.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<CommandError> for ApiError {
+    fn from(error: CommandError) -> Self {
+        use tiller_core::session::Refusal;
+        match error {
+            CommandError::UnknownSession => Self::SessionNotFound,
+            CommandError::EmptyPrompt => Self::PromptEmpty,
+            CommandError::Path(_) => Self::WorkingDirInvalid,
+            CommandError::Forbidden => Self::Forbidden,
+            CommandError::Refused(Refusal::RequestNotFound) => Self::RequestNotFound,
+            CommandError::Refused(Refusal::AlreadyAnswered) => Self::AlreadyAnswered,
+            CommandError::Refused(Refusal::NoResumeId) => Self::WrongForm,
+            CommandError::Store(error) => Self::internal(&error),
+            CommandError::Stopping => Self::internal(&error),
+        }
+    }
+}
+
+impl ApiError {
+    /// The cause goes to the log, not to the client.
+    pub(crate) fn internal(cause: &dyn std::fmt::Display) -> Self {
+        tracing::error!(%cause, "a request failed");
+        Self::Internal
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Language {
+    English,
+    Chinese,
+}
+
+impl Language {
+    /// The first that we speak in order of preference; Chinese where nothing is said.
+    fn of(headers: &HeaderMap) -> Self {
+        let Some(header) = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()) else {
+            return Self::Chinese;
+        };
+        let mut wanted: Vec<(f32, Self)> = header
+            .split(',')
+            .filter_map(|range| {
+                let (tag, parameter) = range.split_once(';').unwrap_or((range, ""));
+                let quality = parameter.trim().strip_prefix("q=").map_or(Ok(1.0), str::parse).ok()?;
+                let language = match tag.trim().split('-').next()?.to_ascii_lowercase().as_str() {
+                    "zh" => Self::Chinese,
+                    "en" => Self::English,
+                    _ => return None,
+                };
+                (quality > 0.0).then_some((quality, language))
+            })
+            .collect();
+        // Stable: of equal ones the first.
+        wanted.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        // Someone who reads neither is better served by English.
+        wanted.first().map_or(Self::English, |(_, language)| *language)
+    }
+}
+
+/// Gives refusals their words, and refusals of the libraries beneath us our form.
+pub(crate) async fn speak_the_callers_language(request: Request, next: Next) -> Response {
+    let language = Language::of(request.headers());
+    let response = next.run(request).await;
+    let Some(error) = response.extensions().get::<ApiError>().copied().or_else(|| library_refusal(&response)) else {
+        return response;
+    };
+    let mut rendered = error.render(language);
+    if error == ApiError::RateLimited {
+        rendered.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("60"));
+    }
+    for (name, value) in response.headers() {
+        if name != axum::http::header::CONTENT_TYPE && name != axum::http::header::CONTENT_LENGTH {
+            rendered.headers_mut().insert(name, value.clone());
+        }
+    }
+    rendered
+}
+
+/// An extractor's own refusal, told by its status.
+fn library_refusal(response: &Response) -> Option<ApiError> {
+    let is_ours = response.headers().get(axum::http::header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+    match response.status() {
+        _ if is_ours => None,
+        StatusCode::BAD_REQUEST => Some(ApiError::NotJson),
+        StatusCode::UNPROCESSABLE_ENTITY => Some(ApiError::WrongForm),
+        StatusCode::PAYLOAD_TOO_LARGE => Some(ApiError::TooLarge),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Some(ApiError::NotJsonType),
+        StatusCode::UPGRADE_REQUIRED => Some(ApiError::NotAWebSocket),
+        status if status.is_server_error() => Some(ApiError::Internal),
+        _ => None,
+    }
+}
+
+pub(crate) async fn method_not_allowed() -> ApiError {
+    ApiError::MethodNotAllowed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn language(header: Option<&str>) -> Language {
+        let mut headers = HeaderMap::new();
+        if let Some(header) = header {
+            headers.insert(ACCEPT_LANGUAGE, header.parse().unwrap());
+        }
+        Language::of(&headers)
+    }
+
+    #[test]
+    fn the_callers_language_is_found() {
+        assert_eq!(language(None), Language::Chinese);
+        assert_eq!(language(Some("zh-CN")), Language::Chinese);
+        assert_eq!(language(Some("en-GB,en;q=0.9,zh;q=0.8")), Language::English);
+        assert_eq!(language(Some("en;q=0.2, zh-CN;q=0.9")), Language::Chinese);
+        assert_eq!(language(Some("de")), Language::English);
+        assert_eq!(language(Some("zh;q=0, en")), Language::English);
+        assert_eq!(language(Some(";;;,q=")), Language::English);
+    }
+}

@@ -1,0 +1,7 @@
+//! The event API: a WebSocket on which every session is started, steered and watched.
+
+mod socket;
+mod translate;
+pub mod wire;
+
+pub(crate) use socket::upgrade;

@@ -1,0 +1,286 @@
+//! One connection to the event API: a loop that reads frames, hears the live feed, and writes frames.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
+use axum::extract::{Extension, Query, State};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use tiller_core::{Accepted, CommandError, LiveFeed, Notice, SessionId, Sessions};
+use tokio::time::{Instant, MissedTickBehavior};
+
+use super::translate::{self, NotUnderstood};
+use super::wire::{ClientEvent, ServerEvent};
+use crate::app::{App, MAX_MESSAGE};
+use crate::auth::Visitor;
+use crate::error::ApiError;
+
+/// How often the connection and the credential are looked at. A revoked key must be out within five seconds.
+const HEARTBEAT: Duration = Duration::from_secs(4);
+
+/// Nothing heard for this long, not even an answer to a ping: the other side is gone.
+const SILENCE: Duration = Duration::from_mins(1);
+
+/// One write that takes this long means that the other side does not read.
+const STUCK_WRITE: Duration = Duration::from_secs(30);
+
+/// How many events are read from the log at once while replaying.
+const REPLAY_PAGE: u32 = 512;
+
+#[derive(Deserialize)]
+pub(crate) struct Options {
+    only: Option<String>,
+}
+
+pub(crate) async fn upgrade(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    Query(options): Query<Options>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Response {
+    let Ok(upgrade) = upgrade else { return ApiError::NotAWebSocket.into_response() };
+    if !visitor.viewer.scopes.read {
+        return ApiError::Forbidden.into_response();
+    }
+    let hears_all = options.only.as_deref() != Some("subscribed");
+    upgrade.max_message_size(MAX_MESSAGE).max_frame_size(MAX_MESSAGE).on_upgrade(async move |socket| {
+        let sessions = app.sessions.seen_by(visitor.viewer.clone());
+        // Taken before anything is read, so that nothing falls between backlog and live.
+        let feed = sessions.watch();
+        let connection = Connection { socket, sessions, feed, hears_all, delivered: HashMap::new() };
+        if let Err(Gone) = connection.run(&app, &visitor).await {
+            tracing::debug!("a client went away");
+        }
+    })
+}
+
+/// The other side is gone, or must go.
+struct Gone;
+
+struct Connection {
+    socket: WebSocket,
+    sessions: Sessions,
+    feed: LiveFeed,
+    hears_all: bool,
+    /// The last `seq` that was sent of each session that the client subscribed to.
+    delivered: HashMap<SessionId, u64>,
+}
+
+impl Connection {
+    async fn run(mut self, app: &App, visitor: &Visitor) -> Result<(), Gone> {
+        let mut heartbeat = tokio::time::interval(HEARTBEAT);
+        heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut last_heard = Instant::now();
+        loop {
+            tokio::select! {
+                frame = self.socket.recv() => {
+                    last_heard = Instant::now();
+                    match frame {
+                        Some(Ok(Message::Text(text))) => self.frame(&text).await?,
+                        Some(Ok(Message::Binary(_))) => self.error(None, "Send text frames with JSON.").await?,
+                        Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                        Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Gone),
+                    }
+                }
+                notice = self.feed.next() => match notice {
+                    Some(Ok(notice)) => self.notice(&notice).await?,
+                    Some(Err(_lagged)) => self.reset().await?,
+                    None => return Err(Gone),
+                },
+                _ = heartbeat.tick() => {
+                    let viewer = app.doorkeeper.viewer(visitor.credential).await;
+                    // A store that does not answer is no reason to throw someone out.
+                    if matches!(viewer, Ok(None)) || last_heard.elapsed() > SILENCE {
+                        return Err(Gone);
+                    }
+                    self.write(Message::Ping(bytes::Bytes::new())).await?;
+                }
+            }
+        }
+    }
+
+    async fn frame(&mut self, text: &str) -> Result<(), Gone> {
+        match translate::parse(text) {
+            Ok(event) => self.handle(event).await,
+            Err(NotUnderstood(reason)) => self.error(None, &reason).await,
+        }
+    }
+
+    async fn handle(&mut self, event: ClientEvent) -> Result<(), Gone> {
+        match event {
+            ClientEvent::SessionList => {
+                let sessions = self.sessions.list().into_iter();
+                let sessions = sessions.map(|(record, pending)| translate::session(record, pending)).collect();
+                self.send(&ServerEvent::SessionList { sessions }).await
+            }
+            ClientEvent::SessionStart(start) => match self.sessions.start(translate::start(start)).await {
+                Ok(_) => Ok(()),
+                Err(error) => self.error(None, &error.to_string()).await,
+            },
+            ClientEvent::SessionContinue(more) => {
+                let outcome = match session_id(&more.session_id) {
+                    Ok(id) => self.sessions.prompt(id, &more.prompt).await,
+                    Err(error) => Err(error),
+                };
+                self.outcome(outcome.map(|_: Accepted| ()), &more.session_id).await
+            }
+            ClientEvent::SessionStop(session) => {
+                let outcome = match session_id(&session.session_id) {
+                    Ok(id) => self.sessions.stop(id).await,
+                    Err(error) => Err(error),
+                };
+                match outcome {
+                    // Nothing to stop is what the client wanted.
+                    Err(CommandError::UnknownSession) => Ok(()),
+                    outcome => self.outcome(outcome, &session.session_id).await,
+                }
+            }
+            ClientEvent::SessionDelete(session) => self.delete(session.session_id).await,
+            ClientEvent::SessionHistory(request) => {
+                let page = match translate::page(&request) {
+                    Ok(page) => page,
+                    Err(NotUnderstood(reason)) => return self.error(None, &reason).await,
+                };
+                let outcome = match session_id(&request.session_id) {
+                    Ok(id) => self.sessions.history(id, page).await,
+                    Err(error) => Err(error),
+                };
+                match outcome {
+                    Ok(page) => self.send(&translate::history(page)).await,
+                    Err(error) => self.outcome(Err(error), &request.session_id).await,
+                }
+            }
+            ClientEvent::SessionSubscribe(subscribe) => {
+                let outcome = match session_id(&subscribe.session_id) {
+                    Ok(id) => self.subscribe(id, subscribe.after_seq.unwrap_or(0)).await?,
+                    Err(error) => Err(error),
+                };
+                self.outcome(outcome, &subscribe.session_id).await
+            }
+            ClientEvent::PermissionResponse(response) => {
+                let session = response.session_id.clone();
+                let parsed = translate::decision(&response)
+                    .and_then(|decision| Ok((decision, translate::answer(response.result)?)));
+                let (decision, answer) = match parsed {
+                    Ok(parsed) => parsed,
+                    Err(NotUnderstood(reason)) => return self.error(Some(&session), &reason).await,
+                };
+                let outcome = match session_id(&session) {
+                    Ok(id) => self.sessions.answer(id, decision, answer).await,
+                    Err(error) => Err(error),
+                };
+                self.outcome(outcome, &session).await
+            }
+        }
+    }
+
+    async fn delete(&mut self, session: String) -> Result<(), Gone> {
+        let known = session_id(&session).ok().filter(|id| self.sessions.find(*id).is_some());
+        let Some(id) = known else {
+            return self.send(&ServerEvent::SessionDeleted { session_id: session }).await;
+        };
+        // Success is told to everyone by the feed, this client included, unless it chose not to hear it.
+        match self.sessions.delete(id).await {
+            Ok(()) if self.hears(id) => Ok(()),
+            Ok(()) => self.send(&ServerEvent::SessionDeleted { session_id: session }).await,
+            Err(error) => self.outcome(Err(error), &session).await,
+        }
+    }
+
+    /// Sends what the log has after `after`; from then on the feed goes on where the log ended.
+    async fn subscribe(&mut self, session: SessionId, after: u64) -> Result<Result<(), CommandError>, Gone> {
+        let mut last = after;
+        loop {
+            let page = match self.sessions.replay(session, last, REPLAY_PAGE).await {
+                Ok(page) => page,
+                Err(error) => return Ok(Err(error)),
+            };
+            for event in &page {
+                self.send(&translate::event(event)).await?;
+                last = event.seq;
+            }
+            self.delivered.insert(session, last);
+            if page.len() < REPLAY_PAGE as usize {
+                return Ok(Ok(()));
+            }
+        }
+    }
+
+    fn hears(&self, session: SessionId) -> bool {
+        self.hears_all || self.delivered.contains_key(&session)
+    }
+
+    async fn notice(&mut self, notice: &Notice) -> Result<(), Gone> {
+        if !self.hears(notice.session()) {
+            return Ok(());
+        }
+        match notice {
+            Notice::Event(event) => {
+                if let Some(delivered) = self.delivered.get_mut(&event.session) {
+                    if event.seq <= *delivered {
+                        return Ok(());
+                    }
+                    *delivered = event.seq;
+                }
+                self.send(&translate::event(event)).await
+            }
+            Notice::Queue { session, prompts } => {
+                let (session_id, prompts) = (session.to_string(), prompts.clone());
+                self.send(&ServerEvent::SessionQueue { session_id, prompts }).await
+            }
+            Notice::Deleted(session) => {
+                self.delivered.remove(session);
+                self.send(&ServerEvent::SessionDeleted { session_id: session.to_string() }).await
+            }
+        }
+    }
+
+    /// The client was too slow: it has to ask again for what it missed.
+    async fn reset(&mut self) -> Result<(), Gone> {
+        for (record, _) in self.sessions.list() {
+            if self.hears(record.id) {
+                let (session_id, last_seq) = (record.id.to_string(), record.last_seq);
+                self.delivered.remove(&record.id);
+                self.send(&ServerEvent::SessionReset { session_id, last_seq }).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn outcome(&mut self, outcome: Result<(), CommandError>, session: &str) -> Result<(), Gone> {
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(error) => self.error(Some(session), &error.to_string()).await,
+        }
+    }
+
+    async fn error(&mut self, session: Option<&str>, message: &str) -> Result<(), Gone> {
+        let (message, session_id) = (message.to_owned(), session.map(str::to_owned));
+        self.send(&ServerEvent::RunnerError { message, session_id }).await
+    }
+
+    async fn send(&mut self, event: &ServerEvent) -> Result<(), Gone> {
+        let text = match serde_json::to_string(event) {
+            Ok(text) => text,
+            Err(error) => {
+                tracing::error!(%error, "an event can't be written as JSON");
+                return Ok(());
+            }
+        };
+        self.write(Message::Text(Utf8Bytes::from(text))).await
+    }
+
+    async fn write(&mut self, message: Message) -> Result<(), Gone> {
+        match tokio::time::timeout(STUCK_WRITE, self.socket.send(message)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(Gone),
+        }
+    }
+}
+
+/// What is no id of ours names no session.
+fn session_id(text: &str) -> Result<SessionId, CommandError> {
+    text.parse().map_err(|_| CommandError::UnknownSession)
+}

@@ -1,0 +1,154 @@
+//! What is refused before anyone asks who it is: other hosts' names, other sites' pages.
+//!
+//! A page on any website can send requests to this machine. The name that the browser used (Host), the site that sent
+//! it (Origin) and what the browser says about both (Sec-Fetch-Site) give it away.
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+
+use axum::extract::{Request, State};
+use axum::http::header::{self, HeaderName};
+use axum::http::{HeaderMap, HeaderValue, Method};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::app::App;
+use crate::error::ApiError;
+
+/// The names under which this server may be reached.
+#[derive(Clone, Debug)]
+pub struct HostPolicy {
+    authorities: HashSet<String>,
+}
+
+impl HostPolicy {
+    /// The bound address, the names of loopback with its port, and `allowed`: names with or without a port.
+    pub fn new(bound: SocketAddr, allowed: &[String]) -> Self {
+        let port = bound.port();
+        let mut authorities: HashSet<String> =
+            ["localhost", "127.0.0.1", "[::1]"].iter().map(|name| format!("{name}:{port}")).collect();
+        authorities.insert(bound.to_string());
+        for name in allowed {
+            let name = name.to_ascii_lowercase();
+            authorities.insert(format!("{name}:{port}"));
+            authorities.insert(name);
+        }
+        if port == 80 {
+            authorities.extend(["localhost", "127.0.0.1", "[::1]"].map(str::to_owned));
+        }
+        Self { authorities }
+    }
+
+    fn serves(&self, authority: &str) -> bool {
+        self.authorities.contains(&authority.to_ascii_lowercase())
+    }
+}
+
+/// Refuses what does not come from this server's own pages or from a program.
+pub(crate) async fn same_origin_only(State(app): State<App>, request: Request, next: Next) -> Response {
+    match check(&app.hosts, &request) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+fn check(hosts: &HostPolicy, request: &Request) -> Result<(), ApiError> {
+    let headers = request.headers();
+    let host = single(headers, &header::HOST)?.ok_or(ApiError::ForeignHost)?;
+    if !hosts.serves(host) {
+        return Err(ApiError::ForeignHost);
+    }
+    if let Some(origin) = single(headers, &header::ORIGIN)? {
+        let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        if !authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host)) {
+            return Err(ApiError::ForeignOrigin);
+        }
+    }
+    let site = single(headers, &HeaderName::from_static("sec-fetch-site"))?;
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    let delicate = !reads || headers.contains_key(header::UPGRADE) || request.uri().path().starts_with("/api");
+    if delicate && matches!(site, Some("cross-site" | "same-site")) {
+        return Err(ApiError::ForeignOrigin);
+    }
+    Ok(())
+}
+
+/// The header's value. Sent twice, or not in plain text, it is nobody's honest mistake.
+fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, ApiError> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| ApiError::ForeignOrigin),
+        (Some(_), Some(_)) => Err(ApiError::ForeignOrigin),
+    }
+}
+
+/// Scripts and styles from here only, nothing inline, nothing evaluated, no frame around us, nothing from other hosts.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+     img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; \
+     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+pub(crate) async fn security_headers(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_SECURITY_POLICY));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(method: &str, path: &str, headers: &[(&str, &str)]) -> Result<(), ApiError> {
+        let hosts = HostPolicy::new("127.0.0.1:8080".parse().unwrap(), &["tiller.example".to_owned()]);
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        check(&hosts, &request.body(axum::body::Body::empty()).unwrap())
+    }
+
+    #[test]
+    fn our_own_names_are_served() {
+        for host in ["127.0.0.1:8080", "localhost:8080", "[::1]:8080", "LOCALHOST:8080", "tiller.example"] {
+            assert_eq!(verdict("GET", "/", &[("host", host)]), Ok(()), "{host}");
+        }
+    }
+
+    #[test]
+    fn other_names_are_refused() {
+        for host in ["evil.example", "evil.example:8080", "localhost", "localhost:8081", "127.0.0.1.evil.example:8080"] {
+            assert_eq!(verdict("GET", "/", &[("host", host)]), Err(ApiError::ForeignHost), "{host}");
+        }
+        assert_eq!(verdict("GET", "/health", &[]), Err(ApiError::ForeignHost));
+    }
+
+    #[test]
+    fn other_origins_are_refused() {
+        let host = ("host", "localhost:8080");
+        assert_eq!(verdict("GET", "/ws/events", &[host, ("origin", "http://localhost:8080")]), Ok(()));
+        for origin in ["http://evil.example", "null", "http://127.0.0.1:8080", "file://", "http://localhost:8080.evil.example"] {
+            assert_eq!(verdict("GET", "/ws/events", &[host, ("origin", origin)]), Err(ApiError::ForeignOrigin), "{origin}");
+        }
+        assert_eq!(
+            verdict("GET", "/", &[host, ("origin", "http://localhost:8080"), ("origin", "http://evil.example")]),
+            Err(ApiError::ForeignOrigin)
+        );
+    }
+
+    #[test]
+    fn other_sites_may_link_to_the_page_and_nothing_more() {
+        let (host, cross) = (("host", "localhost:8080"), ("sec-fetch-site", "cross-site"));
+        assert_eq!(verdict("GET", "/", &[host, cross]), Ok(()));
+        assert_eq!(verdict("GET", "/api/system", &[host, cross]), Err(ApiError::ForeignOrigin));
+        assert_eq!(verdict("POST", "/", &[host, cross]), Err(ApiError::ForeignOrigin));
+        assert_eq!(
+            verdict("GET", "/ws/events", &[host, ("upgrade", "websocket"), ("sec-fetch-site", "same-site")]),
+            Err(ApiError::ForeignOrigin)
+        );
+        assert_eq!(verdict("GET", "/api/system", &[host, ("sec-fetch-site", "same-origin")]), Ok(()));
+    }
+}

@@ -1,0 +1,71 @@
+//! How often one address may try.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Counts events for each address in a window that begins with its first one.
+pub(crate) struct Tally {
+    limit: u32,
+    window: Duration,
+    counts: Mutex<HashMap<IpAddr, (Instant, u32)>>,
+}
+
+/// Beyond this many addresses the finished windows are thrown away first.
+const ADDRESSES: usize = 4096;
+
+impl Tally {
+    pub(crate) fn new(limit: u32, window: Duration) -> Self {
+        Self { limit, window, counts: Mutex::new(HashMap::new()) }
+    }
+
+    /// Counts one more. False if that is too many.
+    pub(crate) fn count(&self, address: IpAddr, now: Instant) -> bool {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if counts.len() >= ADDRESSES {
+            counts.retain(|_, (since, _)| now.duration_since(*since) < self.window);
+        }
+        let (since, count) = counts.entry(group(address)).or_insert((now, 0));
+        if now.duration_since(*since) >= self.window {
+            (*since, *count) = (now, 0);
+        }
+        *count = count.saturating_add(1);
+        *count <= self.limit
+    }
+}
+
+/// One subscriber has a whole IPv6 /64.
+fn group(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6((address.to_bits() & !u128::from(u64::MAX)).into()),
+        v4 @ IpAddr::V4(_) => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tries_are_counted_for_each_address_and_forgotten() {
+        let tally = Tally::new(2, Duration::from_mins(1));
+        let now = Instant::now();
+        let (one, other) = ("127.0.0.1".parse().unwrap(), "127.0.0.2".parse().unwrap());
+        assert!(tally.count(one, now) && tally.count(one, now));
+        assert!(!tally.count(one, now));
+        assert!(tally.count(other, now));
+        assert!(tally.count(one, now + Duration::from_mins(1)));
+    }
+
+    #[test]
+    fn one_ipv6_network_is_one_address() {
+        let tally = Tally::new(1, Duration::from_mins(1));
+        let now = Instant::now();
+        assert!(tally.count("2001:db8::1".parse().unwrap(), now));
+        assert!(!tally.count("2001:db8::2".parse().unwrap(), now));
+        assert!(tally.count("2001:db8:0:1::1".parse().unwrap(), now));
+        assert!(tally.count("::ffff:10.0.0.1".parse().unwrap(), now));
+        assert!(!tally.count("10.0.0.1".parse().unwrap(), now));
+    }
+}

@@ -1,0 +1,118 @@
+//! What a client asks about the machine and its folders.
+
+use std::path::Path;
+
+use axum::Json;
+use axum::extract::{Extension, Query, State};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tiller_core::{BackendInfo, title_from_prompt};
+
+use crate::app::App;
+use crate::auth::Visitor;
+use crate::error::ApiError;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+pub(crate) async fn health() -> Json<Value> {
+    Json(json!({ "status": "ok", "version": VERSION }))
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct System {
+    cpu_model: String,
+    #[serde(rename = "totalMemoryGB")]
+    total_memory_gb: u64,
+    /// In GB.
+    total_storage: u64,
+    version: &'static str,
+    backend: BackendInfo,
+    /// Where a session works that does not say where.
+    cwd: String,
+    roots: Vec<String>,
+}
+
+pub(crate) async fn system(State(app): State<App>) -> Result<Json<System>, ApiError> {
+    tokio::task::spawn_blocking(move || Json(describe(&app))).await.map_err(|error| ApiError::internal(&error))
+}
+
+fn describe(app: &App) -> System {
+    use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind};
+    let wanted = RefreshKind::nothing()
+        .with_cpu(CpuRefreshKind::nothing())
+        .with_memory(MemoryRefreshKind::nothing().with_ram());
+    let machine = sysinfo::System::new_with_specifics(wanted);
+    let paths = app.sessions.paths();
+    System {
+        cpu_model: machine.cpus().first().map(|cpu| cpu.brand().trim().to_owned()).unwrap_or_default(),
+        total_memory_gb: gigabytes(machine.total_memory()),
+        total_storage: gigabytes(storage_of(paths.default_directory())),
+        version: VERSION,
+        backend: app.sessions.backend(),
+        cwd: paths.default_directory().display().to_string(),
+        roots: paths.roots().iter().map(|root| root.display().to_string()).collect(),
+    }
+}
+
+/// The size of the disk that holds `path`.
+fn storage_of(path: &Path) -> u64 {
+    let disks = sysinfo::Disks::new_with_refreshed_list();
+    let holding = disks.iter().filter(|disk| path.starts_with(disk.mount_point()));
+    holding.max_by_key(|disk| disk.mount_point().components().count()).map_or(0, sysinfo::Disk::total_space)
+}
+
+fn gigabytes(bytes: u64) -> u64 {
+    bytes.div_ceil(1 << 30)
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Limit {
+    limit: Option<i64>,
+}
+
+pub(crate) async fn recent_cwds(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    query: Result<Query<Limit>, axum::extract::rejection::QueryRejection>,
+) -> Result<Json<Value>, ApiError> {
+    let Query(Limit { limit }) = query.map_err(|_| ApiError::WrongForm)?;
+    let limit = usize::try_from(limit.unwrap_or(8).clamp(1, 20)).unwrap_or(8);
+    let cwds = app.sessions.seen_by(visitor.viewer).recent_cwds(limit);
+    Ok(Json(json!({ "cwds": cwds })))
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Folder {
+    path: Option<String>,
+}
+
+pub(crate) async fn directories(
+    State(app): State<App>,
+    query: Result<Query<Folder>, axum::extract::rejection::QueryRejection>,
+) -> Result<Json<Value>, ApiError> {
+    let Query(Folder { path }) = query.map_err(|_| ApiError::WrongForm)?;
+    let listing = tokio::task::spawn_blocking(move || app.sessions.paths().list(path.as_deref()))
+        .await
+        .map_err(|error| ApiError::internal(&error))?
+        .map_err(|_| ApiError::WorkingDirInvalid)?;
+    let entries: Vec<_> =
+        listing.entries.iter().map(|(name, path)| json!({ "name": name, "path": path.display().to_string() })).collect();
+    Ok(Json(json!({
+        "path": listing.path.display().to_string(),
+        "parent": listing.parent.map(|parent| parent.display().to_string()),
+        "entries": entries,
+    })))
+}
+
+#[derive(Deserialize)]
+pub(crate) struct TitleRequest {
+    prompt: String,
+}
+
+pub(crate) async fn session_title(Json(request): Json<TitleRequest>) -> Result<Json<Value>, ApiError> {
+    if request.prompt.trim().is_empty() {
+        return Err(ApiError::PromptEmpty);
+    }
+    Ok(Json(json!({ "title": title_from_prompt(&request.prompt) })))
+}
