@@ -3,6 +3,7 @@
 //! ```json
 //! {
 //!   "on_start": [{"do": "stderr", "text": "a warning\n"}],
+//!   "rules": [{"contains": "say hello", "steps": [{"do": "text", "text": "Hello."}]}],
 //!   "turns": [
 //!     [{"do": "thinking", "thinking": "Hm."},
 //!      {"do": "text", "text": "Working on {{prompt}}"},
@@ -17,7 +18,8 @@
 //! }
 //! ```
 //!
-//! `turns` has the steps for the first, second, … prompt of the process; the last list serves all later prompts. A turn
+//! The first of the `rules` whose text is part of the prompt has the steps of the turn. `turns` has them for the first,
+//! second, … prompt that no rule knows; its last list serves all later ones. A turn
 //! ends with a successful `result` unless a step ends it otherwise. `on_start` is played before anything is read from
 //! stdin. `ignore_control` lists control requests that are never answered; `ignore_stdin_close` and `ignore_sigterm`
 //! make a process that has to be killed. All of them may be left out. [`Step`] lists the steps.
@@ -40,12 +42,21 @@ use super::turn::{Stop, Turn, Usage};
 #[serde(deny_unknown_fields, default)]
 pub struct Script {
     on_start: Vec<Step>,
+    rules: Vec<Rule>,
     turns: Vec<Vec<Step>>,
     ignore_control: Vec<String>,
     ignore_stdin_close: bool,
     ignore_sigterm: bool,
     #[serde(skip)]
     turns_played: AtomicUsize,
+}
+
+/// Steps for the prompts that contain a text.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    contains: String,
+    steps: Vec<Step>,
 }
 
 /// One thing that the scripted CLI does. Steps marked with * may also be used in `on_start`.
@@ -174,14 +185,22 @@ impl Script {
 
     /// Plays the steps of one turn.
     pub(crate) async fn play(&self, turn: &mut Turn<'_>) -> Result<(), Stop> {
-        let number = self.turns_played.fetch_add(1, Ordering::Relaxed);
-        let steps = self.turns.get(number).or(self.turns.last());
-        for step in steps.map_or(&[][..], Vec::as_slice) {
+        for step in self.steps_for(&turn.prompt) {
             if !play_anywhere(step, turn.session).await? {
                 play_in_turn(step, turn).await?;
             }
         }
         Ok(())
+    }
+
+    fn steps_for(&self, prompt: &str) -> &[Step] {
+        let rule = self.rules.iter().find(|rule| prompt.contains(&rule.contains));
+        if let Some(rule) = rule {
+            return &rule.steps;
+        }
+        let number = self.turns_played.fetch_add(1, Ordering::Relaxed);
+        let steps = self.turns.get(number).or(self.turns.last());
+        steps.map_or(&[], Vec::as_slice)
     }
 }
 
