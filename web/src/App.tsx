@@ -1,0 +1,59 @@
+import { CSPProvider } from "@base-ui/react/csp-provider";
+import { Tooltip } from "@base-ui/react/tooltip";
+import { useEffect } from "react";
+import { useTranslation } from "react-i18next";
+import { Opening, SessionView } from "./conversation/SessionView";
+import { AppFrame } from "./frame/AppFrame";
+import { DemoBanner } from "./frame/DemoBanner";
+import { SignedOut } from "./frame/SignedOut";
+import { StartView } from "./start/StartView";
+import { useApp, useSessionList } from "./store/hooks";
+import { go, useRoute } from "./store/route";
+import { Toaster } from "./ui/Toaster";
+
+export function App() {
+  const signedOut = useApp((state) => state.access === "signedOut");
+  return (
+    // The page's policy allows no injected style elements; what they would say is in our own style sheet.
+    <CSPProvider disableStyleElements>
+      <Tooltip.Provider delay={500}>
+        <Toaster>{signedOut ? <SignedOut /> : <Workbench />}</Toaster>
+      </Tooltip.Provider>
+    </CSPProvider>
+  );
+}
+
+function Workbench() {
+  const route = useRoute();
+  const listed = useApp((state) => state.listed);
+  const newest = useSessionList()[0]?.id;
+  usePageTitle(route.view === "session" ? route.id : undefined);
+
+  // Without a place of its own the page opens the session that was used last, or the way to the first one.
+  useEffect(() => {
+    if (route.view !== "latest" || !listed) return;
+    go(newest ? { view: "session", id: newest } : { view: "start" }, "replace");
+  }, [route.view, listed, newest]);
+
+  return (
+    <AppFrame>
+      <DemoBanner />
+      {route.view === "session" && <SessionView id={route.id} />}
+      {route.view === "start" && <StartView />}
+      {route.view === "latest" && <Opening />}
+    </AppFrame>
+  );
+}
+
+/** The title counts what waits, for those who look at another tab. */
+function usePageTitle(sessionId: string | undefined): void {
+  const { t } = useTranslation();
+  const title = useApp((state) => (sessionId ? state.sessions.get(sessionId)?.title : undefined));
+  const waiting = useApp((state) =>
+    [...state.sessions.values()].reduce((sum, session) => sum + session.pending, 0),
+  );
+  useEffect(() => {
+    const name = title ? t("app.title", { title }) : t("app.name");
+    document.title = waiting > 0 ? t("app.waiting", { count: waiting, name }) : name;
+  }, [t, title, waiting]);
+}

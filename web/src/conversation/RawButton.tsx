@@ -1,0 +1,57 @@
+import { Braces } from "lucide-react";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { cn } from "../lib/cn";
+import { HighlightedCode } from "../markdown/HighlightedCode";
+import type { Entry, Item } from "../session/items";
+import { rawEntries } from "../session/transcript";
+import { store } from "../store/state";
+import { CopyButton } from "../ui/CopyButton";
+import { IconButton } from "../ui/IconButton";
+import { Modal } from "../ui/Modal";
+
+/** The messages behind a row, exactly as they came. */
+export function RawButton({
+  sessionId,
+  item,
+  className,
+}: {
+  sessionId: string;
+  item: Item;
+  className?: string;
+}) {
+  const { t } = useTranslation();
+  const [raw, setRaw] = useState<string | undefined>();
+
+  function show(): void {
+    const log = store.getState().logs.get(sessionId);
+    if (log) setRaw(rawEntries(log.transcript, item).map(entryJson).join("\n\n"));
+  }
+
+  return (
+    <>
+      <IconButton
+        label={t("raw.show")}
+        onClick={show}
+        className={cn(
+          "opacity-0 group-focus-within/row:opacity-100 group-hover/row:opacity-100 focus-visible:opacity-100 pointer-coarse:opacity-60",
+          className,
+        )}
+      >
+        <Braces className="size-3.5" />
+      </IconButton>
+      <Modal open={raw !== undefined} onClose={() => setRaw(undefined)} title={t("raw.title")} wide>
+        <div className="relative rounded-lg border border-line bg-sunken">
+          <CopyButton text={raw ?? ""} className="absolute top-1.5 right-1.5 bg-sunken" />
+          <HighlightedCode code={raw ?? ""} language="json" className="p-3 whitespace-pre-wrap" />
+        </div>
+      </Modal>
+    </>
+  );
+}
+
+function entryJson(entry: Entry): string {
+  if (entry.kind === "message") return JSON.stringify(entry.message, null, 2);
+  const { kind: _kind, ...rest } = entry;
+  return JSON.stringify(rest, null, 2);
+}

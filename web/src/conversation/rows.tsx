@@ -1,0 +1,329 @@
+/** One component for each kind of row. All are memoised on what they show: a streamed word draws one row again. */
+import {
+  Brain,
+  ChevronRight,
+  CircleAlert,
+  CircleCheck,
+  CircleSlash,
+  Clock,
+  Info,
+  LoaderCircle,
+} from "lucide-react";
+import { memo, type ReactNode, useId } from "react";
+import { useTranslation } from "react-i18next";
+import { DecisionPanel } from "../decisions/DecisionPanel";
+import { cn } from "../lib/cn";
+import { formatCost, formatCount, formatDuration } from "../lib/format";
+import { Markdown } from "../markdown/Markdown";
+import type { InitItem, Item, NoticeItem, PromptItem, ResultItem, TextItem } from "../session/items";
+import type { Decision } from "../session/log";
+import type { Row } from "../session/rows";
+import { ToolCard } from "../tools/ToolCard";
+import { useExpansion } from "./expansion";
+import { RawButton } from "./RawButton";
+
+interface RowContext {
+  sessionId: string;
+  cwd: string | undefined;
+}
+
+export const RowView = memo(function RowView({ row, sessionId, cwd }: RowContext & { row: Row }) {
+  switch (row.kind) {
+    case "item":
+      if (row.item.kind === "tool") {
+        return (
+          <ToolCard
+            sessionId={sessionId}
+            cwd={cwd}
+            tool={row.item}
+            waiting={row.decision !== undefined}
+            decided={row.decided}
+            nested={
+              row.children.length > 0 && <Nested items={row.children} sessionId={sessionId} cwd={cwd} />
+            }
+          >
+            {row.decision && <DecisionPanel decision={row.decision} cwd={cwd} />}
+          </ToolCard>
+        );
+      }
+      return <ItemView item={row.item} sessionId={sessionId} />;
+    case "decision":
+      return <LooseDecision decision={row.decision} cwd={cwd} />;
+    case "queued":
+      return <Queued prompt={row.prompt} />;
+    case "working":
+      return <Working />;
+  }
+}, sameRow);
+
+/** Rows are projected anew each frame; what they show is not new for that. */
+function sameRow(a: RowContext & { row: Row }, b: RowContext & { row: Row }): boolean {
+  if (a.sessionId !== b.sessionId || a.cwd !== b.cwd || a.row.kind !== b.row.kind) return false;
+  if (a.row.kind === "item" && b.row.kind === "item") {
+    return (
+      a.row.item === b.row.item &&
+      a.row.decision === b.row.decision &&
+      a.row.decided === b.row.decided &&
+      a.row.children.length === b.row.children.length &&
+      a.row.children.every((child, index) => b.row.kind === "item" && child === b.row.children[index])
+    );
+  }
+  if (a.row.kind === "decision" && b.row.kind === "decision") return a.row.decision === b.row.decision;
+  if (a.row.kind === "queued" && b.row.kind === "queued") return a.row.prompt === b.row.prompt;
+  return true;
+}
+
+const ItemView = memo(function ItemView({
+  item,
+  sessionId,
+}: {
+  item: Exclude<Item, { kind: "tool" }>;
+  sessionId: string;
+}) {
+  switch (item.kind) {
+    case "prompt":
+      return <Prompt item={item} sessionId={sessionId} />;
+    case "text":
+      return <Answer item={item} sessionId={sessionId} />;
+    case "thinking":
+      return <Thinking item={item} sessionId={sessionId} />;
+    case "init":
+      return <Init item={item} sessionId={sessionId} />;
+    case "result":
+      return <Result item={item} sessionId={sessionId} />;
+    case "notice":
+      return <Notice item={item} sessionId={sessionId} />;
+  }
+});
+
+function Prompt({ item, sessionId }: { item: PromptItem; sessionId: string }) {
+  const { t } = useTranslation();
+  return (
+    <div className="group/row flex items-start gap-1 pt-3">
+      <div className="min-w-0 flex-1 rounded-xl bg-accent-soft px-4 py-2.5">
+        <span className="sr-only">{t("conversation.you")}</span>
+        <p className="break-words whitespace-pre-wrap">{item.text}</p>
+      </div>
+      <RawButton sessionId={sessionId} item={item} className="mt-1.5" />
+    </div>
+  );
+}
+
+function Answer({ item, sessionId }: { item: TextItem; sessionId: string }) {
+  return (
+    <div data-live={item.live || undefined} className="group/row flex items-start gap-1">
+      <div className="min-w-0 flex-1 px-1">
+        <Markdown text={item.text} live={item.live} />
+      </div>
+      <RawButton sessionId={sessionId} item={item} />
+    </div>
+  );
+}
+
+function Thinking({ item, sessionId }: { item: TextItem; sessionId: string }) {
+  const { t } = useTranslation();
+  const [chosen, toggle] = useExpansion(item.key, false);
+  const content = useId();
+  const open = item.live || chosen;
+  return (
+    <div className="group/row flex items-start gap-1">
+      <div className="min-w-0 flex-1">
+        <button
+          type="button"
+          aria-expanded={open}
+          aria-controls={content}
+          disabled={item.live}
+          onClick={toggle}
+          className="flex items-center gap-1.5 rounded-md px-1 py-0.5 text-sm text-ink-3 hover:text-ink disabled:hover:text-ink-3"
+        >
+          <Brain className={cn("size-3.5", item.live && "animate-breathe")} aria-hidden />
+          {item.live ? t("thinking.live") : t("thinking.done")}
+          <ChevronRight
+            className={cn("size-3 transition-transform", open && "rotate-90", item.live && "hidden")}
+            aria-hidden
+          />
+        </button>
+        {open && (
+          <p
+            id={content}
+            className="mt-1 ml-2 border-l-2 border-line pl-3.5 text-sm break-words whitespace-pre-wrap text-ink-2"
+          >
+            {item.text}
+          </p>
+        )}
+      </div>
+      <RawButton sessionId={sessionId} item={item} />
+    </div>
+  );
+}
+
+function Init({ item, sessionId }: { item: InitItem; sessionId: string }) {
+  const { t } = useTranslation();
+  const parts = [
+    item.model,
+    item.permissionMode && t("init.mode", { mode: item.permissionMode }),
+    item.agentVersion && t("init.version", { version: item.agentVersion }),
+    item.toolCount > 0 && t("init.tools", { count: item.toolCount }),
+  ].filter((part): part is string => Boolean(part));
+  return (
+    <Line sessionId={sessionId} item={item} icon={<Info className="size-3.5" aria-hidden />}>
+      <span>{t("init.started")}</span>
+      <Facts facts={parts} />
+    </Line>
+  );
+}
+
+const outcomes = {
+  success: { icon: CircleCheck, className: "text-good" },
+  stopped: { icon: CircleSlash, className: "text-ink-3" },
+  error: { icon: CircleAlert, className: "text-bad" },
+} as const;
+
+function Result({ item, sessionId }: { item: ResultItem; sessionId: string }) {
+  const { t, i18n } = useTranslation();
+  const { icon: Icon, className } = outcomes[item.outcome];
+  const language = i18n.language;
+  const facts = [
+    item.durationMs !== undefined && formatDuration(item.durationMs, language),
+    item.turns !== undefined && t("result.turns", { count: item.turns }),
+    item.inputTokens !== undefined &&
+      item.outputTokens !== undefined &&
+      t("result.tokens", {
+        input: formatCount(item.inputTokens + (item.cachedTokens ?? 0), language),
+        output: formatCount(item.outputTokens, language),
+      }),
+    item.costUsd !== undefined && formatCost(item.costUsd, language),
+  ].filter((fact): fact is string => Boolean(fact));
+  return (
+    <section
+      aria-label={t("result.label")}
+      data-outcome={item.outcome}
+      className="border-t border-line pt-2 pb-1"
+    >
+      <Line
+        sessionId={sessionId}
+        item={item}
+        icon={<Icon className={cn("size-3.5", className)} aria-hidden />}
+      >
+        <span className={cn("font-medium", className)}>{t(`result.${item.outcome}`)}</span>
+        <Facts facts={facts} />
+      </Line>
+      {item.outcome === "error" && (
+        <div role="alert" className="mt-1 rounded-lg bg-bad-soft px-3 py-2 text-sm text-bad">
+          {item.problems.length > 0 ? (
+            item.problems.map((problem) => (
+              <p key={problem} className="break-words whitespace-pre-wrap">
+                {problem}
+              </p>
+            ))
+          ) : (
+            <p>{t("result.unknown", { subtype: item.subtype })}</p>
+          )}
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Notice({ item, sessionId }: { item: NoticeItem; sessionId: string }) {
+  const { t } = useTranslation();
+  if (item.code === "failed") {
+    return (
+      <div role="alert" className="flex items-start gap-2 rounded-lg bg-bad-soft px-3 py-2 text-sm text-bad">
+        <CircleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
+        <p className="min-w-0 break-words whitespace-pre-wrap">{item.text}</p>
+      </div>
+    );
+  }
+  return (
+    <Line sessionId={sessionId} item={item} icon={<Info className="size-3.5" aria-hidden />}>
+      <span className="break-words whitespace-pre-wrap">
+        {item.code === "said" ? item.text : t(`notice.${item.code}`, { attempt: item.attempt ?? 1 })}
+      </span>
+    </Line>
+  );
+}
+
+interface LineProps {
+  sessionId: string;
+  item: Item;
+  icon: ReactNode;
+  children: ReactNode;
+}
+
+function Line({ sessionId, item, icon, children }: LineProps) {
+  return (
+    <div className="group/row flex min-h-7 items-center gap-1.5 px-1 text-xs text-ink-3">
+      {icon}
+      <div className="flex min-w-0 flex-1 flex-wrap items-center gap-x-1.5">{children}</div>
+      <RawButton sessionId={sessionId} item={item} />
+    </div>
+  );
+}
+
+function Facts({ facts }: { facts: readonly string[] }) {
+  return facts.map((fact) => (
+    <span key={fact} className="flex items-center gap-x-1.5 tabular-nums">
+      <span aria-hidden>·</span>
+      {fact}
+    </span>
+  ));
+}
+
+function LooseDecision({ decision, cwd }: { decision: Decision; cwd: string | undefined }) {
+  return (
+    <div className="overflow-hidden rounded-xl border border-wait/60 bg-raised shadow-card">
+      <DecisionPanel decision={decision} cwd={cwd} />
+    </div>
+  );
+}
+
+function Queued({ prompt }: { prompt: string }) {
+  const { t } = useTranslation();
+  return (
+    <div className="rounded-xl border border-dashed border-line-strong px-4 py-2.5">
+      <p className="flex items-center gap-1.5 text-xs text-ink-3">
+        <Clock className="size-3.5" aria-hidden />
+        {t("conversation.queued")}
+      </p>
+      <p className="mt-0.5 break-words whitespace-pre-wrap text-ink-2">{prompt}</p>
+    </div>
+  );
+}
+
+function Working() {
+  const { t } = useTranslation();
+  return (
+    <div role="status" className="flex items-center gap-2 px-1 text-sm text-ink-3">
+      <LoaderCircle className="size-3.5 text-accent motion-safe:animate-spin" aria-hidden />
+      {t("conversation.working")}
+    </div>
+  );
+}
+
+/** A subagent's own conversation, inside the card of the call that started it. */
+function Nested({ items, sessionId, cwd }: RowContext & { items: readonly Item[] }) {
+  const { t } = useTranslation();
+  return (
+    <div
+      role="group"
+      aria-label={t("tool.subagent")}
+      className="flex flex-col gap-2.5 border-t border-line bg-sunken px-3 py-3"
+    >
+      {items.map((item) =>
+        item.kind === "tool" ? (
+          <ToolCard
+            key={item.key}
+            sessionId={sessionId}
+            cwd={cwd}
+            tool={item}
+            waiting={false}
+            decided={undefined}
+          />
+        ) : (
+          <ItemView key={item.key} item={item} sessionId={sessionId} />
+        ),
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,123 @@
+import { Copy, Ellipsis, SquareTerminal, Trash2 } from "lucide-react";
+import { memo, useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { SessionInfo } from "../gen/events";
+import { cn } from "../lib/cn";
+import { baseName, formatAge } from "../lib/format";
+import { deleteSession, UNDO_MS, undoDeletion } from "../store/controller";
+import { Button } from "../ui/Button";
+import { Dropdown, DropdownItem, DropdownSeparator } from "../ui/Dropdown";
+import { iconButtonClass } from "../ui/IconButton";
+import { Modal } from "../ui/Modal";
+import { toasts } from "../ui/toasts";
+import { markOf, StatusMark } from "./StatusMark";
+import { TerminalDialog } from "./TerminalDialog";
+import { useNow } from "./useNow";
+
+interface SessionEntryProps {
+  session: SessionInfo;
+  current: boolean;
+  onOpen: () => void;
+}
+
+export const SessionEntry = memo(function SessionEntry({ session, current, onOpen }: SessionEntryProps) {
+  const { t, i18n } = useTranslation();
+  const now = useNow();
+  const mark = markOf(session.status, session.pending);
+  return (
+    <li className="group relative">
+      <a
+        href={`#/s/${session.id}`}
+        aria-current={current ? "page" : undefined}
+        onClick={onOpen}
+        className={cn(
+          "flex gap-2.5 rounded-lg py-1.5 pr-9 pl-2.5 transition-colors",
+          current ? "bg-active" : "hover:bg-hover",
+        )}
+      >
+        <StatusMark mark={mark} className="mt-[3px]" />
+        <span className="min-w-0 flex-1">
+          <span className={cn("block truncate text-sm", current ? "font-medium text-ink" : "text-ink")}>
+            {session.title}
+          </span>
+          <span className="flex items-center gap-1.5 text-xs text-ink-3">
+            {mark === "waiting" && <span className="font-medium text-wait">{t("status.waiting")}</span>}
+            <span className="truncate">{baseName(session.cwd)}</span>
+            <span aria-hidden>·</span>
+            <span className="shrink-0">{formatAge(session.updatedAt, now, i18n.language)}</span>
+          </span>
+        </span>
+      </a>
+      <SessionMenu session={session} />
+    </li>
+  );
+});
+
+export function SessionMenu({ session, always = false }: { session: SessionInfo; always?: boolean }) {
+  const { t } = useTranslation();
+  const [open, setOpen] = useState<"terminal" | "delete" | undefined>();
+  const close = () => setOpen(undefined);
+
+  function remove(): void {
+    close();
+    deleteSession(session.id);
+    const toast = toasts.add({
+      title: t("session.deleted", { title: session.title }),
+      timeout: UNDO_MS,
+      actionProps: {
+        children: t("common.undo"),
+        onClick() {
+          undoDeletion(session.id);
+          toasts.close(toast);
+        },
+      },
+    });
+  }
+
+  return (
+    <>
+      <Dropdown
+        label={t("session.menu", { title: session.title })}
+        trigger={<Ellipsis className="size-4" />}
+        triggerClassName={cn(
+          iconButtonClass,
+          !always &&
+            "absolute top-1/2 right-1.5 -translate-y-1/2 opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 data-[popup-open]:opacity-100 pointer-coarse:opacity-100",
+        )}
+      >
+        <DropdownItem
+          icon={<SquareTerminal />}
+          disabled={!session.claudeSessionId}
+          onSelect={() => setOpen("terminal")}
+        >
+          {t("session.terminal")}
+        </DropdownItem>
+        <DropdownItem icon={<Copy />} onSelect={() => void navigator.clipboard.writeText(session.id)}>
+          {t("session.copyId")}
+        </DropdownItem>
+        <DropdownSeparator />
+        <DropdownItem
+          icon={<Trash2 />}
+          danger
+          onSelect={() => (session.status === "running" ? setOpen("delete") : remove())}
+        >
+          {t("session.delete")}
+        </DropdownItem>
+      </Dropdown>
+      <TerminalDialog session={session} open={open === "terminal"} onClose={close} />
+      <Modal
+        open={open === "delete"}
+        onClose={close}
+        title={t("session.deleteRunning.title")}
+        description={t("session.deleteRunning.text")}
+      >
+        <div className="flex justify-end gap-2 pt-1">
+          <Button onClick={close}>{t("common.cancel")}</Button>
+          <Button variant="danger" onClick={remove}>
+            {t("session.deleteRunning.confirm")}
+          </Button>
+        </div>
+      </Modal>
+    </>
+  );
+}

@@ -1,0 +1,27 @@
+import { CircleAlert, CircleCheck, CircleDot, LoaderCircle } from "lucide-react";
+import { useTranslation } from "react-i18next";
+import type { SessionStatus } from "../gen/events";
+import { cn } from "../lib/cn";
+
+export type Mark = SessionStatus | "waiting";
+
+export function markOf(status: SessionStatus, pending: number): Mark {
+  return pending > 0 ? "waiting" : status;
+}
+
+const looks = {
+  waiting: { icon: CircleDot, className: "text-wait" },
+  running: { icon: LoaderCircle, className: "text-accent motion-safe:animate-spin" },
+  completed: { icon: CircleCheck, className: "text-ink-3" },
+  idle: { icon: CircleCheck, className: "text-ink-3" },
+  error: { icon: CircleAlert, className: "text-bad" },
+} as const;
+
+/** Each state has its own shape as well as its colour, and a name for those who see neither. */
+export function StatusMark({ mark, className }: { mark: Mark; className?: string }) {
+  const { t } = useTranslation();
+  const { icon: Icon, className: look } = looks[mark];
+  return (
+    <Icon role="img" aria-label={t(`status.${mark}`)} className={cn("size-3.5 shrink-0", look, className)} />
+  );
+}

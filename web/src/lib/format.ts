@@ -1,0 +1,64 @@
+/** Numbers, times and paths as people read them. */
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** How long ago, in the shortest words of the language: "now", "5m", "3h", "2d", or a date. */
+export function formatAge(then: number, now: number, language: string): string {
+  const age = Math.max(0, now - then);
+  const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "narrow" });
+  if (age < MINUTE) return relative.format(0, "second");
+  if (age < HOUR) return relative.format(-Math.floor(age / MINUTE), "minute");
+  if (age < DAY) return relative.format(-Math.floor(age / HOUR), "hour");
+  if (age < 7 * DAY) return relative.format(-Math.floor(age / DAY), "day");
+  return new Intl.DateTimeFormat(language, { month: "short", day: "numeric" }).format(then);
+}
+
+export function formatDuration(milliseconds: number, language: string): string {
+  const seconds = milliseconds / 1000;
+  const unit = (value: number, name: "second" | "minute", digits: number) =>
+    new Intl.NumberFormat(language, {
+      style: "unit",
+      unit: name,
+      unitDisplay: "narrow",
+      maximumFractionDigits: digits,
+      minimumFractionDigits: digits,
+    }).format(value);
+  if (seconds < 60) return unit(seconds, "second", seconds < 10 ? 1 : 0);
+  return `${unit(Math.floor(seconds / 60), "minute", 0)} ${unit(Math.round(seconds % 60), "second", 0)}`;
+}
+
+/** Two digits for whole cents, more for the small sums that single turns cost. */
+export function formatCost(usd: number, language: string): string {
+  const digits = usd === 0 || usd >= 1 ? 2 : usd >= 0.01 ? 3 : 4;
+  return new Intl.NumberFormat(language, {
+    style: "currency",
+    currency: "USD",
+    currencyDisplay: "narrowSymbol",
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  }).format(usd);
+}
+
+export function formatCount(count: number, language: string): string {
+  return new Intl.NumberFormat(language, { notation: count >= 10_000 ? "compact" : "standard" }).format(
+    count,
+  );
+}
+
+export function baseName(path: string): string {
+  const trimmed = path.replace(/[/\\]+$/, "");
+  return trimmed.slice(Math.max(trimmed.lastIndexOf("/"), trimmed.lastIndexOf("\\")) + 1) || path;
+}
+
+/** A path as seen from the session's folder, where it lies inside it. */
+export function relativePath(path: string, folder: string | undefined): string {
+  const base = folder?.replace(/\/+$/, "");
+  return base && path.startsWith(`${base}/`) ? path.slice(base.length + 1) : path;
+}
+
+/** One word for a POSIX shell, whatever it contains. */
+export function shellQuote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,43 @@
+import { renderToStaticMarkup } from "react-dom/server";
+import { describe, expect, it } from "vitest";
+import StreamedMarkdown from "./StreamedMarkdown";
+
+const render = (text: string, live = false) =>
+  renderToStaticMarkup(<StreamedMarkdown text={text} live={live} />);
+
+describe("what an answer may contain", () => {
+  it("shows HTML as text", () => {
+    const html = render(
+      'before <img src=x onerror="alert(1)"> <script>alert(1)</script>\n\n<iframe src="https://x"></iframe>',
+    );
+    expect(html).not.toMatch(/<(img|script|iframe)/);
+    expect(html).toContain("before");
+  });
+
+  it("loads no pictures", () => {
+    const html = render("![a cat](https://example.com/cat.png) ![b](data:image/svg+xml,x)");
+    expect(html).not.toContain("<img");
+    expect(html).toContain("a cat");
+  });
+
+  it("links only to where it is safe, without telling where from", () => {
+    const html = render("[ok](https://example.com) [bad](javascript:alert(1)) [home](/api/system)");
+    expect(html.match(/href="[^"]*"/g)).toEqual(['href="https://example.com/"']);
+    expect(html).toContain('rel="noopener noreferrer"');
+    expect(html).toContain("bad");
+  });
+
+  it("writes no style into the page", () => {
+    expect(
+      render("# a\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n- [x] done\n\n```rust\nfn main() {}\n```"),
+    ).not.toMatch(/<style|style=/);
+  });
+
+  it("ranks headings below the page's own", () => {
+    expect(render("# Title")).toContain("<h3");
+  });
+
+  it("closes what the stream has not closed yet", () => {
+    expect(render("some **bold", true)).toContain("<strong>bold</strong>");
+  });
+});

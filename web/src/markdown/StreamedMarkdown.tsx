@@ -1,0 +1,130 @@
+/**
+ * Markdown as it is written. The text is cut into blocks; a finished block keeps its rendering, only the last one is
+ * parsed again as words arrive.
+ *
+ * Raw HTML stays text (the plugin that would parse it is left out), images are not loaded from anywhere, and links
+ * lead to http, https and mailto only.
+ */
+import { type ComponentProps, memo } from "react";
+import { type Components, defaultRehypePlugins, type ExtraProps, Streamdown } from "streamdown";
+import { CodeBlock } from "./CodeBlock";
+import { safeLink } from "./links";
+
+type Props<Tag extends keyof React.JSX.IntrinsicElements> = ComponentProps<Tag> & ExtraProps;
+
+function Link({ href, children }: Props<"a">) {
+  const address = safeLink(href);
+  if (!address) return <span>{children}</span>;
+  return (
+    <a href={address} target="_blank" rel="noopener noreferrer">
+      {children}
+    </a>
+  );
+}
+
+/** A picture from elsewhere would tell its host that this answer was read. Its description takes its place. */
+function Picture({ alt, src }: Props<"img">) {
+  return <span className="text-ink-3">[{alt || (typeof src === "string" ? src : "")}]</span>;
+}
+
+function Pre({ children }: Props<"pre">) {
+  return <>{children}</>;
+}
+
+function Code({ className, children }: Props<"code">) {
+  const text = typeof children === "string" ? children : "";
+  const language = /language-([\w+#-]+)/.exec(className ?? "")?.[1];
+  return <CodeBlock code={text.replace(/\n$/, "")} language={language} />;
+}
+
+function InlineCode({ children }: Props<"code">) {
+  return <code>{children}</code>;
+}
+
+function Table({ children }: Props<"table">) {
+  return (
+    // Wide tables scroll inside the answer; the focus makes that possible without a mouse.
+    <div className="overflow-x-auto rounded-lg border border-line" tabIndex={0}>
+      <table className="w-full border-collapse text-sm">{children}</table>
+    </div>
+  );
+}
+
+/** The plain element, without the renderer's own classes. */
+function plain<
+  Tag extends
+    | "p"
+    | "h1"
+    | "h2"
+    | "h3"
+    | "h4"
+    | "h5"
+    | "h6"
+    | "ul"
+    | "ol"
+    | "li"
+    | "blockquote"
+    | "hr"
+    | "strong"
+    | "thead"
+    | "tbody"
+    | "tr"
+    | "th"
+    | "td",
+>(Element: Tag) {
+  return function Plain({ node: _node, ...rest }: Props<Tag>) {
+    const Component = Element as React.ElementType;
+    return <Component {...rest} />;
+  };
+}
+
+const components = {
+  a: Link,
+  img: Picture,
+  pre: Pre,
+  code: Code,
+  inlineCode: InlineCode,
+  table: Table,
+  p: plain("p"),
+  // Headings of an answer rank below those of the page.
+  h1: plain("h3"),
+  h2: plain("h4"),
+  h3: plain("h5"),
+  h4: plain("h6"),
+  h5: plain("h6"),
+  h6: plain("h6"),
+  ul: plain("ul"),
+  ol: plain("ol"),
+  li: plain("li"),
+  blockquote: plain("blockquote"),
+  hr: plain("hr"),
+  strong: plain("strong"),
+  thead: plain("thead"),
+  tbody: plain("tbody"),
+  tr: plain("tr"),
+  th: plain("th"),
+  td: plain("td"),
+} as Components;
+
+const rehypePlugins = [defaultRehypePlugins.sanitize, defaultRehypePlugins.harden].filter(
+  (plugin) => plugin !== undefined,
+);
+
+const StreamedMarkdown = memo(function StreamedMarkdown({ text, live }: { text: string; live: boolean }) {
+  return (
+    <Streamdown
+      className="prose-answer"
+      mode="streaming"
+      parseIncompleteMarkdown={live}
+      isAnimating={live}
+      controls={false}
+      components={components}
+      rehypePlugins={rehypePlugins}
+      linkSafety={{ enabled: false }}
+    >
+      {text}
+    </Streamdown>
+  );
+});
+
+export default StreamedMarkdown;

@@ -1,0 +1,90 @@
+import type { SessionStatus } from "../gen/events";
+import type { Json } from "../wire/json";
+
+/** What the log of a session holds, as far as the conversation is concerned. `seq` orders it. */
+export type Entry =
+  | { readonly kind: "prompt"; readonly seq: number; readonly prompt: string }
+  | { readonly kind: "message"; readonly seq: number; readonly message: Json }
+  | {
+      readonly kind: "status";
+      readonly seq: number;
+      readonly status: SessionStatus;
+      readonly error?: string;
+    };
+
+interface ItemBase {
+  /** Stable from the first streamed word to the finished message, and across reloads of older pages. */
+  readonly key: string;
+  /** The log entries this came from, for 'show raw'. */
+  readonly seqs: readonly number[];
+  /** The tool call of the subagent that said this. */
+  readonly parent?: string;
+}
+
+export interface PromptItem extends ItemBase {
+  readonly kind: "prompt";
+  readonly text: string;
+}
+
+export interface TextItem extends ItemBase {
+  readonly kind: "text" | "thinking";
+  readonly text: string;
+  /** Still being written. */
+  readonly live: boolean;
+}
+
+/** `stopped`: the turn ended before the tool did. */
+export type ToolPhase = "writing" | "running" | "success" | "error" | "stopped";
+
+export interface ToolItem extends ItemBase {
+  readonly kind: "tool";
+  readonly toolUseId: string;
+  readonly name: string;
+  readonly input: Json;
+  readonly phase: ToolPhase;
+  /** What the model was told. */
+  readonly output?: string;
+  /** Images in the result, as data: addresses. */
+  readonly images?: readonly string[];
+  /** The structured result that the agent keeps beside it. */
+  readonly details?: Json;
+  readonly elapsedSeconds?: number;
+}
+
+export interface InitItem extends ItemBase {
+  readonly kind: "init";
+  readonly model?: string;
+  readonly cwd?: string;
+  readonly permissionMode?: string;
+  readonly claudeSessionId?: string;
+  readonly agentVersion?: string;
+  readonly toolCount: number;
+}
+
+export type ResultOutcome = "success" | "stopped" | "error";
+
+export interface ResultItem extends ItemBase {
+  readonly kind: "result";
+  readonly outcome: ResultOutcome;
+  /** The agent's own word for how it ended. */
+  readonly subtype: string;
+  readonly problems: readonly string[];
+  readonly durationMs?: number;
+  readonly turns?: number;
+  readonly costUsd?: number;
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly cachedTokens?: number;
+}
+
+/** Things that happened to the conversation rather than in it. `code` has a sentence in the catalogues. */
+export type NoticeCode = "compacted" | "retrying" | "rateLimited" | "interrupted" | "failed" | "said";
+
+export interface NoticeItem extends ItemBase {
+  readonly kind: "notice";
+  readonly code: NoticeCode;
+  readonly text?: string;
+  readonly attempt?: number;
+}
+
+export type Item = PromptItem | TextItem | ToolItem | InitItem | ResultItem | NoticeItem;

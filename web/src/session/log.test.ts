@@ -1,0 +1,145 @@
+import { describe, expect, it } from "vitest";
+import {
+  ask,
+  acceptEvents,
+  acceptHistory,
+  hasOlder,
+  isLoading,
+  markSent,
+  openLog,
+  type SequencedEvent,
+  type SessionLog,
+} from "./log";
+
+const sessionId = "s";
+const prompt = (seq: number): SequencedEvent => ({
+  type: "stream.user_prompt",
+  payload: { sessionId, seq, prompt: `p${seq}` },
+});
+const status = (seq: number): SequencedEvent => ({
+  type: "session.status",
+  payload: { sessionId, seq, status: "running" },
+});
+const request = (seq: number, requestId: string): SequencedEvent => ({
+  type: "permission.request",
+  payload: { sessionId, seq, requestId, toolUseId: `t-${requestId}`, toolName: "Bash", input: {} },
+});
+const resolved = (seq: number, requestId: string): SequencedEvent => ({
+  type: "permission.resolved",
+  payload: { sessionId, seq, requestId, toolUseId: `t-${requestId}`, behavior: "deny" },
+});
+const history = (seqs: readonly number[], lastSeq: number) => ({
+  sessionId,
+  status: "idle" as const,
+  seqs: [...seqs],
+  messages: seqs.map((seq) => ({ type: "user_prompt", prompt: `p${seq}` })),
+  lastSeq,
+  pending: [],
+  queue: [],
+});
+const shown = (log: SessionLog) =>
+  log.transcript.items.map((item) => (item.kind === "prompt" ? item.text : item.kind));
+
+describe("the window", () => {
+  it("takes events in order, once", () => {
+    const log = acceptEvents(openLog(0, 0), [prompt(1), prompt(2), prompt(2), prompt(1)]);
+    expect(shown(acceptEvents(log, [prompt(2), prompt(3)]))).toEqual(["p1", "p2", "p3"]);
+  });
+
+  it("sorts a batch in which replay and live stream are mixed", () => {
+    expect(shown(acceptEvents(openLog(0, 0), [prompt(3), prompt(1), prompt(2)]))).toEqual(["p1", "p2", "p3"]);
+  });
+
+  it("counts what it does not show", () => {
+    expect(shown(acceptEvents(openLog(0, 0), [status(1), request(2, "r"), prompt(3)]))).toEqual(["p3"]);
+  });
+
+  it("is loading until it reaches what was there when it was opened", () => {
+    const log = acceptEvents(openLog(10, 12), [prompt(11)]);
+    expect(isLoading(log)).toBe(true);
+    expect(isLoading(acceptEvents(log, [prompt(12)]))).toBe(false);
+  });
+});
+
+describe("a gap", () => {
+  it("holds back what comes too early until the replay has filled it", () => {
+    const early = acceptEvents(openLog(0, 0), [prompt(1), prompt(4)]);
+    expect(shown(early)).toEqual(["p1"]);
+    expect(early.held).toHaveLength(1);
+    const filled = acceptEvents(early, [prompt(2), prompt(3), prompt(4)]);
+    expect(shown(filled)).toEqual(["p1", "p2", "p3", "p4"]);
+    expect(filled.held).toHaveLength(0);
+  });
+
+  it("is filled by history, and what the server no longer has is not waited for", () => {
+    const early = ask(acceptEvents(openLog(0, 0), [prompt(1), prompt(5)]), "repair");
+    const repaired = acceptHistory(early, history([3], 5));
+    expect(shown(repaired)).toEqual(["p1", "p3", "p5"]);
+    expect(repaired).toMatchObject({ last: 5, asked: [], held: [] });
+  });
+});
+
+describe("older pages", () => {
+  const opened = ask(acceptEvents(openLog(4, 6), [prompt(5), prompt(6)]), "older");
+
+  it("are put in front", () => {
+    const log = acceptHistory(opened, history([3, 4], 6));
+    expect(shown(log)).toEqual(["p3", "p4", "p5", "p6"]);
+    expect(log).toMatchObject({ first: 3, asked: [] });
+    expect(hasOlder(log)).toBe(true);
+  });
+
+  it("end when there is nothing more", () => {
+    expect(hasOlder(acceptHistory(opened, history([], 6)))).toBe(false);
+  });
+
+  it("do not double what is known", () => {
+    expect(shown(acceptHistory(opened, history([4, 5, 6], 6)))).toEqual(["p4", "p5", "p6"]);
+  });
+});
+
+describe("answers of history", () => {
+  it("are taken for what they were asked for, in order", () => {
+    const log = ask(ask(acceptEvents(openLog(4, 4), []), "summary"), "older");
+    const summary = acceptHistory(log, history([4], 4));
+    expect(shown(summary)).toEqual([]);
+    expect(summary.asked).toEqual(["older"]);
+    expect(shown(acceptHistory(summary, history([3, 4], 4)))).toEqual(["p3", "p4"]);
+  });
+
+  it("tell what waits, however old it is", () => {
+    const { payload } = request(2, "r1");
+    if (!("input" in payload)) throw new Error("not a request");
+    const log = acceptHistory(ask(openLog(10, 10), "summary"), {
+      ...history([], 10),
+      pending: [payload],
+      queue: ["next"],
+    });
+    expect([...log.decisions.keys()]).toEqual(["r1"]);
+    expect(log.queue).toEqual(["next"]);
+  });
+});
+
+describe("decisions", () => {
+  it("wait until they are resolved", () => {
+    const log = acceptEvents(openLog(0, 0), [request(1, "r1"), request(2, "r2")]);
+    expect([...log.decisions.keys()]).toEqual(["r1", "r2"]);
+    const answered = acceptEvents(markSent(log, "r1"), [resolved(3, "r1")]);
+    expect([...answered.decisions.keys()]).toEqual(["r2"]);
+    expect(answered.decided.get("t-r1")).toBe("deny");
+  });
+
+  it("are raised even when they lie before the window, and not again once resolved", () => {
+    const log = acceptEvents(openLog(10, 10), [request(3, "r1")]);
+    expect(log.decisions.has("r1")).toBe(true);
+    const done = acceptEvents(log, [resolved(11, "r1"), request(3, "r1")]);
+    expect(done.decisions.has("r1")).toBe(false);
+  });
+});
+
+describe("the queue", () => {
+  it("gives up a prompt when it is sent", () => {
+    const log = { ...openLog(0, 0), queue: ["p1", "later"] };
+    expect(acceptEvents(log, [prompt(1)]).queue).toEqual(["later"]);
+  });
+});

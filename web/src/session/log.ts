@@ -1,0 +1,217 @@
+/**
+ * One session's log as far as this page has it: a window of consecutive `seq`s, the conversation made from it, and the
+ * decisions that wait.
+ *
+ * Events arrive from a replay, from the live stream, or twice from both. What lies inside the window is dropped, what
+ * comes next is taken, and what comes too early is held back until the gap before it has been filled: nothing is lost
+ * and nothing is shown twice, whatever the connection did.
+ */
+import type { Behavior, History, PermissionRequest, ServerEvent } from "../gen/events";
+import { asString, type Json } from "../wire/json";
+import type { Entry } from "./items";
+import { append, emptyTranscript, prepend, type Transcript } from "./transcript";
+
+export interface Decision {
+  readonly request: PermissionRequest;
+  /** `sent`: answered here, not yet confirmed by the server. */
+  readonly state: "waiting" | "sent";
+}
+
+/**
+ * `summary`: the decisions and prompts that wait, which a replay of the newest page may not contain. `older`: the page
+ * before the window. `repair`: what is missing after it.
+ */
+export type HistoryPurpose = "summary" | "older" | "repair";
+
+export interface SessionLog {
+  readonly transcript: Transcript;
+  /** The window: everything from `first` to `last` is known. Empty while `last < first`. */
+  readonly first: number;
+  readonly last: number;
+  /** The newest `seq` when loading began; the window reaching it ends the loading. */
+  readonly target: number;
+  readonly held: readonly SequencedEvent[];
+  /** What `session.history` was asked for and has not answered yet, in order: it answers in that order. */
+  readonly asked: readonly HistoryPurpose[];
+  /** By request id, oldest first. */
+  readonly decisions: ReadonlyMap<string, Decision>;
+  /** Request ids that have been answered or withdrawn: a late replay does not raise them again. */
+  readonly resolved: ReadonlySet<string>;
+  /** How the permission of a tool call was decided, by the call's id. */
+  readonly decided: ReadonlyMap<string, Behavior>;
+  readonly queue: readonly string[];
+}
+
+type LogEvent = Extract<
+  ServerEvent,
+  {
+    type:
+      | "session.status"
+      | "stream.user_prompt"
+      | "stream.message"
+      | "permission.request"
+      | "permission.resolved";
+  }
+>;
+
+/** An event that is part of the log. (A status may also be told outside it, as an answer that changed nothing.) */
+export type SequencedEvent = LogEvent extends infer Each
+  ? Each extends { payload: infer Payload }
+    ? Omit<Each, "payload"> & { payload: Payload & { seq: number } }
+    : never
+  : never;
+
+export function isSequenced(event: ServerEvent): event is SequencedEvent & ServerEvent {
+  return "payload" in event && "seq" in event.payload && typeof event.payload.seq === "number";
+}
+
+/** A log that will be filled by a replay that starts after `afterSeq`. */
+export function openLog(afterSeq: number, target: number): SessionLog {
+  return {
+    transcript: emptyTranscript,
+    first: afterSeq + 1,
+    last: afterSeq,
+    target,
+    held: [],
+    asked: [],
+    decisions: new Map(),
+    resolved: new Set(),
+    decided: new Map(),
+    queue: [],
+  };
+}
+
+export function isLoading(log: SessionLog): boolean {
+  return log.last < log.target;
+}
+
+export function hasOlder(log: SessionLog): boolean {
+  return log.first > 1;
+}
+
+export function isAsked(log: SessionLog, purpose: HistoryPurpose): boolean {
+  return log.asked.includes(purpose);
+}
+
+export function ask(log: SessionLog, purpose: HistoryPurpose): SessionLog {
+  return { ...log, asked: [...log.asked, purpose] };
+}
+
+export function acceptEvents(log: SessionLog, events: readonly SequencedEvent[]): SessionLog {
+  const decided = events.reduce(acceptDecision, log);
+  return take(decided, [...decided.held, ...events]);
+}
+
+/** An answer to `session.history`. Whatever it was asked for, it also tells what waits right now. */
+export function acceptHistory(log: SessionLog, history: History): SessionLog {
+  const [purpose, ...asked] = log.asked;
+  const entries = history.messages.flatMap((message, index): Entry[] => {
+    const seq = history.seqs[index];
+    return seq === undefined ? [] : [historyEntry(seq, message)];
+  });
+  const next = { ...history.pending.reduce(raise, log), asked, queue: history.queue };
+  switch (purpose) {
+    case "older":
+      return acceptOlder(next, entries);
+    case "repair":
+      return acceptRepair(next, entries);
+    default:
+      return next;
+  }
+}
+
+function acceptOlder(log: SessionLog, entries: readonly Entry[]): SessionLog {
+  const older = entries.filter((entry) => entry.seq < log.first);
+  // A page without a single message means that nothing older is left to show.
+  return { ...log, first: older.at(0)?.seq ?? 1, transcript: prepend(log.transcript, older) };
+}
+
+/** Gaps that remain after a repair are numbers that the server no longer has, so what was held back is taken. */
+function acceptRepair(log: SessionLog, entries: readonly Entry[]): SessionLog {
+  const newer = entries.filter((entry) => entry.seq > log.last);
+  const reached = newer.at(-1)?.seq ?? log.last;
+  const held = log.held.filter((event) => event.payload.seq > reached);
+  const gapEnd = held[0] ? held[0].payload.seq - 1 : reached;
+  return take({ ...log, last: gapEnd, transcript: append(log.transcript, newer) }, held);
+}
+
+/** Marks a decision as answered by this page. */
+export function markSent(log: SessionLog, requestId: string): SessionLog {
+  const decision = log.decisions.get(requestId);
+  if (!decision) return log;
+  return { ...log, decisions: new Map(log.decisions).set(requestId, { ...decision, state: "sent" }) };
+}
+
+/** An answer that was refused, or whose connection broke, is to be given again. */
+export function markUnsent(log: SessionLog): SessionLog {
+  if ([...log.decisions.values()].every((decision) => decision.state === "waiting")) return log;
+  const decisions = new Map(log.decisions);
+  for (const [id, decision] of decisions) decisions.set(id, { ...decision, state: "waiting" });
+  return { ...log, decisions };
+}
+
+function raise(log: SessionLog, request: PermissionRequest): SessionLog {
+  if (log.decisions.has(request.requestId) || log.resolved.has(request.requestId)) return log;
+  return { ...log, decisions: new Map(log.decisions).set(request.requestId, { request, state: "waiting" }) };
+}
+
+function acceptDecision(log: SessionLog, event: SequencedEvent): SessionLog {
+  if (event.type === "permission.request") return raise(log, event.payload);
+  if (event.type === "permission.resolved") {
+    const { requestId, toolUseId, behavior } = event.payload;
+    const decisions = new Map(log.decisions);
+    decisions.delete(requestId);
+    return {
+      ...log,
+      decisions,
+      resolved: new Set(log.resolved).add(requestId),
+      decided: new Map(log.decided).set(toolUseId, behavior),
+    };
+  }
+  return log;
+}
+
+function take(log: SessionLog, events: readonly SequencedEvent[]): SessionLog {
+  let last = log.last;
+  const taken: Entry[] = [];
+  const held: SequencedEvent[] = [];
+  for (const event of events.toSorted((a, b) => a.payload.seq - b.payload.seq)) {
+    const { seq } = event.payload;
+    if (seq <= last) continue;
+    if (seq > last + 1) {
+      held.push(event);
+      continue;
+    }
+    last = seq;
+    const entry = liveEntry(event);
+    if (entry) taken.push(entry);
+  }
+  const queue = taken.reduce(
+    (left, entry) => (entry.kind === "prompt" && left[0] === entry.prompt ? left.slice(1) : left),
+    log.queue,
+  );
+  return { ...log, last, held, queue, transcript: append(log.transcript, taken) };
+}
+
+function liveEntry(event: SequencedEvent): Entry | undefined {
+  switch (event.type) {
+    case "stream.user_prompt":
+      return { kind: "prompt", seq: event.payload.seq, prompt: event.payload.prompt };
+    case "stream.message":
+      return { kind: "message", seq: event.payload.seq, message: event.payload.message };
+    case "session.status":
+      return {
+        kind: "status",
+        seq: event.payload.seq,
+        status: event.payload.status,
+        error: event.payload.error,
+      };
+    default:
+      return undefined;
+  }
+}
+
+function historyEntry(seq: number, message: Json): Entry {
+  if (message.type === "user_prompt") return { kind: "prompt", seq, prompt: asString(message.prompt) ?? "" };
+  return { kind: "message", seq, message };
+}

@@ -1,0 +1,87 @@
+import { describe, expect, it } from "vitest";
+import { acceptEvents, openLog, type SequencedEvent } from "./log";
+import { projectRows, type Row } from "./rows";
+
+const sessionId = "s";
+let seq = 0;
+const message = (body: Record<string, unknown>): SequencedEvent => ({
+  type: "stream.message",
+  payload: { sessionId, seq: ++seq, message: body },
+});
+const call = (id: string, name: string, parent: string | null = null) =>
+  message({
+    type: "assistant",
+    message: { id: `m-${id}`, content: [{ type: "tool_use", id, name, input: {} }] },
+    parent_tool_use_id: parent,
+  });
+const say = (text: string, parent: string | null = null) =>
+  message({
+    type: "assistant",
+    message: { id: `m-${text}`, content: [{ type: "text", text }] },
+    parent_tool_use_id: parent,
+  });
+const ask = (toolUseId: string): SequencedEvent => ({
+  type: "permission.request",
+  payload: { sessionId, seq: ++seq, requestId: `r-${toolUseId}`, toolUseId, toolName: "Bash", input: {} },
+});
+
+function project(status: "running" | "idle", ...make: (() => SequencedEvent)[]): Row[] {
+  seq = 0;
+  return projectRows(
+    acceptEvents(
+      openLog(0, 0),
+      make.map((each) => each()),
+    ),
+    status,
+  );
+}
+
+const shape = (row: Row) => (row.kind === "item" ? row.item.kind : row.kind);
+
+describe("rows", () => {
+  it("put a decision on the card of its tool call", () => {
+    const [row, ...rest] = project(
+      "running",
+      () => call("t1", "Bash"),
+      () => ask("t1"),
+    );
+    expect(row).toMatchObject({ kind: "item", decision: { request: { toolUseId: "t1" } } });
+    expect(rest).toEqual([]);
+  });
+
+  it("ask all the same when the call is not there", () => {
+    expect(
+      project(
+        "running",
+        () => say("hi"),
+        () => ask("elsewhere"),
+      ).map(shape),
+    ).toEqual(["text", "decision"]);
+  });
+
+  it("put a subagent's conversation into the card that started it", () => {
+    const rows = project(
+      "idle",
+      () => call("t1", "Task"),
+      () => say("inside", "t1"),
+      () => say("outside"),
+    );
+    expect(rows.map(shape)).toEqual(["tool", "text"]);
+    expect(rows[0]).toMatchObject({ children: [{ text: "inside" }] });
+  });
+
+  it("show a subagent's words when its call is on an older page", () => {
+    expect(project("idle", () => say("inside", "unknown")).map(shape)).toEqual(["text"]);
+  });
+
+  it("say that work goes on only when nothing else does", () => {
+    expect(project("running", () => say("hi")).map(shape)).toEqual(["text", "working"]);
+    expect(project("running", () => call("t1", "Bash")).map(shape)).toEqual(["tool"]);
+    expect(project("idle", () => say("hi")).map(shape)).toEqual(["text"]);
+  });
+
+  it("end with what is queued", () => {
+    const log = { ...openLog(0, 0), queue: ["next", "after"] };
+    expect(projectRows(log, "running").map(shape)).toEqual(["working", "queued", "queued"]);
+  });
+});

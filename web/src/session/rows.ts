@@ -1,0 +1,77 @@
+/** What the list of a conversation shows, from top to bottom. Pure, and cheap enough to run once a frame. */
+import type { Behavior, SessionStatus } from "../gen/events";
+import type { Item } from "./items";
+import type { Decision, SessionLog } from "./log";
+
+export type Row =
+  | {
+      readonly kind: "item";
+      readonly key: string;
+      readonly item: Item;
+      /** What a subagent said and did, for the tool call that started it. */
+      readonly children: readonly Item[];
+      readonly decision: Decision | undefined;
+      readonly decided: Behavior | undefined;
+    }
+  | { readonly kind: "decision"; readonly key: string; readonly decision: Decision }
+  | { readonly kind: "queued"; readonly key: string; readonly prompt: string }
+  | { readonly kind: "working"; readonly key: "working" };
+
+const NO_CHILDREN: readonly Item[] = [];
+
+export function projectRows(log: SessionLog, status: SessionStatus): Row[] {
+  const { items } = log.transcript;
+  const children = childrenByParent(items);
+  const waiting = new Map(
+    [...log.decisions.values()].map((decision) => [decision.request.toolUseId, decision]),
+  );
+  const rows: Row[] = [];
+  for (const item of items) {
+    if (item.parent !== undefined && children.has(item.parent)) continue;
+    if (isEmpty(item)) continue;
+    const toolUseId = item.kind === "tool" ? item.toolUseId : undefined;
+    const decision = toolUseId === undefined ? undefined : waiting.get(toolUseId);
+    if (toolUseId !== undefined) waiting.delete(toolUseId);
+    rows.push({
+      kind: "item",
+      key: item.key,
+      item,
+      children: (toolUseId !== undefined && children.get(toolUseId)) || NO_CHILDREN,
+      decision,
+      decided: toolUseId === undefined ? undefined : log.decided.get(toolUseId),
+    });
+  }
+  // A request whose tool call is not on this page, or belongs to a subagent, is asked all the same.
+  for (const decision of waiting.values()) {
+    rows.push({ kind: "decision", key: `d${decision.request.requestId}`, decision });
+  }
+  if (status === "running" && log.decisions.size === 0 && !isWriting(items.at(-1))) {
+    rows.push({ kind: "working", key: "working" });
+  }
+  log.queue.forEach((prompt, index) => rows.push({ kind: "queued", key: `q${index}`, prompt }));
+  return rows;
+}
+
+/** Only parents whose tool call is on this page: the rest of a subagent's words would otherwise be lost. */
+function childrenByParent(items: readonly Item[]): Map<string, Item[]> {
+  const children = new Map<string, Item[]>();
+  const tools = new Set<string>();
+  for (const item of items) {
+    if (item.kind === "tool") tools.add(item.toolUseId);
+    if (item.parent === undefined || !tools.has(item.parent)) continue;
+    const siblings = children.get(item.parent);
+    if (siblings) siblings.push(item);
+    else children.set(item.parent, [item]);
+  }
+  return children;
+}
+
+/** A block that has begun but says nothing yet, or a thought that the model keeps to itself. */
+function isEmpty(item: Item): boolean {
+  return (item.kind === "text" || item.kind === "thinking") && item.text.trim() === "";
+}
+
+function isWriting(item: Item | undefined): boolean {
+  if (item?.kind === "text" || item?.kind === "thinking") return item.live && item.text.trim() !== "";
+  return item?.kind === "tool" && (item.phase === "running" || item.phase === "writing");
+}

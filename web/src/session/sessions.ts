@@ -1,0 +1,58 @@
+/** The list of all sessions: what the server listed, kept up to date by the events that pass by. */
+import type { ServerEvent, SessionInfo } from "../gen/events";
+import { asString } from "../wire/json";
+import { isSequenced, type SequencedEvent } from "./log";
+
+export type Sessions = ReadonlyMap<string, SessionInfo>;
+
+export function listSessions(sessions: readonly SessionInfo[]): Sessions {
+  return new Map(sessions.map((session) => [session.id, session]));
+}
+
+/** Newest first; a session that waits for the user is not moved, it is marked. */
+export function sortedSessions(sessions: Sessions): SessionInfo[] {
+  return [...sessions.values()].toSorted((a, b) => b.updatedAt - a.updatedAt || a.id.localeCompare(b.id));
+}
+
+export function reduceSessions(sessions: Sessions, event: ServerEvent, now: number): Sessions {
+  if (event.type === "session.list") return listSessions(event.payload.sessions);
+  if (event.type === "session.deleted") {
+    if (!sessions.has(event.payload.sessionId)) return sessions;
+    const next = new Map(sessions);
+    next.delete(event.payload.sessionId);
+    return next;
+  }
+  if (!isSequenced(event)) return sessions;
+  const session = sessions.get(event.payload.sessionId);
+  // What the listing already counted, a replay says again.
+  if (!session || event.payload.seq <= session.lastSeq) return sessions;
+  return new Map(sessions).set(session.id, { ...applyTo(session, event, now), lastSeq: event.payload.seq });
+}
+
+function applyTo(session: SessionInfo, event: SequencedEvent, now: number): SessionInfo {
+  switch (event.type) {
+    case "session.status":
+      return {
+        ...session,
+        status: event.payload.status,
+        title: event.payload.title ?? session.title,
+        cwd: event.payload.cwd ?? session.cwd,
+        updatedAt: now,
+      };
+    case "stream.user_prompt":
+      return { ...session, lastPrompt: event.payload.prompt, updatedAt: now };
+    case "permission.request":
+      return { ...session, pending: session.pending + 1, updatedAt: now };
+    case "permission.resolved":
+      return { ...session, pending: Math.max(0, session.pending - 1) };
+    case "stream.message": {
+      const { message } = event.payload;
+      if (message.type !== "system" || message.subtype !== "init") return session;
+      return {
+        ...session,
+        claudeSessionId: asString(message.session_id) ?? session.claudeSessionId,
+        model: session.model ?? asString(message.model),
+      };
+    }
+  }
+}

@@ -1,0 +1,444 @@
+/**
+ * From the log of a session to the items of its conversation.
+ *
+ * A transcript is a fold over entries in the order of their `seq`. Appending is incremental; an older page that is put
+ * in front folds everything anew, which makes the result independent of how the pages arrived. Items are replaced,
+ * never changed, so that a view can tell by identity what it has to draw again.
+ */
+import { asArray, asNumber, asObject, asObjects, asString, contentText, type Json } from "../wire/json";
+import type { Entry, Item, NoticeCode, ResultItem, ResultOutcome, TextItem, ToolItem } from "./items";
+
+/** The newest message that was streamed. */
+interface LiveMessage {
+  readonly id: string;
+  /** Block index → position of its item. */
+  readonly blocks: ReadonlyMap<number, number>;
+  /** Blocks whose finished form has arrived. */
+  readonly finished: ReadonlySet<number>;
+}
+
+export interface Transcript {
+  readonly entries: readonly Entry[];
+  /** Pieces of messages that are not finished. Once they are, their pieces say nothing more and are let go. */
+  readonly pieces: readonly Entry[];
+  readonly items: readonly Item[];
+  /** Position of each tool call's item, by its id. */
+  readonly toolAt: ReadonlyMap<string, number>;
+  /** What is being streamed, by the subagent that streams it ("" for the main one). */
+  readonly live: ReadonlyMap<string, LiveMessage>;
+  /** A piece of a message whose beginning is on an older page. */
+  readonly orphaned: boolean;
+  readonly interrupted: boolean;
+}
+
+export const emptyTranscript: Transcript = {
+  entries: [],
+  pieces: [],
+  items: [],
+  toolAt: new Map(),
+  live: new Map(),
+  orphaned: false,
+  interrupted: false,
+};
+
+/** The transcript while a batch is folded in: copies that may be changed, made once a batch. */
+interface Draft {
+  entries: Entry[];
+  pieces: Entry[];
+  items: Item[];
+  toolAt: Map<string, number>;
+  live: Map<string, LiveMessage>;
+  orphaned: boolean;
+  interrupted: boolean;
+}
+
+export function append(transcript: Transcript, entries: readonly Entry[]): Transcript {
+  if (entries.length === 0) return transcript;
+  const draft: Draft = {
+    ...transcript,
+    entries: [...transcript.entries],
+    pieces: [...transcript.pieces],
+    items: [...transcript.items],
+    toolAt: new Map(transcript.toolAt),
+    live: new Map(transcript.live),
+  };
+  for (const entry of entries) {
+    (isPiece(entry) ? draft.pieces : draft.entries).push(entry);
+    fold(draft, entry);
+  }
+  return draft;
+}
+
+export function prepend(transcript: Transcript, older: readonly Entry[]): Transcript {
+  if (older.length === 0) return transcript;
+  const known = [...transcript.entries, ...transcript.pieces].toSorted((a, b) => a.seq - b.seq);
+  return append(emptyTranscript, [...older, ...known]);
+}
+
+function isPiece(entry: Entry): boolean {
+  return entry.kind === "message" && entry.message.type === "stream_event";
+}
+
+/** The log entries behind an item, for 'show raw'. */
+export function rawEntries(transcript: Transcript, item: Item): Entry[] {
+  const wanted = new Set(item.seqs);
+  return [...transcript.entries, ...transcript.pieces].filter((entry) => wanted.has(entry.seq));
+}
+
+function fold(draft: Draft, entry: Entry): void {
+  switch (entry.kind) {
+    case "prompt":
+      draft.interrupted = false;
+      draft.items.push({ kind: "prompt", key: `p${entry.seq}`, seqs: [entry.seq], text: entry.prompt });
+      return;
+    case "status":
+      foldStatus(draft, entry);
+      return;
+    case "message":
+      foldMessage(draft, entry.seq, entry.message);
+  }
+}
+
+function foldStatus(draft: Draft, entry: Entry & { kind: "status" }): void {
+  if (entry.status === "running") return;
+  endLive(draft);
+  const at = draft.items.length - 1;
+  const last = draft.items[at];
+  // The user's stop ends a turn in `idle`; what the agent calls an error then was none.
+  if (entry.status === "idle" && last?.kind === "result" && last.outcome === "error") {
+    draft.items[at] = { ...last, outcome: "stopped", problems: [] };
+  }
+  if (entry.status === "error" && entry.error && !(last?.kind === "result" && last.outcome === "error")) {
+    pushNotice(draft, entry.seq, "failed", entry.error);
+  }
+}
+
+function foldMessage(draft: Draft, seq: number, message: Json): void {
+  const parent = asString(message.parent_tool_use_id);
+  switch (message.type) {
+    case "stream_event":
+      foldStream(draft, seq, asObject(message.event) ?? {}, parent);
+      return;
+    case "assistant":
+      foldAssistant(draft, seq, message, parent);
+      return;
+    case "user":
+      foldUser(draft, seq, message, parent);
+      return;
+    case "system":
+      foldSystem(draft, seq, message);
+      return;
+    case "result":
+      foldResult(draft, seq, message);
+      return;
+    case "tool_progress":
+      changeTool(draft, asString(message.tool_use_id), (tool) => ({
+        ...tool,
+        elapsedSeconds: asNumber(message.elapsed_time_seconds) ?? tool.elapsedSeconds,
+      }));
+      return;
+    case "rate_limit_event": {
+      const status = asString(asObject(message.rate_limit_info)?.status);
+      if (status !== undefined && status !== "allowed") pushNotice(draft, seq, "rateLimited");
+      return;
+    }
+    default:
+    // A kind of message that this version does not know is no reason to stop.
+  }
+}
+
+function foldStream(draft: Draft, seq: number, event: Json, parent: string | undefined): void {
+  const lane = parent ?? "";
+  const live = draft.live.get(lane);
+  const index = asNumber(event.index) ?? 0;
+  switch (event.type) {
+    case "message_start": {
+      endLane(draft, lane);
+      const id = asString(asObject(event.message)?.id) ?? `s${seq}`;
+      draft.live.set(lane, { id, blocks: new Map(), finished: new Set() });
+      return;
+    }
+    case "content_block_start": {
+      if (!live) {
+        draft.orphaned = true;
+        return;
+      }
+      const item = blockItem(`${live.id}:${index}`, [seq], parent, asObject(event.content_block) ?? {}, true);
+      if (!item) return;
+      const at = draft.items.push(item) - 1;
+      if (item.kind === "tool") draft.toolAt.set(item.toolUseId, at);
+      draft.live.set(lane, { ...live, blocks: new Map(live.blocks).set(index, at) });
+      return;
+    }
+    case "content_block_delta": {
+      const at = live?.blocks.get(index);
+      if (!live || at === undefined) {
+        draft.orphaned ||= !live;
+        return;
+      }
+      foldDelta(draft, at, asObject(event.delta) ?? {});
+      return;
+    }
+    case "content_block_stop": {
+      const at = live?.blocks.get(index);
+      if (at !== undefined) settle(draft, at);
+      return;
+    }
+    case "message_stop":
+      // The finished form of its last block may still follow, so the message stays known until the next one begins.
+      for (const each of live?.blocks.values() ?? []) settle(draft, each);
+  }
+}
+
+function foldDelta(draft: Draft, at: number, delta: Json): void {
+  const item = draft.items[at];
+  if (item?.kind !== "text" && item?.kind !== "thinking") return;
+  const more = asString(item.kind === "text" ? delta.text : delta.thinking);
+  if (more !== undefined) draft.items[at] = { ...item, text: item.text + more };
+}
+
+function foldAssistant(draft: Draft, seq: number, message: Json, parent: string | undefined): void {
+  const body = asObject(message.message) ?? {};
+  const id = asString(body.id) ?? `a${seq}`;
+  draft.orphaned = false;
+  for (const block of asObjects(body.content)) {
+    const streamed = takeStreamed(draft, parent ?? "", id, block);
+    const before = streamed === undefined ? undefined : draft.items[streamed];
+    const item = blockItem(before?.key ?? freshKey(draft, id), [seq], parent, block, false);
+    if (!item) continue;
+    const at = streamed ?? draft.items.push(item) - 1;
+    draft.items[at] = item;
+    if (item.kind === "tool") draft.toolAt.set(item.toolUseId, at);
+  }
+}
+
+/**
+ * Where the streamed form of a finished block stands: the same tool call, or the first block of that kind in that
+ * message that no finished one has replaced yet.
+ */
+function takeStreamed(draft: Draft, lane: string, messageId: string, block: Json): number | undefined {
+  const live = draft.live.get(lane);
+  if (live?.id !== messageId) return undefined;
+  for (const [index, at] of live.blocks) {
+    const item = draft.items[at];
+    const matches = item?.kind === "tool" ? item.toolUseId === block.id : item?.kind === block.type;
+    if (!matches || live.finished.has(index)) continue;
+    draft.live.set(lane, { ...live, finished: new Set(live.finished).add(index) });
+    return at;
+  }
+  return undefined;
+}
+
+function freshKey(draft: Draft, messageId: string): string {
+  let index = 0;
+  const taken = new Set(draft.items.slice(-64).map((item) => item.key));
+  while (taken.has(`${messageId}:${index}`)) index += 1;
+  return `${messageId}:${index}`;
+}
+
+function blockItem(
+  key: string,
+  seqs: readonly number[],
+  parent: string | undefined,
+  block: Json,
+  live: boolean,
+): TextItem | ToolItem | undefined {
+  switch (block.type) {
+    case "text":
+      return { kind: "text", key, seqs, parent, text: asString(block.text) ?? "", live };
+    case "thinking":
+      return { kind: "thinking", key, seqs, parent, text: asString(block.thinking) ?? "", live };
+    case "tool_use":
+    case "server_tool_use":
+    case "mcp_tool_use":
+      return {
+        kind: "tool",
+        key,
+        seqs,
+        parent,
+        toolUseId: asString(block.id) ?? key,
+        name: asString(block.name) ?? "",
+        input: asObject(block.input) ?? {},
+        phase: live ? "writing" : "running",
+      };
+    default:
+      return undefined;
+  }
+}
+
+function foldUser(draft: Draft, seq: number, message: Json, parent: string | undefined): void {
+  const content = asObject(message.message)?.content;
+  const results = asObjects(content).filter((block) => block.type === "tool_result");
+  for (const block of results) {
+    changeTool(draft, asString(block.tool_use_id), (tool) => ({
+      ...tool,
+      seqs: [...tool.seqs, seq],
+      phase: block.is_error === true ? "error" : "success",
+      output: contentText(block.content),
+      images: asObjects(block.content).flatMap(imageAddress),
+      details: asObject(message.tool_use_result),
+    }));
+  }
+  if (
+    results.length > 0 ||
+    message.isReplay === true ||
+    message.isSynthetic === true ||
+    message.isMeta === true
+  )
+    return;
+  const text = contentText(content).trim();
+  if (text.startsWith("[Request interrupted by user")) {
+    if (!draft.interrupted) pushNotice(draft, seq, "interrupted");
+    draft.interrupted = true;
+  } else if (text !== "" && parent !== undefined) {
+    draft.items.push({ kind: "prompt", key: `u${seq}`, seqs: [seq], parent, text });
+  }
+}
+
+function imageAddress(block: Json): string[] {
+  const source = asObject(block.source);
+  const type = asString(source?.media_type);
+  const data = asString(source?.data);
+  if (block.type !== "image" || !data || !/^image\/(png|jpeg|gif|webp)$/.test(type ?? "")) return [];
+  return [`data:${type};base64,${data}`];
+}
+
+function foldSystem(draft: Draft, seq: number, message: Json): void {
+  switch (message.subtype) {
+    case "init":
+      foldInit(draft, seq, message);
+      return;
+    case "compact_boundary":
+      pushNotice(draft, seq, "compacted");
+      return;
+    case "api_retry": {
+      const attempt = asNumber(message.attempt);
+      const at = draft.items.length - 1;
+      const last = draft.items[at];
+      if (last?.kind === "notice" && last.code === "retrying") {
+        draft.items[at] = { ...last, seqs: [...last.seqs, seq], attempt };
+      } else {
+        draft.items.push({ kind: "notice", key: `n${seq}`, seqs: [seq], code: "retrying", attempt });
+      }
+      return;
+    }
+    case "notification":
+    case "notice":
+    case "informational": {
+      const text = asString(message.message) ?? asString(message.text) ?? asString(message.content);
+      if (text) pushNotice(draft, seq, "said", text);
+    }
+  }
+}
+
+/** Every turn begins with an `init` line; only one that says something new is worth a place. */
+function foldInit(draft: Draft, seq: number, message: Json): void {
+  const item: Item = {
+    kind: "init",
+    key: `i${seq}`,
+    seqs: [seq],
+    model: asString(message.model),
+    cwd: asString(message.cwd),
+    permissionMode: asString(message.permissionMode),
+    claudeSessionId: asString(message.session_id),
+    agentVersion: asString(message.claude_code_version),
+    toolCount: asArray(message.tools).length,
+  };
+  const before = draft.items.findLast((each) => each.kind === "init");
+  const same =
+    before?.kind === "init" &&
+    before.model === item.model &&
+    before.cwd === item.cwd &&
+    before.permissionMode === item.permissionMode &&
+    before.claudeSessionId === item.claudeSessionId;
+  if (!same) draft.items.push(item);
+}
+
+function foldResult(draft: Draft, seq: number, message: Json): void {
+  endLive(draft);
+  const usage = asObject(message.usage) ?? {};
+  const subtype = asString(message.subtype) ?? "";
+  const failed = message.is_error === true || (subtype !== "" && subtype !== "success");
+  const outcome: ResultOutcome =
+    draft.interrupted || message.interrupted === true ? "stopped" : failed ? "error" : "success";
+  const item: ResultItem = {
+    kind: "result",
+    key: `r${seq}`,
+    seqs: [seq],
+    outcome,
+    subtype,
+    problems: outcome === "error" ? problemsOf(message) : [],
+    durationMs: asNumber(message.duration_ms),
+    turns: asNumber(message.num_turns),
+    costUsd: asNumber(message.total_cost_usd),
+    inputTokens: asNumber(usage.input_tokens),
+    outputTokens: asNumber(usage.output_tokens),
+    cachedTokens: sum(asNumber(usage.cache_read_input_tokens), asNumber(usage.cache_creation_input_tokens)),
+  };
+  draft.interrupted = false;
+  draft.items.push(item);
+}
+
+function problemsOf(message: Json): string[] {
+  const listed = asArray(message.errors).flatMap((each) => asString(each) ?? []);
+  const said = asString(message.result);
+  return listed.length > 0 ? listed : said ? [said] : [];
+}
+
+function sum(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0);
+}
+
+function pushNotice(draft: Draft, seq: number, code: NoticeCode, text?: string): void {
+  draft.items.push({ kind: "notice", key: `n${seq}`, seqs: [seq], code, text });
+}
+
+function changeTool(draft: Draft, toolUseId: string | undefined, change: (tool: ToolItem) => ToolItem): void {
+  const at = toolUseId === undefined ? undefined : draft.toolAt.get(toolUseId);
+  const item = at === undefined ? undefined : draft.items[at];
+  if (at !== undefined && item?.kind === "tool") draft.items[at] = change(item);
+}
+
+/** A block that has been written to its end, though its finished form may still be on the way. */
+function settle(draft: Draft, at: number): void {
+  const item = draft.items[at];
+  if ((item?.kind === "text" || item?.kind === "thinking") && item.live)
+    draft.items[at] = { ...item, live: false };
+}
+
+function endLane(draft: Draft, lane: string): void {
+  const live = draft.live.get(lane);
+  if (!live) return;
+  draft.live.delete(lane);
+  for (const at of live.blocks.values()) settle(draft, at);
+  const [own, others] = partition(draft.pieces, (entry) => laneOf(entry) === lane);
+  draft.pieces = others;
+  // A message that was cut off has no other form than its pieces.
+  if (live.finished.size < live.blocks.size) {
+    draft.entries.push(...own);
+    draft.entries.sort((a, b) => a.seq - b.seq);
+  }
+}
+
+function laneOf(entry: Entry): string {
+  return (entry.kind === "message" && asString(entry.message.parent_tool_use_id)) || "";
+}
+
+function partition<T>(all: readonly T[], belongs: (each: T) => boolean): [T[], T[]] {
+  const yes: T[] = [];
+  const no: T[] = [];
+  for (const each of all) (belongs(each) ? yes : no).push(each);
+  return [yes, no];
+}
+
+/** The turn is over: nothing is being written any more, and tools without a result will not get one. */
+function endLive(draft: Draft): void {
+  for (const lane of draft.live.keys()) endLane(draft, lane);
+  draft.orphaned = false;
+  for (const at of draft.toolAt.values()) {
+    const item = draft.items[at];
+    if (item?.kind === "tool" && (item.phase === "running" || item.phase === "writing")) {
+      draft.items[at] = { ...item, phase: "stopped" };
+    }
+  }
+}

@@ -1,0 +1,195 @@
+/** What the page does: sends what the user decides, and keeps the state in step with the server. */
+import type { PermissionResult, ServerEvent, SessionStart } from "../gen/events";
+import {
+  ask,
+  hasOlder,
+  type HistoryPurpose,
+  isAsked,
+  isLoading,
+  markSent,
+  markUnsent,
+  openLog,
+} from "../session/log";
+import { ApiError, getSystem } from "../wire/api";
+import { connectEvents, type EventSocket } from "../wire/socket";
+import { frameQueue } from "./frame";
+import { currentRoute, go } from "./route";
+import { change, reduceEvents, store } from "./state";
+
+/** How many log entries a session opens with; older ones come as the user scrolls up. */
+const FIRST_PAGE = 400;
+const OLDER_PAGE = 1_000;
+/** How long a deletion can be undone. */
+export const UNDO_MS = 6_000;
+
+type ErrorListener = (message: string) => void;
+
+let socket: EventSocket | undefined;
+let onError: ErrorListener = () => {};
+const deletions = new Map<string, ReturnType<typeof setTimeout>>();
+
+export function connect(listener: ErrorListener): void {
+  onError = listener;
+  void refreshSystem();
+  const queue = frameQueue<ServerEvent>(applyEvents);
+  const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+  socket = connectEvents(`${scheme}//${location.host}/ws/events`, {
+    onOpen: resynchronise,
+    onEvent: (event) => queue.push(event),
+    onConnection(connection) {
+      store.setState({ connection });
+      // A refused upgrade looks like any broken connection; only a plain request says that the cookie is gone.
+      if (connection === "offline") void refreshSystem();
+    },
+  });
+  addEventListener("pagehide", () => {
+    for (const id of deletions.keys()) finishDeletion(id);
+  });
+}
+
+async function refreshSystem(): Promise<void> {
+  try {
+    store.setState({ system: await getSystem(), access: "granted" });
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) store.setState({ access: "signedOut" });
+  }
+}
+
+/** After every (re)connect: list the sessions, and go on with each open one from where it was. */
+function resynchronise(): void {
+  socket?.send({ type: "session.list" });
+  const logs = new Map(store.getState().logs);
+  for (const [sessionId, log] of logs) {
+    logs.set(sessionId, { ...markUnsent(log), asked: [] });
+    subscribe(sessionId, log.last);
+  }
+  store.setState({ logs });
+  for (const sessionId of logs.keys()) askHistory(sessionId, "summary", { limit: 1 });
+}
+
+function applyEvents(events: readonly ServerEvent[]): void {
+  const before = store.getState();
+  let state = reduceEvents(before, events, Date.now());
+  for (const event of events) {
+    if (event.type === "runner.error") {
+      onError(event.payload.message);
+      const { sessionId } = event.payload;
+      if (state.starting) state = { ...state, starting: undefined, startError: event.payload.message };
+      if (sessionId) state = { ...state, logs: change(state.logs, sessionId, markUnsent) };
+    }
+    if (event.type === "session.reset") {
+      const log = state.logs.get(event.payload.sessionId);
+      if (log) subscribe(event.payload.sessionId, log.last);
+    }
+    if (event.type === "stream.user_prompt" && state.starting) {
+      const { prompt, known } = state.starting;
+      const { sessionId } = event.payload;
+      if (event.payload.prompt.trim() === prompt.trim() && !known.has(sessionId)) {
+        state = { ...state, starting: undefined, startError: undefined };
+        queueMicrotask(() => go({ view: "session", id: sessionId }));
+      }
+    }
+    // A session that someone began elsewhere.
+    if (event.type === "session.status" && !state.sessions.has(event.payload.sessionId)) {
+      socket?.send({ type: "session.list" });
+    }
+  }
+  store.setState(state);
+  fillGaps();
+}
+
+/** Asks for what is missing: a gap in the log, or the beginning of a message that is still being written. */
+function fillGaps(): void {
+  for (const [id, log] of store.getState().logs) {
+    if (log.held.length > 0 && !isAsked(log, "repair")) {
+      askHistory(id, "repair", { afterSeq: log.last, limit: OLDER_PAGE });
+    }
+    if (log.transcript.orphaned) loadOlder(id);
+  }
+}
+
+function askHistory(
+  sessionId: string,
+  purpose: HistoryPurpose,
+  range: { afterSeq?: number; beforeSeq?: number; limit: number },
+): void {
+  const sent = socket?.send({ type: "session.history", payload: { sessionId, ...range } });
+  if (sent) store.setState(({ logs }) => ({ logs: change(logs, sessionId, (log) => ask(log, purpose)) }));
+}
+
+export function openSession(id: string): void {
+  const { sessions, logs } = store.getState();
+  const session = sessions.get(id);
+  if (!session || logs.has(id)) return;
+  const afterSeq = Math.max(0, session.lastSeq - FIRST_PAGE);
+  store.setState({ logs: new Map(logs).set(id, openLog(afterSeq, session.lastSeq)) });
+  subscribe(id, afterSeq);
+  askHistory(id, "summary", { limit: 1 });
+}
+
+function subscribe(sessionId: string, afterSeq: number): void {
+  socket?.send({ type: "session.subscribe", payload: { sessionId, afterSeq } });
+}
+
+export function loadOlder(sessionId: string): void {
+  const log = store.getState().logs.get(sessionId);
+  if (!log || isAsked(log, "older") || isLoading(log) || !hasOlder(log)) return;
+  askHistory(sessionId, "older", { beforeSeq: log.first, limit: OLDER_PAGE });
+}
+
+/** False when offline: the text stays where it was typed. */
+export function startSession(payload: SessionStart): boolean {
+  const known = new Set(store.getState().sessions.keys());
+  const sent = socket?.send({ type: "session.start", payload }) ?? false;
+  if (sent) store.setState({ starting: { prompt: payload.prompt, known }, startError: undefined });
+  return sent;
+}
+
+export function continueSession(sessionId: string, prompt: string): boolean {
+  return socket?.send({ type: "session.continue", payload: { sessionId, prompt } }) ?? false;
+}
+
+export function stopSession(sessionId: string): void {
+  socket?.send({ type: "session.stop", payload: { sessionId } });
+}
+
+export function answerDecision(
+  sessionId: string,
+  requestId: string,
+  toolUseId: string,
+  result: PermissionResult,
+): void {
+  const sent = socket?.send({
+    type: "permission.response",
+    payload: { sessionId, requestId, toolUseId, result },
+  });
+  if (sent)
+    store.setState(({ logs }) => ({ logs: change(logs, sessionId, (log) => markSent(log, requestId)) }));
+}
+
+/** Takes the session out of sight at once and deletes it when the time to undo has passed. */
+export function deleteSession(id: string): void {
+  store.setState(({ leaving }) => ({ leaving: new Set(leaving).add(id) }));
+  deletions.set(
+    id,
+    setTimeout(() => finishDeletion(id), UNDO_MS),
+  );
+  const route = currentRoute();
+  if (route.view === "session" && route.id === id) go({ view: "latest" }, "replace");
+}
+
+export function undoDeletion(id: string): void {
+  clearTimeout(deletions.get(id));
+  deletions.delete(id);
+  store.setState(({ leaving }) => ({ leaving: new Set([...leaving].filter((each) => each !== id)) }));
+}
+
+function finishDeletion(id: string): void {
+  clearTimeout(deletions.get(id));
+  deletions.delete(id);
+  socket?.send({ type: "session.delete", payload: { sessionId: id } });
+}
+
+export function retryConnection(): void {
+  socket?.retry();
+}

@@ -1,0 +1,73 @@
+import { describe, expect, it } from "vitest";
+import type { ServerEvent, SessionInfo } from "../gen/events";
+import { openLog } from "../session/log";
+import { parseRoute, routeHash } from "./route";
+import { type AppState, initialState, reduceEvents } from "./state";
+
+const info: SessionInfo = {
+  id: "a",
+  title: "A",
+  status: "idle",
+  cwd: "/p",
+  createdAt: 1,
+  updatedAt: 1,
+  permissionMode: "default",
+  approval: "ask",
+  pending: 0,
+  lastSeq: 0,
+};
+const listed: ServerEvent = { type: "session.list", payload: { sessions: [info] } };
+const prompt = (seq: number): ServerEvent => ({
+  type: "stream.user_prompt",
+  payload: { sessionId: "a", prompt: `p${seq}`, seq },
+});
+const opened = (state: AppState): AppState => ({ ...state, logs: new Map([["a", openLog(0, 0)]]) });
+const shown = (state: AppState) =>
+  state.logs.get("a")?.transcript.items.map((item) => item.kind === "prompt" && item.text);
+
+describe("a frame of events", () => {
+  it("lists, then follows", () => {
+    const state = reduceEvents(initialState, [listed, prompt(1)], 7);
+    expect(state.listed).toBe(true);
+    expect(state.sessions.get("a")).toMatchObject({ lastPrompt: "p1", lastSeq: 1, updatedAt: 7 });
+    expect(state.logs.size).toBe(0);
+  });
+
+  it("fills the logs that are open", () => {
+    expect(shown(reduceEvents(opened(initialState), [listed, prompt(1), prompt(2)], 7))).toEqual([
+      "p1",
+      "p2",
+    ]);
+  });
+
+  it("keeps the queue, and lets a deleted session go", () => {
+    const queued = reduceEvents(
+      opened(initialState),
+      [listed, { type: "session.queue", payload: { sessionId: "a", prompts: ["x"] } }],
+      7,
+    );
+    expect(queued.logs.get("a")?.queue).toEqual(["x"]);
+    const gone = reduceEvents(
+      { ...queued, leaving: new Set(["a"]) },
+      [{ type: "session.deleted", payload: { sessionId: "a" } }],
+      8,
+    );
+    expect([gone.logs.size, gone.sessions.size, gone.leaving.size]).toEqual([0, 0, 0]);
+  });
+});
+
+describe("routes", () => {
+  it.each([
+    ["#/s/0b7c-1", { view: "session", id: "0b7c-1" }],
+    ["#/new", { view: "start" }],
+    ["", { view: "latest" }],
+    ["#/s/../x", { view: "latest" }],
+  ] as const)("%s", (hash, route) => {
+    expect(parseRoute(hash)).toEqual(route);
+  });
+
+  it("can be read back", () => {
+    const route = { view: "session", id: "x" } as const;
+    expect(parseRoute(routeHash(route))).toEqual(route);
+  });
+});

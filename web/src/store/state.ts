@@ -1,0 +1,106 @@
+/** The page's live state, outside React. Changed only by the controller, once a frame at most. */
+import { createStore } from "zustand/vanilla";
+import type { ServerEvent } from "../gen/events";
+import {
+  acceptEvents,
+  acceptHistory,
+  isSequenced,
+  type SequencedEvent,
+  type SessionLog,
+} from "../session/log";
+import { reduceSessions, type Sessions } from "../session/sessions";
+import type { System } from "../wire/api";
+import type { Connection } from "../wire/socket";
+
+export type Access = "unknown" | "granted" | "signedOut";
+
+/** A session that was asked for and has not appeared yet. */
+export interface Starting {
+  readonly prompt: string;
+  /** The sessions known when it was asked for: the new one is not among them. */
+  readonly known: ReadonlySet<string>;
+}
+
+export interface AppState {
+  readonly access: Access;
+  readonly connection: Connection;
+  readonly system: System | undefined;
+  /** The sessions have been listed at least once. */
+  readonly listed: boolean;
+  readonly sessions: Sessions;
+  /** The logs of sessions that have been opened. */
+  readonly logs: ReadonlyMap<string, SessionLog>;
+  /** Deleted here, with the chance to undo still open. */
+  readonly leaving: ReadonlySet<string>;
+  readonly starting: Starting | undefined;
+  readonly startError: string | undefined;
+}
+
+export const initialState: AppState = {
+  access: "unknown",
+  connection: "connecting",
+  system: undefined,
+  listed: false,
+  sessions: new Map(),
+  logs: new Map(),
+  leaving: new Set(),
+  starting: undefined,
+  startError: undefined,
+};
+
+export const store = createStore<AppState>()(() => initialState);
+
+/** Folds one frame's events into the state. */
+export function reduceEvents(state: AppState, events: readonly ServerEvent[], now: number): AppState {
+  let { sessions, logs, listed, leaving } = state;
+  const bySession = new Map<string, SequencedEvent[]>();
+
+  for (const event of events) {
+    sessions = reduceSessions(sessions, event, now);
+    if (event.type === "session.list") listed = true;
+    if (event.type === "session.deleted") {
+      logs = without(logs, event.payload.sessionId);
+      leaving = new Set([...leaving].filter((id) => id !== event.payload.sessionId));
+    }
+    if (event.type === "session.history") {
+      // History is told in its place among the live events, so those before it are folded first.
+      logs = flush(logs, bySession);
+      logs = change(logs, event.payload.sessionId, (log) => acceptHistory(log, event.payload));
+    }
+    if (event.type === "session.queue") {
+      logs = change(logs, event.payload.sessionId, (log) => ({ ...log, queue: event.payload.prompts }));
+    }
+    if (isSequenced(event)) {
+      const batch = bySession.get(event.payload.sessionId);
+      if (batch) batch.push(event);
+      else bySession.set(event.payload.sessionId, [event]);
+    }
+  }
+  logs = flush(logs, bySession);
+  return { ...state, sessions, logs, listed, leaving };
+}
+
+function flush(logs: AppState["logs"], bySession: Map<string, SequencedEvent[]>): AppState["logs"] {
+  let next = logs;
+  for (const [id, batch] of bySession) next = change(next, id, (log) => acceptEvents(log, batch));
+  bySession.clear();
+  return next;
+}
+
+export function change(
+  logs: AppState["logs"],
+  id: string,
+  update: (log: SessionLog) => SessionLog,
+): AppState["logs"] {
+  const log = logs.get(id);
+  if (!log) return logs;
+  const next = update(log);
+  return next === log ? logs : new Map(logs).set(id, next);
+}
+
+function without(logs: AppState["logs"], id: string): AppState["logs"] {
+  if (!logs.has(id)) return logs;
+  const next = new Map(logs);
+  next.delete(id);
+  return next;
+}

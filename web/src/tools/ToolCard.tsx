@@ -1,0 +1,154 @@
+import {
+  Bot,
+  ChevronRight,
+  CircleAlert,
+  CircleCheck,
+  CircleDot,
+  CircleSlash,
+  ClipboardList,
+  FilePen,
+  FileText,
+  Globe,
+  ListTodo,
+  LoaderCircle,
+  MessageCircleQuestionMark,
+  Plug,
+  Search,
+  SquareTerminal,
+  Wrench,
+} from "lucide-react";
+import { memo, type ReactNode, useId } from "react";
+import { useTranslation } from "react-i18next";
+import { useExpansion } from "../conversation/expansion";
+import { RawButton } from "../conversation/RawButton";
+import type { Behavior } from "../gen/events";
+import { cn } from "../lib/cn";
+import { formatDuration } from "../lib/format";
+import type { ToolItem } from "../session/items";
+import { displayName, familyOf, summarize, type ToolFamily } from "./describe";
+import { Remark, ToolBody } from "./views";
+
+const icons: Record<ToolFamily, typeof Bot> = {
+  bash: SquareTerminal,
+  read: FileText,
+  edit: FilePen,
+  search: Search,
+  web: Globe,
+  todo: ListTodo,
+  question: MessageCircleQuestionMark,
+  plan: ClipboardList,
+  agent: Bot,
+  mcp: Plug,
+  other: Wrench,
+};
+
+/** Families whose content says more than their title. */
+const OPEN_AT_FIRST = new Set<ToolFamily>(["bash", "edit", "todo", "question", "plan"]);
+
+export type ToolState = ToolItem["phase"] | "waiting" | "denied";
+
+const marks: Record<ToolState, { icon: typeof Bot; className: string }> = {
+  writing: { icon: LoaderCircle, className: "text-ink-3 motion-safe:animate-spin" },
+  waiting: { icon: CircleDot, className: "text-wait" },
+  running: { icon: LoaderCircle, className: "text-accent motion-safe:animate-spin" },
+  success: { icon: CircleCheck, className: "text-good" },
+  error: { icon: CircleAlert, className: "text-bad" },
+  denied: { icon: CircleSlash, className: "text-ink-3" },
+  stopped: { icon: CircleSlash, className: "text-ink-3" },
+};
+
+interface ToolCardProps {
+  sessionId: string;
+  cwd: string | undefined;
+  tool: ToolItem;
+  waiting: boolean;
+  decided: Behavior | undefined;
+  /** What stands below the title while a decision waits, in place of the tool's own view. */
+  children?: ReactNode;
+  /** The subagent's conversation. */
+  nested?: ReactNode;
+}
+
+export const ToolCard = memo(function ToolCard({
+  sessionId,
+  cwd,
+  tool,
+  waiting,
+  decided,
+  children,
+  nested,
+}: ToolCardProps) {
+  const { t, i18n } = useTranslation();
+  const family = familyOf(tool.name);
+  const [open, toggle] = useExpansion(tool.key, OPEN_AT_FIRST.has(family));
+  const content = useId();
+  const Icon = icons[family];
+  const state: ToolState = waiting ? "waiting" : decided === "deny" ? "denied" : tool.phase;
+  const shown = waiting || open;
+  return (
+    <article
+      data-tool={tool.name}
+      data-state={state}
+      aria-label={t("tool.label", { name: displayName(tool.name) })}
+      className={cn(
+        "group/row overflow-hidden rounded-xl border bg-raised shadow-card",
+        waiting ? "border-wait/60" : "border-line",
+      )}
+    >
+      <div className="flex items-center pr-1.5">
+        <button
+          type="button"
+          aria-expanded={shown}
+          aria-controls={content}
+          disabled={waiting}
+          onClick={toggle}
+          className="flex h-9 min-w-0 flex-1 items-center gap-2 rounded-xl pl-3 text-left -outline-offset-2"
+        >
+          <Icon className="size-4 shrink-0 text-ink-3" aria-hidden />
+          <span className="shrink-0 text-sm font-medium">{displayName(tool.name)}</span>
+          <span className="min-w-0 flex-1 truncate font-mono text-xs text-ink-3">
+            {summarize(tool.name, tool.input, cwd)}
+          </span>
+          {tool.elapsedSeconds !== undefined && tool.phase === "running" && (
+            <span className="shrink-0 text-xs text-ink-3 tabular-nums">
+              {formatDuration(tool.elapsedSeconds * 1000, i18n.language)}
+            </span>
+          )}
+          <ToolMark state={state} />
+          <ChevronRight
+            aria-hidden
+            className={cn(
+              "size-3.5 shrink-0 text-ink-3 transition-transform",
+              shown && "rotate-90",
+              waiting && "invisible",
+            )}
+          />
+        </button>
+        <RawButton sessionId={sessionId} item={tool} />
+      </div>
+      {shown && (
+        <div id={content} className="border-t border-line">
+          {children ?? <ToolBody tool={tool} />}
+          {!children && decided === "deny" && <Remark>{t("decision.denied")}</Remark>}
+          {!children && decided === "withdrawn" && <Remark>{t("decision.withdrawn")}</Remark>}
+          {nested}
+        </div>
+      )}
+    </article>
+  );
+});
+
+function ToolMark({ state }: { state: ToolState }) {
+  const { t } = useTranslation();
+  const { icon: Icon, className } = marks[state];
+  return (
+    <span className="flex shrink-0 items-center gap-1 text-xs">
+      <Icon aria-hidden className={cn("size-3.5", className)} />
+      <span
+        className={cn(state === "success" ? "sr-only" : className.replace("motion-safe:animate-spin", ""))}
+      >
+        {t(`tool.state.${state}`)}
+      </span>
+    </span>
+  );
+}

@@ -1,0 +1,88 @@
+/** What a tool call is about, in one line. Pure; names and paths only, no sentences. */
+import { relativePath } from "../lib/format";
+import { asArray, asString, type Json } from "../wire/json";
+
+export type ToolFamily =
+  | "bash"
+  | "read"
+  | "edit"
+  | "search"
+  | "web"
+  | "todo"
+  | "question"
+  | "plan"
+  | "agent"
+  | "mcp"
+  | "other";
+
+const families: Record<string, ToolFamily> = {
+  Bash: "bash",
+  BashOutput: "bash",
+  KillShell: "bash",
+  Read: "read",
+  NotebookRead: "read",
+  Edit: "edit",
+  MultiEdit: "edit",
+  Write: "edit",
+  NotebookEdit: "edit",
+  Grep: "search",
+  Glob: "search",
+  LS: "search",
+  WebFetch: "web",
+  WebSearch: "web",
+  TodoWrite: "todo",
+  TaskCreate: "todo",
+  TaskUpdate: "todo",
+  TaskList: "todo",
+  AskUserQuestion: "question",
+  ExitPlanMode: "plan",
+  Task: "agent",
+  Agent: "agent",
+};
+
+export function familyOf(name: string): ToolFamily {
+  return families[name] ?? (name.startsWith("mcp__") ? "mcp" : "other");
+}
+
+/** The name as people say it: `mcp__github__create_issue` is `github: create_issue`. */
+export function displayName(name: string): string {
+  const [prefix, server, ...rest] = name.split("__");
+  return prefix === "mcp" && server && rest.length > 0 ? `${server}: ${rest.join("__")}` : name;
+}
+
+const TELLING = [
+  "command",
+  "file_path",
+  "notebook_path",
+  "pattern",
+  "query",
+  "url",
+  "path",
+  "description",
+  "subject",
+  "prompt",
+];
+
+export function summarize(name: string, input: Json, cwd: string | undefined): string {
+  const family = familyOf(name);
+  if (family === "question") return firstLine(asString(questionsOf(input)[0]) ?? "");
+  if (family === "agent") return firstLine(asString(input.description) ?? asString(input.prompt) ?? "");
+  if (family === "plan") return "";
+  for (const key of TELLING) {
+    const value = asString(input[key]);
+    if (value) return firstLine(key.endsWith("path") ? relativePath(value, cwd) : value);
+  }
+  return "";
+}
+
+function questionsOf(input: Json): unknown[] {
+  return asArray(input.questions).map((each) =>
+    typeof each === "object" && each !== null ? (each as Json).question : undefined,
+  );
+}
+
+function firstLine(text: string): string {
+  const trimmed = text.trim();
+  const end = trimmed.indexOf("\n");
+  return end < 0 ? trimmed : `${trimmed.slice(0, end)} …`;
+}

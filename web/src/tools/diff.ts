@@ -1,0 +1,71 @@
+/** Differences as rows. From the agent's own patch where there is one, else computed from what it wants to change. */
+import { structuredPatch } from "diff";
+import { asArray, asNumber, asObjects, asString, type Json } from "../wire/json";
+
+export interface DiffRow {
+  readonly kind: "same" | "added" | "removed" | "gap";
+  readonly text: string;
+  readonly oldLine: number | undefined;
+  readonly newLine: number | undefined;
+}
+
+export interface Hunk {
+  readonly oldStart: number;
+  readonly newStart: number;
+  readonly lines: readonly string[];
+}
+
+/** The hunks of a finished edit, if its result has any. */
+export function hunksOfResult(details: Json | undefined): Hunk[] {
+  return asObjects(details?.structuredPatch).map((hunk) => ({
+    oldStart: asNumber(hunk.oldStart) ?? 1,
+    newStart: asNumber(hunk.newStart) ?? 1,
+    lines: asArray(hunk.lines).flatMap((line) => asString(line) ?? []),
+  }));
+}
+
+/** The hunks that a call of Edit, MultiEdit or Write would make, as far as its input tells. */
+export function hunksOfInput(input: Json): Hunk[] {
+  const whole = asString(input.content) ?? asString(input.new_source);
+  const edits = asObjects(input.edits);
+  const changes = edits.length > 0 ? edits : [input];
+  if (whole !== undefined && asString(input.old_string) === undefined) return hunksBetween("", whole);
+  return changes.flatMap((edit) =>
+    hunksBetween(asString(edit.old_string) ?? "", asString(edit.new_string) ?? ""),
+  );
+}
+
+export function hunksBetween(before: string, after: string): Hunk[] {
+  return structuredPatch("", "", before, after, "", "", { context: 3 }).hunks.map((hunk) => ({
+    oldStart: hunk.oldStart,
+    newStart: hunk.newStart,
+    // The remark about a missing newline at the end of a file is no line of it.
+    lines: hunk.lines.filter((line) => !line.startsWith("\\")),
+  }));
+}
+
+export function rowsOf(hunks: readonly Hunk[]): DiffRow[] {
+  return hunks.flatMap((hunk, index) => {
+    const rows = hunkRows(hunk);
+    return index === 0 ? rows : [{ kind: "gap", text: "", oldLine: undefined, newLine: undefined }, ...rows];
+  });
+}
+
+function hunkRows(hunk: Hunk): DiffRow[] {
+  let oldLine = hunk.oldStart;
+  let newLine = hunk.newStart;
+  return hunk.lines.map((line): DiffRow => {
+    const text = line.slice(1);
+    if (line.startsWith("+")) return { kind: "added", text, oldLine: undefined, newLine: newLine++ };
+    if (line.startsWith("-")) return { kind: "removed", text, oldLine: oldLine++, newLine: undefined };
+    return { kind: "same", text, oldLine: oldLine++, newLine: newLine++ };
+  });
+}
+
+export function countChanges(hunks: readonly Hunk[]): { added: number; removed: number } {
+  const lines = hunks.flatMap((hunk) => hunk.lines);
+  return {
+    added: lines.filter((line) => line.startsWith("+")).length,
+    removed: lines.filter((line) => line.startsWith("-")).length,
+  };
+}

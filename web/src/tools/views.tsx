@@ -1,0 +1,297 @@
+/** What a tool card shows inside: one view for each family of tools. */
+import { CircleCheck, CircleDashed, CircleDotDashed } from "lucide-react";
+import { lazy, type ReactNode, Suspense, useMemo } from "react";
+import { useTranslation } from "react-i18next";
+import { Fold } from "../conversation/Fold";
+import { parseAnsi } from "../lib/ansi";
+import { cn } from "../lib/cn";
+import { HighlightedCode } from "../markdown/HighlightedCode";
+import { languageOf } from "../markdown/language";
+import { Markdown } from "../markdown/Markdown";
+import type { ToolItem } from "../session/items";
+import { asObject, asObjects, asString, type Json } from "../wire/json";
+import { familyOf } from "./describe";
+
+const DiffView = lazy(() => import("./DiffView"));
+
+const VISIBLE_LINES = 12;
+
+export function ToolBody({ tool }: { tool: ToolItem }) {
+  switch (familyOf(tool.name)) {
+    case "bash":
+      return <BashView tool={tool} />;
+    case "read":
+      return <ReadView tool={tool} />;
+    case "edit":
+      return <EditView tool={tool} />;
+    case "todo":
+      return <TodoView tool={tool} />;
+    case "question":
+      return <AnswersView tool={tool} />;
+    case "plan":
+      return <PlanView tool={tool} />;
+    case "search":
+    case "web":
+      return <PlainView tool={tool} />;
+    default:
+      return <JsonView tool={tool} />;
+  }
+}
+
+function BashView({ tool }: { tool: ToolItem }) {
+  const { t } = useTranslation();
+  const command = asString(tool.input.command);
+  const stdout = asString(tool.details?.stdout);
+  const stderr = asString(tool.details?.stderr);
+  const output = stdout === undefined && stderr === undefined ? tool.output : stdout;
+  return (
+    <>
+      {command !== undefined && (
+        <Section label={t("tool.command")}>
+          <HighlightedCode code={command} language="bash" className="px-3 py-2 whitespace-pre-wrap" />
+        </Section>
+      )}
+      {output !== undefined && output !== "" && (
+        <Section label={t("tool.output")}>
+          <Output id={`${tool.key}:out`} text={output} failed={tool.phase === "error"} />
+        </Section>
+      )}
+      {stderr !== undefined && stderr !== "" && (
+        <Section label={t("tool.errorOutput")}>
+          <Output id={`${tool.key}:err`} text={stderr} failed />
+        </Section>
+      )}
+      {tool.phase === "success" && !output && !stderr && <Remark>{t("tool.noOutput")}</Remark>}
+    </>
+  );
+}
+
+/** The agent numbers the lines that it read; the number and its arrow or tab are not part of the file. */
+const NUMBERED = /^\s*\d+(?:→|\t)/;
+
+function ReadView({ tool }: { tool: ToolItem }) {
+  const path = asString(tool.input.file_path) ?? asString(tool.input.notebook_path) ?? "";
+  const content = asString(asObject(tool.details?.file)?.content);
+  const lines = useMemo(() => {
+    const text = content ?? tool.output ?? "";
+    return text.split("\n").map((line) => (content === undefined ? line.replace(NUMBERED, "") : line));
+  }, [content, tool.output]);
+  if (tool.images && tool.images.length > 0) return <Images images={tool.images} />;
+  if (tool.output === undefined) return null;
+  if (tool.phase === "error") return <Output id={tool.key} text={tool.output} failed />;
+  return (
+    <Fold id={tool.key} lines={lines} visible={VISIBLE_LINES}>
+      {(shown) => (
+        <HighlightedCode code={shown.join("\n")} language={languageOf(path)} className="px-3 py-2" />
+      )}
+    </Fold>
+  );
+}
+
+function EditView({ tool }: { tool: ToolItem }) {
+  return (
+    <>
+      <Suspense fallback={<Loading />}>
+        <DiffView id={tool.key} input={tool.input} details={tool.details} />
+      </Suspense>
+      {tool.phase === "error" && tool.output && <Output id={`${tool.key}:err`} text={tool.output} failed />}
+    </>
+  );
+}
+
+const todoIcons = { completed: CircleCheck, in_progress: CircleDotDashed, pending: CircleDashed } as const;
+type TodoState = keyof typeof todoIcons;
+
+function TodoView({ tool }: { tool: ToolItem }) {
+  const { t } = useTranslation();
+  const todos = asObjects(tool.input.todos);
+  if (todos.length === 0) return <JsonView tool={tool} />;
+  return (
+    <ul className="flex flex-col gap-1 px-3 py-2.5 text-sm">
+      {todos.map((todo) => {
+        const text = asString(todo.content) ?? "";
+        const state: TodoState =
+          todo.status === "completed" || todo.status === "in_progress" ? todo.status : "pending";
+        const Icon = todoIcons[state];
+        return (
+          <li key={text} className="flex items-start gap-2">
+            <Icon
+              role="img"
+              aria-label={t(`todo.${state}`)}
+              className={cn(
+                "mt-[3px] size-3.5 shrink-0",
+                state === "completed" ? "text-good" : state === "in_progress" ? "text-accent" : "text-ink-3",
+              )}
+            />
+            <span
+              className={cn(
+                state === "completed" && "text-ink-3 line-through",
+                state === "in_progress" && "font-medium",
+              )}
+            >
+              {text}
+            </span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+/** What was asked, and what the user said. */
+function AnswersView({ tool }: { tool: ToolItem }) {
+  const answers = asObject(tool.details?.answers) ?? asObject(tool.input.answers);
+  if (!answers)
+    return tool.output ? <Output id={tool.key} text={tool.output} failed={tool.phase === "error"} /> : null;
+  return (
+    <dl className="flex flex-col gap-2 px-3 py-2.5 text-sm">
+      {Object.entries(answers).map(([question, answer]) => (
+        <div key={question}>
+          <dt className="text-ink-2">{question}</dt>
+          <dd className="font-medium">{asString(answer) ?? JSON.stringify(answer)}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function PlanView({ tool }: { tool: ToolItem }) {
+  const plan = asString(tool.input.plan) ?? asString(tool.details?.plan);
+  return (
+    <>
+      {plan && (
+        <div className="px-4 py-3">
+          <Markdown text={plan} />
+        </div>
+      )}
+      {tool.phase === "error" && tool.output && <Output id={`${tool.key}:err`} text={tool.output} failed />}
+    </>
+  );
+}
+
+function PlainView({ tool }: { tool: ToolItem }) {
+  return (
+    <>
+      <InputList input={tool.input} />
+      {tool.output ? <Output id={tool.key} text={tool.output} failed={tool.phase === "error"} /> : null}
+    </>
+  );
+}
+
+export function JsonView({ tool }: { tool: ToolItem }) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <Section label={t("tool.input")}>
+        <JsonLines id={`${tool.key}:in`} value={tool.input} />
+      </Section>
+      {tool.output && (
+        <Section label={t("tool.output")}>
+          <Output id={`${tool.key}:out`} text={tool.output} failed={tool.phase === "error"} />
+        </Section>
+      )}
+      {tool.images && tool.images.length > 0 && <Images images={tool.images} />}
+    </>
+  );
+}
+
+export function JsonLines({ id, value }: { id: string; value: unknown }) {
+  const lines = useMemo(() => JSON.stringify(value, null, 2).split("\n"), [value]);
+  return (
+    <Fold id={id} lines={lines} visible={VISIBLE_LINES}>
+      {(shown) => <HighlightedCode code={shown.join("\n")} language="json" className="px-3 py-2" />}
+    </Fold>
+  );
+}
+
+/** Short values of an input, one a line. */
+function InputList({ input }: { input: Json }) {
+  const entries = Object.entries(input).filter(([, value]) =>
+    ["string", "number", "boolean"].includes(typeof value),
+  );
+  return (
+    <dl className="grid grid-cols-[auto_1fr] gap-x-3 gap-y-0.5 px-3 py-2 font-mono text-xs">
+      {entries.map(([name, value]) => (
+        <div key={name} className="contents">
+          <dt className="text-ink-3">{name}</dt>
+          <dd className="break-words whitespace-pre-wrap">{String(value)}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+const ansiClasses = {
+  black: "text-ink-3",
+  red: "text-bad",
+  green: "text-good",
+  yellow: "text-wait",
+  blue: "text-accent",
+  magenta: "text-accent",
+  cyan: "text-accent",
+  white: "text-ink",
+} as const;
+
+export function Output({ id, text, failed }: { id: string; text: string; failed: boolean }) {
+  const lines = useMemo(() => text.replace(/\n+$/, "").split("\n"), [text]);
+  return (
+    <Fold id={id} lines={lines} visible={VISIBLE_LINES}>
+      {(shown) => (
+        <pre
+          tabIndex={0}
+          className={cn(
+            "overflow-x-auto px-3 py-2 font-mono text-xs leading-5 break-words whitespace-pre-wrap",
+            failed && "text-bad",
+          )}
+        >
+          {parseAnsi(shown.join("\n")).map((span, index) => (
+            <span
+              // oxlint-disable-next-line react/no-array-index-key -- spans have no identity but their place
+              key={index}
+              className={cn(
+                span.color && ansiClasses[span.color],
+                span.bold && "font-semibold",
+                span.dim && "text-ink-3",
+              )}
+            >
+              {span.text}
+            </span>
+          ))}
+        </pre>
+      )}
+    </Fold>
+  );
+}
+
+function Images({ images }: { images: readonly string[] }) {
+  const { t } = useTranslation();
+  return (
+    <div className="flex flex-wrap gap-2 p-3">
+      {images.map((address) => (
+        <img
+          key={address}
+          src={address}
+          alt={t("tool.image")}
+          className="max-h-80 max-w-full rounded-md border border-line"
+        />
+      ))}
+    </div>
+  );
+}
+
+export function Section({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <section aria-label={label} className="border-t border-line first:border-t-0">
+      {children}
+    </section>
+  );
+}
+
+export const Remark = ({ children }: { children: ReactNode }) => (
+  <p className="border-t border-line px-3 py-2 text-xs text-ink-3 first:border-t-0">{children}</p>
+);
+
+export function Loading() {
+  const { t } = useTranslation();
+  return <p className="px-3 py-2 text-xs text-ink-3">{t("common.loading")}</p>;
+}

@@ -1,0 +1,58 @@
+import { Select } from "@base-ui/react/select";
+import { Check, ChevronDown } from "lucide-react";
+import { cn } from "../lib/cn";
+
+interface ChoiceProps<T extends string> {
+  label: string;
+  value: T;
+  options: readonly { readonly value: T; readonly label: string; readonly hint?: string }[];
+  onChange: (value: T) => void;
+  className?: string;
+}
+
+/** One of a few, each with a line that explains it. */
+export function Choice<T extends string>({ label, value, options, onChange, className }: ChoiceProps<T>) {
+  return (
+    <Select.Root
+      items={options.map((option) => ({ value: option.value, label: option.label }))}
+      value={value}
+      onValueChange={(next) => next !== null && onChange(next as T)}
+    >
+      <Select.Trigger
+        aria-label={label}
+        className={cn(
+          "inline-flex h-8 items-center gap-1.5 rounded-lg px-2.5 text-sm text-ink-2 transition-colors hover:bg-hover hover:text-ink data-[popup-open]:bg-active",
+          className,
+        )}
+      >
+        <Select.Value className="truncate" />
+        <Select.Icon>
+          <ChevronDown className="size-3.5 text-ink-3" />
+        </Select.Icon>
+      </Select.Trigger>
+      <Select.Portal>
+        <Select.Positioner className="z-50" sideOffset={6} alignItemWithTrigger={false} align="start">
+          <Select.Popup className="max-w-[min(22rem,calc(100vw-2rem))] rounded-lg border border-line bg-raised p-1 shadow-pop transition-opacity outline-none data-[ending-style]:opacity-0 data-[starting-style]:opacity-0">
+            {options.map((option) => (
+              <Select.Item
+                key={option.value}
+                value={option.value}
+                className="flex cursor-default items-start gap-2.5 rounded-md py-1.5 pr-2.5 pl-2 text-sm outline-none select-none data-[highlighted]:bg-hover"
+              >
+                <span className="mt-0.5 size-3.5 shrink-0">
+                  <Select.ItemIndicator>
+                    <Check className="size-3.5 text-accent" />
+                  </Select.ItemIndicator>
+                </span>
+                <span className="min-w-0">
+                  <Select.ItemText className="font-medium">{option.label}</Select.ItemText>
+                  {option.hint && <span className="block text-xs text-ink-3">{option.hint}</span>}
+                </span>
+              </Select.Item>
+            ))}
+          </Select.Popup>
+        </Select.Positioner>
+      </Select.Portal>
+    </Select.Root>
+  );
+}

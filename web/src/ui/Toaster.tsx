@@ -1,0 +1,50 @@
+import { Toast } from "@base-ui/react/toast";
+import { CircleAlert, Info, X } from "lucide-react";
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+import { iconButtonClass } from "./IconButton";
+import { toasts } from "./toasts";
+
+export function Toaster({ children }: { children: ReactNode }) {
+  return (
+    <Toast.Provider toastManager={toasts} limit={4}>
+      {children}
+      <Toast.Portal>
+        <Toast.Viewport className="fixed right-4 bottom-4 left-4 z-50 flex flex-col items-end gap-2 outline-none">
+          <ToastList />
+        </Toast.Viewport>
+      </Toast.Portal>
+    </Toast.Provider>
+  );
+}
+
+function ToastList() {
+  const { t } = useTranslation();
+  const { toasts: shown } = Toast.useToastManager();
+  return shown.map((toast) => (
+    <Toast.Root
+      key={toast.id}
+      toast={toast}
+      swipeDirection={["right", "down"]}
+      className="flex w-full max-w-sm items-start gap-2.5 rounded-xl border border-line bg-raised py-2.5 pr-2 pl-3.5 shadow-pop transition duration-200 data-[ending-style]:opacity-0 data-[limited]:hidden data-[starting-style]:translate-y-2 data-[starting-style]:opacity-0"
+    >
+      <span className="mt-1">
+        {toast.type === "error" ? (
+          <CircleAlert className="size-4 text-bad" aria-label={t("common.error")} />
+        ) : (
+          <Info className="size-4 text-ink-3" aria-hidden />
+        )}
+      </span>
+      <div className="min-w-0 flex-1 py-0.5">
+        <Toast.Title className="text-sm font-medium break-words" />
+        <Toast.Description className="text-sm break-words text-ink-2" />
+      </div>
+      {toast.actionProps && (
+        <Toast.Action className="h-7 shrink-0 rounded-md px-2 text-sm font-medium text-accent hover:bg-hover" />
+      )}
+      <Toast.Close aria-label={t("common.close")} className={iconButtonClass}>
+        <X className="size-3.5" />
+      </Toast.Close>
+    </Toast.Root>
+  ));
+}

@@ -1,0 +1,63 @@
+/** The calls beside the event stream. */
+
+export interface Backend {
+  readonly name: string;
+  readonly version?: string | null;
+  readonly transport?: string | null;
+  readonly reason?: string | null;
+}
+
+export interface System {
+  readonly version: string;
+  readonly backend: Backend;
+  /** The default working directory. */
+  readonly cwd?: string;
+  readonly roots?: readonly string[];
+}
+
+export interface Directory {
+  readonly path: string;
+  readonly parent: string | null;
+  readonly entries: readonly { readonly name: string; readonly path: string }[];
+}
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** The language of error messages. Set once the page knows which one it speaks. */
+let language = "en";
+export function setApiLanguage(value: string): void {
+  language = value;
+}
+
+async function call<T>(path: string, init: RequestInit = {}): Promise<T> {
+  const response = await fetch(path, {
+    ...init,
+    headers: { ...init.headers, "Accept-Language": language },
+    credentials: "same-origin",
+  });
+  if (response.ok) return (await response.json()) as T;
+  const body = (await response.json().catch(() => undefined)) as
+    | { error?: { code?: string; message?: string } }
+    | undefined;
+  throw new ApiError(
+    response.status,
+    body?.error?.code ?? "internal",
+    body?.error?.message ?? response.statusText,
+  );
+}
+
+export const getSystem = (): Promise<System> => call("/api/system");
+
+export const getRecentFolders = async (limit: number): Promise<string[]> =>
+  (await call<{ cwds: string[] }>(`/api/recent-cwds?limit=${limit}`)).cwds;
+
+export const getDirectory = (path: string | undefined): Promise<Directory> =>
+  call(path ? `/api/directories?path=${encodeURIComponent(path)}` : "/api/directories");
