@@ -167,6 +167,9 @@ impl Conversation {
                 }
             }
             tokio::select! {
+                // In this order, so that a process that has gone deaf does not hear one line more.
+                biased;
+                () = self.session.deafened(), if !self.session.is_deaf() => {}
                 line = input.next_segment(), if input_open && !self.session.is_deaf() => {
                     if let Ok(Some(line)) = line {
                         if let Err(error) = self.take(&line).await {

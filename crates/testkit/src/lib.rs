@@ -13,3 +13,15 @@ pub mod agent;
 pub mod installed;
 #[cfg(feature = "model")]
 pub mod model;
+
+/// The JSON example in a module's documentation, so that tests can hold it to its word.
+#[cfg(test)]
+fn documented_json(source: &str) -> String {
+    source
+        .lines()
+        .skip_while(|line| *line != "//! ```json")
+        .skip(1)
+        .take_while(|line| *line != "//! ```")
+        .map(|line| line.trim_start_matches("//!"))
+        .collect()
+}

@@ -32,6 +32,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use super::permission::Decision;
 use super::session::Session;
@@ -218,10 +219,10 @@ async fn play_anywhere(step: &Step, session: &Session) -> Result<bool, Stop> {
             session.output.raw(line.to_vec()).await;
         }
         Step::Oversize { bytes } => {
-            let filler = "x".repeat(*bytes);
-            session
-                .emit(json!({"type": "system", "subtype": "oversize", "text": filler}))
-                .await;
+            let mut line = b"{\"type\":\"system\",\"subtype\":\"oversize\",\"text\":\"".to_vec();
+            line.resize(line.len() + bytes, b'x');
+            line.extend_from_slice(b"\"}\n");
+            session.output.raw(line).await;
         }
         Step::Stderr { text, times } => {
             for _ in 0..*times {
@@ -348,15 +349,16 @@ async fn flood(turn: &mut Turn<'_>, events: usize, bytes: usize, per_second: Opt
         }}),
     )
     .await;
+    let line = DeltaLine::new(turn.session, index);
     let started = Instant::now();
     let mut whole = String::new();
+    let mut waiting = Vec::new();
     for number in 0..events {
         // Numbered, so that a reader can see what it missed.
         let piece = format!("{number:<bytes$}");
-        turn.event(json!({"type": "content_block_delta", "index": index, "delta": {
-            "type": "text_delta", "text": piece,
-        }}))
-        .await;
+        if turn.session.options.partial_messages {
+            line.write(&piece, &mut waiting);
+        }
         whole.push_str(&piece);
         let due = per_second.and_then(|rate| {
             // Events are counted in thousands, far below where a float loses count.
@@ -364,12 +366,53 @@ async fn flood(turn: &mut Turn<'_>, events: usize, bytes: usize, per_second: Opt
             let seconds = (number + 1) as f64 / rate;
             Duration::try_from_secs_f64(seconds).ok()
         });
+        if due.is_some() || waiting.len() > FLOOD_BATCH {
+            turn.session.output.raw(std::mem::take(&mut waiting)).await;
+        }
         if let Some(due) = due {
             tokio::time::sleep_until(started + due).await;
         }
     }
+    turn.session.output.raw(waiting).await;
     turn.end_block(index, json!({"type": "text", "text": whole}))
         .await;
+}
+
+/// About what a pipe holds; a flood is handed over in pieces of this size.
+const FLOOD_BATCH: usize = 64 * 1024;
+
+/// The line of a text delta with gaps for what changes. Building every line anew as JSON would make a debug build a
+/// slow flood.
+struct DeltaLine {
+    before_text: String,
+    before_uuid: String,
+    end: String,
+}
+
+impl DeltaLine {
+    fn new(session: &Session, index: usize) -> Self {
+        const GAP: &str = "<gap>";
+        // The text comes before the uuid, whether keys are kept in this order or sorted.
+        let line = json!({
+            "event": {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": GAP}},
+            "parent_tool_use_id": null, "session_id": session.id(), "type": "stream_event", "uuid": GAP,
+        })
+        .to_string();
+        let mut parts = line.splitn(3, GAP).map(str::to_owned);
+        let mut next = || parts.next().unwrap_or_default();
+        Self {
+            before_text: next(),
+            before_uuid: next(),
+            end: next(),
+        }
+    }
+
+    fn write(&self, text: &str, line: &mut Vec<u8>) {
+        let uuid = Uuid::new_v4().to_string();
+        for part in [&self.before_text, text, &self.before_uuid, &uuid, &self.end, "\n"] {
+            line.extend_from_slice(part.as_bytes());
+        }
+    }
 }
 
 fn grandchild(seconds: u64, holds_stdout: bool) -> std::io::Result<u32> {
@@ -424,5 +467,19 @@ impl Signals {
             return;
         }
         std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_example_is_a_script() {
+        let example = crate::documented_json(include_str!("script.rs"));
+        let script: Script = serde_json::from_str(&example).unwrap();
+        assert_eq!(script.turns.len(), 3);
+        assert_eq!(script.rules.len(), 1);
     }
 }

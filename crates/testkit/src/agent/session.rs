@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
 use super::PROTOCOL_VERSION;
@@ -21,6 +21,8 @@ pub(crate) struct Session {
     pub(crate) options: Options,
     pub(crate) output: Output,
     state: Mutex<State>,
+    /// Stdin is not read any more, by order of a script.
+    deaf: watch::Sender<bool>,
 }
 
 /// Never locked across an await.
@@ -38,8 +40,6 @@ pub(crate) struct State {
     /// The figures of the whole process.
     pub(crate) total: Usage,
     pub(crate) total_cost_usd: f64,
-    /// Stdin is not read any more, by order of a script.
-    deaf: bool,
     /// Stdin has ended, so no question can be answered any more.
     unanswerable: bool,
 }
@@ -89,13 +89,13 @@ impl Session {
             progress: Progress::default(),
             total: Usage::default(),
             total_cost_usd: 0.0,
-            deaf: false,
             unanswerable: false,
         };
         Self {
             options,
             output,
             state: Mutex::new(state),
+            deaf: watch::Sender::new(false),
         }
     }
 
@@ -108,11 +108,19 @@ impl Session {
     }
 
     pub(crate) fn is_deaf(&self) -> bool {
-        self.state().deaf
+        *self.deaf.borrow()
     }
 
     pub(crate) fn go_deaf(&self) {
-        self.state().deaf = true;
+        self.deaf.send_replace(true);
+    }
+
+    /// Returns when stdin is not to be read any more.
+    pub(crate) async fn deafened(&self) {
+        // The sender lives as long as the session, so the wait ends only when the value is there.
+        if self.deaf.subscribe().wait_for(|deaf| *deaf).await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 
     pub(crate) fn knows(&self, message: &UserMessage) -> bool {

@@ -252,3 +252,18 @@ impl Reply {
 
 /// About a word, so that text built in Rust streams as a model's does without every test having to say so.
 const DEFAULT_CHUNK: usize = 6;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_example_is_a_script() {
+        let example = crate::documented_json(include_str!("../model.rs"));
+        let script: Script = serde_json::from_str(&example).unwrap();
+        assert_eq!(script.rules[1].replies.len(), 4);
+        assert_eq!(script.queue.len(), 1);
+        assert!(script.otherwise.is_some());
+    }
+}

@@ -183,6 +183,16 @@ impl Cli {
 
     pub async fn wait(&mut self) -> ExitStatus {
         while self.next().await.is_some() {}
+        self.ended().await
+    }
+
+    /// Whether the process is still there after a while.
+    pub async fn lives_for(&mut self, period: Duration) -> bool {
+        tokio::time::timeout(period, self.child.wait()).await.is_err()
+    }
+
+    /// Waits for the end of the process, whoever may still hold its output.
+    pub async fn ended(&mut self) -> ExitStatus {
         tokio::time::timeout(PATIENCE, self.child.wait())
             .await
             .expect("the process ends")
