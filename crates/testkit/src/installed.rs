@@ -42,10 +42,18 @@ impl Claude {
             Self::V2_1_325 => "TILLER_TEST_CLAUDE_325",
             Self::V2_1_113 => "TILLER_TEST_CLAUDE_113",
         };
-        let cached = cache_folder()
+        // One package for each platform, and only this machine's is there.
+        let packages = cache_folder()
             .join("claude")
             .join(self.version())
-            .join("node_modules/@anthropic-ai/claude-code-linux-x64/claude");
+            .join("node_modules/@anthropic-ai");
+        let cached = std::fs::read_dir(&packages)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|package| package.path().join("claude"))
+            .find(|executable| executable.is_file())
+            .unwrap_or(packages);
         find(format!("Claude Code {}", self.version()), variable, cached)
     }
 }

@@ -184,6 +184,33 @@ async fn it_runs_and_writes_nothing_else_even_if_the_answer_says_so() {
 }
 
 #[tokio::test]
+async fn in_plan_mode_nothing_is_done_before_the_plan_is_approved() {
+    let place = Place::new();
+    let mut cli = demo(&place, &["--permission-mode", "plan"]);
+    cli.prompt("hello").await;
+    let plan = cli.permission_request().await;
+    assert_eq!(plan["request"]["tool_name"], "ExitPlanMode");
+    assert!(
+        plan["request"]["input"]["plan"]
+            .as_str()
+            .unwrap()
+            .contains("`ls`")
+    );
+    cli.answer(&plan, json!({"behavior": "deny", "message": "Not yet."}))
+        .await;
+    assert_eq!(cli.result().await["subtype"], "success");
+    assert_eq!(tools_called(&cli), ["ExitPlanMode"]);
+
+    cli.prompt("the tour, please").await;
+    let plan = cli.permission_request().await;
+    cli.allow(&plan).await;
+    let status = cli.until(|line| line["subtype"] == "status").await;
+    assert_eq!(status["permissionMode"], "default");
+    let bash = cli.permission_request().await;
+    assert_eq!(bash["request"]["tool_name"], "Bash");
+}
+
+#[tokio::test]
 async fn an_interrupt_withdraws_the_prompt_and_ends_the_turn() {
     let place = Place::new();
     let mut cli = demo(&place, &[]);
@@ -280,6 +307,21 @@ async fn the_transcript_is_where_the_cli_keeps_its_own_and_chains_its_messages()
     }
     let mode = std::os::unix::fs::PermissionsExt::mode(&path.metadata().unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn the_transcript_follows_the_configured_folder() {
+    let place = Place::new();
+    let folder = place.home().join("elsewhere");
+    let environment = vec![(
+        "CLAUDE_CONFIG_DIR".to_owned(),
+        folder.to_str().unwrap().to_owned(),
+    )];
+    let mut cli = Cli::spawn(Path::new(PROGRAM), &place, environment, &["--demo-speed=inf"]);
+    cli.prompt("hello").await;
+    allow_all(&mut cli).await;
+    assert!(folder.join("projects").is_dir());
+    assert!(!place.home().join(".claude").exists());
 }
 
 #[tokio::test]

@@ -150,6 +150,25 @@ async fn errors_look_like_the_api_s() {
 }
 
 #[tokio::test]
+async fn it_can_be_tied_to_the_life_of_whoever_started_it() {
+    let mut child = Command::new(PROGRAM)
+        .args(["model", "--until-stdin-ends"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut line).await.unwrap();
+    let address = line.trim().strip_prefix("http://").unwrap();
+    TcpStream::connect(address).await.unwrap();
+    drop(child.stdin.take());
+    assert!(child.wait().await.unwrap().success());
+    assert!(TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
 async fn a_script_that_makes_no_sense_is_refused_with_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("script.json");

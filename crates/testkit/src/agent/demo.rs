@@ -58,6 +58,11 @@ impl Guide<'_, '_> {
         let words = self.words;
         self.think(words.first_thought).await;
         self.say(words.introduction).await;
+        let planning = self.turn.session.state().permission_mode == "plan";
+        if planning && !self.plan().await? {
+            self.say(words.plan_denied).await;
+            return Ok(());
+        }
         self.todos(0).await;
 
         self.say(words.before_listing).await;
@@ -98,6 +103,23 @@ impl Guide<'_, '_> {
         }
         self.say(words.later_end).await;
         Ok(())
+    }
+
+    /// In plan mode nothing is done before the plan is approved. `true` if it was.
+    async fn plan(&mut self) -> Result<bool, Stop> {
+        let plan = self.words.plan;
+        let call = self.turn.tool_use("ExitPlanMode", json!({"plan": plan})).await;
+        if let Decision::Deny = self.turn.permission(&call, Value::Null).await? {
+            return Ok(false);
+        }
+        self.turn
+            .tool_result(&call, "The user approved the plan.", false, json!({"plan": plan}))
+            .await;
+        // The answer may have chosen another mode already.
+        if self.turn.session.state().permission_mode == "plan" {
+            self.turn.session.set_permission_mode("default").await;
+        }
+        Ok(true)
     }
 
     /// Really runs `ls` in the session's folder, if allowed.

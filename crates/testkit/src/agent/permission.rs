@@ -62,8 +62,8 @@ impl Rules {
 
     pub(crate) fn beforehand(&self, mode: &str, tool: &str, input: &Value) -> Beforehand {
         match (mode, tool) {
-            // A question is for the user in every mode, or it would not be one.
-            (_, "AskUserQuestion") => Beforehand::Ask,
+            // A question and a plan are for the user in every mode, or they would not be that.
+            (_, "AskUserQuestion" | "ExitPlanMode") => Beforehand::Ask,
             (_, "TodoWrite") | ("bypassPermissions", _) | ("acceptEdits", "Edit" | "Write") => {
                 Beforehand::Allowed
             }
@@ -95,13 +95,12 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_asked_in_every_mode() {
-        let rules = Rules::new(vec!["AskUserQuestion".into()]);
+    fn questions_and_plans_are_put_to_the_user_in_every_mode() {
+        let rules = Rules::new(vec!["AskUserQuestion".into(), "ExitPlanMode".into()]);
         for mode in ["default", "acceptEdits", "bypassPermissions", "dontAsk"] {
-            assert_eq!(
-                rules.beforehand(mode, "AskUserQuestion", &json!({})),
-                Beforehand::Ask
-            );
+            for tool in ["AskUserQuestion", "ExitPlanMode"] {
+                assert_eq!(rules.beforehand(mode, tool, &json!({})), Beforehand::Ask);
+            }
         }
     }
 }

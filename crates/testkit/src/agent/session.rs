@@ -156,7 +156,7 @@ impl Session {
             let state = self.state();
             json!({
                 "type": "system", "subtype": "init", "cwd": state.transcript.cwd(),
-                "tools": ["AskUserQuestion", "Bash", "Edit", "TodoWrite", "Write"], "mcp_servers": [],
+                "tools": ["AskUserQuestion", "Bash", "Edit", "ExitPlanMode", "TodoWrite", "Write"], "mcp_servers": [],
                 "model": state.model, "permissionMode": state.permission_mode, "slash_commands": [],
                 "apiKeySource": "none", "claude_code_version": PROTOCOL_VERSION, "output_style": "default",
                 "agents": [], "skills": [], "plugins": [],

@@ -3,6 +3,8 @@
 pub(super) struct Words {
     pub(super) first_thought: &'static str,
     pub(super) introduction: &'static str,
+    pub(super) plan: &'static str,
+    pub(super) plan_denied: &'static str,
     /// For each step: what is to be done, and what is said while it is being done.
     pub(super) todos: [(&'static str, &'static str); super::STEPS],
     pub(super) before_listing: &'static str,
@@ -67,6 +69,11 @@ static ENGLISH: Words = Words {
                    - a file that is written only if you allow it,\n\
                    - and a question.\n\n\
                    You can press *stop* at any time.",
+    plan: "### Plan\n\n\
+           1. List the folder with `ls`, if you allow it\n\
+           2. Write `tiller-demo.md`, if you allow it\n\
+           3. Ask how the tour should end",
+    plan_denied: "You did not approve the plan, so nothing was done. Write “tour” to see it again.",
     todos: [
         (
             "Show a tool that needs permission",
@@ -123,6 +130,11 @@ static CHINESE: Words = Words {
                    - 一个只有你允许才会写入的文件；\n\
                    - 一个提问。\n\n\
                    你可以随时按*停止*。",
+    plan: "### 计划\n\n\
+           1. 如果你允许，用 `ls` 列出文件夹内容\n\
+           2. 如果你允许，写入 `tiller-demo.md`\n\
+           3. 询问演示该怎样结束",
+    plan_denied: "你没有批准计划，所以什么也没有做。输入“演示”可以再看一遍。",
     todos: [
         ("展示一个需要批准的工具", "正在展示一个需要批准的工具"),
         ("展示一次文件改动", "正在展示一次文件改动"),
