@@ -34,7 +34,7 @@ export function Composer({ session }: { session: SessionInfo }) {
 
   return (
     <form
-      className="mx-auto w-full max-w-3xl px-3 pb-3 sm:px-5 sm:pb-4"
+      className="mx-auto w-full max-w-[52rem] px-3 pb-3 sm:px-10 sm:pb-4"
       onSubmit={(event) => {
         event.preventDefault();
         send();

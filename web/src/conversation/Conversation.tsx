@@ -61,7 +61,7 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
             {t("conversation.loadingOlder")}
           </p>
         )}
-        <div className="relative mx-auto w-full max-w-3xl" style={{ height: virtualizer.getTotalSize() }}>
+        <div className="relative mx-auto w-full max-w-[52rem]" style={{ height: virtualizer.getTotalSize() }}>
           {virtualizer.getVirtualItems().map((item) => {
             const row = rows[item.index];
             return (
@@ -70,7 +70,7 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
                   key={item.key}
                   data-index={item.index}
                   ref={virtualizer.measureElement}
-                  className="absolute inset-x-0 top-0 px-3 sm:px-5"
+                  className="absolute inset-x-0 top-0 px-3 sm:px-10"
                   style={{ transform: `translateY(${item.start}px)` }}
                 >
                   <RowView row={row} sessionId={session.id} cwd={session.cwd} />

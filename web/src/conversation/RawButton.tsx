@@ -34,7 +34,8 @@ export function RawButton({
         label={t("raw.show")}
         onClick={show}
         className={cn(
-          "opacity-0 group-focus-within/row:opacity-100 group-hover/row:opacity-100 focus-visible:opacity-100 pointer-coarse:opacity-60",
+          // Where there is room it stands beside the row, so that the rows themselves line up.
+          "opacity-0 group-focus-within/row:opacity-100 group-hover/row:opacity-100 focus-visible:opacity-100 sm:absolute sm:top-0.5 sm:-right-9 pointer-coarse:opacity-60",
           className,
         )}
       >

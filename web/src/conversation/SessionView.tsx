@@ -56,7 +56,7 @@ function LoadingConversation({ label }: { label: string }) {
     <div
       role="status"
       aria-label={label}
-      className="mx-auto flex w-full max-w-3xl flex-1 flex-col gap-4 px-5 pt-8"
+      className="mx-auto flex w-full max-w-[52rem] flex-1 flex-col gap-4 px-10 pt-8"
     >
       {["w-2/3", "w-full", "w-5/6", "w-1/2"].map((width) => (
         <span key={width} className={`h-4 animate-breathe rounded bg-active ${width}`} />

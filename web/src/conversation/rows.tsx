@@ -99,19 +99,19 @@ const ItemView = memo(function ItemView({
 function Prompt({ item, sessionId }: { item: PromptItem; sessionId: string }) {
   const { t } = useTranslation();
   return (
-    <div className="group/row flex items-start gap-1 pt-3">
+    <div className="group/row relative flex items-start gap-1 pt-3">
       <div className="min-w-0 flex-1 rounded-xl bg-accent-soft px-4 py-2.5">
         <span className="sr-only">{t("conversation.you")}</span>
         <p className="break-words whitespace-pre-wrap">{item.text}</p>
       </div>
-      <RawButton sessionId={sessionId} item={item} className="mt-1.5" />
+      <RawButton sessionId={sessionId} item={item} className="mt-1.5 sm:mt-3" />
     </div>
   );
 }
 
 function Answer({ item, sessionId }: { item: TextItem; sessionId: string }) {
   return (
-    <div data-live={item.live || undefined} className="group/row flex items-start gap-1">
+    <div data-live={item.live || undefined} className="group/row relative flex items-start gap-1">
       <div className="min-w-0 flex-1 px-1">
         <Markdown text={item.text} live={item.live} />
       </div>
@@ -126,7 +126,7 @@ function Thinking({ item, sessionId }: { item: TextItem; sessionId: string }) {
   const content = useId();
   const open = item.live || chosen;
   return (
-    <div className="group/row flex items-start gap-1">
+    <div className="group/row relative flex items-start gap-1">
       <div className="min-w-0 flex-1">
         <button
           type="button"
@@ -253,7 +253,7 @@ interface LineProps {
 
 function Line({ sessionId, item, icon, children }: LineProps) {
   return (
-    <div className="group/row flex min-h-7 items-center gap-1.5 px-1 text-xs text-ink-3">
+    <div className="group/row relative flex min-h-7 items-center gap-1.5 px-1 text-xs text-ink-3">
       {icon}
       <div className="flex min-w-0 flex-1 flex-wrap items-center gap-x-1.5">{children}</div>
       <RawButton sessionId={sessionId} item={item} />

@@ -43,7 +43,7 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
       tabIndex={0}
       aria-label={t("permission.label", { tool: request.toolName })}
       onKeyDown={onKeyDown}
-      className="-outline-offset-2"
+      className="-outline-offset-2 outline-wait/60"
     >
       <div className="flex items-center gap-2 bg-wait-soft px-3 py-2 text-sm">
         <ShieldQuestionMark className="size-4 shrink-0 text-wait" aria-hidden />

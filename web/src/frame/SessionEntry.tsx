@@ -41,7 +41,9 @@ export const SessionEntry = memo(function SessionEntry({ session, current, onOpe
             {session.title}
           </span>
           <span className="flex items-center gap-1.5 text-xs text-ink-3">
-            {mark === "waiting" && <span className="font-medium text-wait">{t("status.waiting")}</span>}
+            {mark === "waiting" && (
+              <span className="shrink-0 font-medium text-wait">{t("status.waiting")}</span>
+            )}
             <span className="truncate">{baseName(session.cwd)}</span>
             <span aria-hidden>·</span>
             <span className="shrink-0">{formatAge(session.updatedAt, now, i18n.language)}</span>

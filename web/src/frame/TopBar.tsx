@@ -11,12 +11,12 @@ import { SessionMenu } from "./SessionEntry";
 import { markOf, StatusMark } from "./StatusMark";
 
 /** The bar above the content; the way back to the side when that is hidden. */
-export function TopBar({ children }: { children?: ReactNode }) {
+export function TopBar({ plain = false, children }: { plain?: boolean; children?: ReactNode }) {
   const { t } = useTranslation();
   const { wideOpen, toggle } = useNavigation();
   const waiting = useApp((state) => [...state.sessions.values()].some((session) => session.pending > 0));
   return (
-    <header className="flex h-13 shrink-0 items-center gap-2 border-b border-line pr-3 pl-3">
+    <header className={cn("flex h-13 shrink-0 items-center gap-2 px-3", !plain && "border-b border-line")}>
       <span className={cn("relative", wideOpen && "md:hidden")}>
         <IconButton label={t("nav.show")} onClick={toggle}>
           <PanelLeft className="size-4" />
@@ -25,7 +25,7 @@ export function TopBar({ children }: { children?: ReactNode }) {
           <span
             role="img"
             aria-label={t("nav.someoneWaits")}
-            className="absolute top-0.5 right-0.5 size-2 rounded-full bg-wait"
+            className="absolute top-1 right-1 size-2 rounded-full bg-wait ring-2 ring-canvas"
           />
         )}
       </span>
@@ -39,7 +39,7 @@ export function SessionTopBar({ session }: { session: SessionInfo }) {
   return (
     <TopBar>
       <StatusMark mark={markOf(session.status, session.pending)} className="ml-1" />
-      <h1 className="min-w-0 flex-1 truncate text-sm font-semibold tracking-tight">{session.title}</h1>
+      <h1 className="min-w-0 flex-1 truncate text-sm font-semibold">{session.title}</h1>
       <div className="flex min-w-0 items-center gap-1 text-xs text-ink-3">
         <span className="hidden min-w-0 items-center gap-1.5 lg:flex" title={session.cwd}>
           <Folder className="size-3.5 shrink-0" aria-hidden />

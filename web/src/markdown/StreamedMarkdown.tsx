@@ -5,7 +5,7 @@
  * Raw HTML stays text (the plugin that would parse it is left out), images are not loaded from anywhere, and links
  * lead to http, https and mailto only.
  */
-import { type ComponentProps, memo } from "react";
+import { type ComponentProps, isValidElement, memo } from "react";
 import { type Components, defaultRehypePlugins, type ExtraProps, Streamdown } from "streamdown";
 import { CodeBlock } from "./CodeBlock";
 import { safeLink } from "./links";
@@ -27,17 +27,15 @@ function Picture({ alt, src }: Props<"img">) {
   return <span className="text-ink-3">[{alt || (typeof src === "string" ? src : "")}]</span>;
 }
 
+/** A fenced block: the parser puts its text and its language into a single `code` inside. */
 function Pre({ children }: Props<"pre">) {
-  return <>{children}</>;
-}
-
-function Code({ className, children }: Props<"code">) {
-  const text = typeof children === "string" ? children : "";
+  if (!isValidElement<Props<"code">>(children)) return <pre>{children}</pre>;
+  const { className, children: code } = children.props;
   const language = /language-([\w+#-]+)/.exec(className ?? "")?.[1];
-  return <CodeBlock code={text.replace(/\n$/, "")} language={language} />;
+  return <CodeBlock code={typeof code === "string" ? code.replace(/\n$/, "") : ""} language={language} />;
 }
 
-function InlineCode({ children }: Props<"code">) {
+function Code({ children }: Props<"code">) {
   return <code>{children}</code>;
 }
 
@@ -83,7 +81,6 @@ const components = {
   img: Picture,
   pre: Pre,
   code: Code,
-  inlineCode: InlineCode,
   table: Table,
   p: plain("p"),
   // Headings of an answer rank below those of the page.

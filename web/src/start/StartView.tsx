@@ -50,9 +50,9 @@ export function StartView() {
 
   return (
     <>
-      <TopBar />
+      <TopBar plain />
       <div className="min-h-0 flex-1 overflow-y-auto">
-        <div className="mx-auto flex min-h-full w-full max-w-2xl flex-col justify-center px-4 py-10">
+        <div className="mx-auto flex min-h-full w-full max-w-2xl flex-col justify-center px-4 pt-4 pb-[16vh]">
           <h1 className="text-2xl font-semibold tracking-tight text-balance">{t("start.title")}</h1>
           <p className="mt-1.5 text-ink-2">{t("start.subtitle")}</p>
           <form

@@ -90,50 +90,52 @@ export const ToolCard = memo(function ToolCard({
       data-tool={tool.name}
       data-state={state}
       aria-label={t("tool.label", { name: displayName(tool.name) })}
-      className={cn(
-        "group/row overflow-hidden rounded-xl border bg-raised shadow-card",
-        waiting ? "border-wait/60" : "border-line",
-      )}
+      className="group/row relative"
     >
-      <div className="flex items-center pr-1.5">
-        <button
-          type="button"
-          aria-expanded={shown}
-          aria-controls={content}
-          disabled={waiting}
-          onClick={toggle}
-          className="flex h-9 min-w-0 flex-1 items-center gap-2 rounded-xl pl-3 text-left -outline-offset-2"
-        >
-          <Icon className="size-4 shrink-0 text-ink-3" aria-hidden />
-          <span className="shrink-0 text-sm font-medium">{displayName(tool.name)}</span>
-          <span className="min-w-0 flex-1 truncate font-mono text-xs text-ink-3">
-            {summarize(tool.name, tool.input, cwd)}
-          </span>
-          {tool.elapsedSeconds !== undefined && tool.phase === "running" && (
-            <span className="shrink-0 text-xs text-ink-3 tabular-nums">
-              {formatDuration(tool.elapsedSeconds * 1000, i18n.language)}
+      <div
+        className={cn(
+          "overflow-hidden rounded-xl border bg-raised shadow-card",
+          waiting ? "border-wait/60" : "border-line",
+        )}
+      >
+        <div className="flex items-center pr-1 sm:pr-0">
+          <button
+            type="button"
+            aria-expanded={shown}
+            aria-controls={content}
+            disabled={waiting}
+            onClick={toggle}
+            className="flex h-9 min-w-0 flex-1 items-center gap-2 rounded-xl pr-2 pl-3 text-left -outline-offset-2 sm:pr-3"
+          >
+            <Icon className="size-4 shrink-0 text-ink-3" aria-hidden />
+            <span className="shrink-0 text-sm font-medium">{displayName(tool.name)}</span>
+            <span className="min-w-0 flex-1 truncate font-mono text-xs text-ink-3">
+              {summarize(tool.name, tool.input, cwd)}
             </span>
-          )}
-          <ToolMark state={state} />
-          <ChevronRight
-            aria-hidden
-            className={cn(
-              "size-3.5 shrink-0 text-ink-3 transition-transform",
-              shown && "rotate-90",
-              waiting && "invisible",
+            {tool.elapsedSeconds !== undefined && tool.phase === "running" && (
+              <span className="shrink-0 text-xs text-ink-3 tabular-nums">
+                {formatDuration(tool.elapsedSeconds * 1000, i18n.language)}
+              </span>
             )}
-          />
-        </button>
-        <RawButton sessionId={sessionId} item={tool} />
-      </div>
-      {shown && (
-        <div id={content} className="border-t border-line">
-          {children ?? <ToolBody tool={tool} />}
-          {!children && decided === "deny" && <Remark>{t("decision.denied")}</Remark>}
-          {!children && decided === "withdrawn" && <Remark>{t("decision.withdrawn")}</Remark>}
-          {nested}
+            <ToolMark state={state} />
+            {!waiting && (
+              <ChevronRight
+                aria-hidden
+                className={cn("size-3.5 shrink-0 text-ink-3 transition-transform", shown && "rotate-90")}
+              />
+            )}
+          </button>
+          <RawButton sessionId={sessionId} item={tool} className="sm:top-1" />
         </div>
-      )}
+        {shown && (
+          <div id={content} className="border-t border-line">
+            {children ?? <ToolBody tool={tool} />}
+            {!children && decided === "deny" && <Remark>{t("decision.denied")}</Remark>}
+            {!children && decided === "withdrawn" && <Remark>{t("decision.withdrawn")}</Remark>}
+            {nested}
+          </div>
+        )}
+      </div>
     </article>
   );
 });

@@ -1,0 +1,214 @@
+/**
+ * The whole product for one test: the executable with a home, a data folder and a project of its own, the real Claude
+ * Code, and a scripted model behind it.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { test as base, expect, type Page } from "@playwright/test";
+
+/** A piece of what the model says; the testkit's documentation has them all. */
+export type Part =
+  | { type: "text"; text: string; chunk?: number; pause_ms?: number }
+  | { type: "thinking"; thinking: string; chunk?: number }
+  | { type: "tool_use"; name: string; input: Record<string, unknown>; id?: string }
+  | { type: "gate"; name: string };
+
+export interface Script {
+  rules: { contains: string; replies: { parts: Part[] }[] }[];
+}
+
+interface ModelRequest {
+  [field: string]: unknown;
+}
+
+/** What a test needs and does not find is an error that says how to get it. */
+function required(variable: string, fallback: string | undefined, remedy: string): string {
+  const path = process.env[variable] ?? fallback;
+  if (!path || !existsSync(path))
+    throw new Error(`${variable} names no file (${path ?? "not set"}): ${remedy}`);
+  return path;
+}
+
+const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache");
+const executables = {
+  tiller: () => required("TILLER_TEST_BIN", undefined, "run `cargo xtask test`, or set it to a built tiller"),
+  testkit: () =>
+    required("TILLER_TEST_TESTKIT", undefined, "run `cargo xtask test`, or set it to a built tiller-testkit"),
+  claude: () =>
+    required(
+      "TILLER_TEST_CLAUDE_325",
+      join(cache, "tiller/claude/2.1.325/node_modules/@anthropic-ai/claude-code-linux-x64/claude"),
+      "run `cargo xtask setup`",
+    ),
+};
+
+/** Starts a program and waits for the line that says it is ready. */
+async function started(
+  program: string,
+  args: string[],
+  env: Record<string, string>,
+  cwd: string,
+  ready: RegExp,
+): Promise<{ process: ChildProcess; match: RegExpExecArray }> {
+  const child = spawn(program, args, { env, cwd, stdio: ["ignore", "pipe", "pipe"] });
+  let log = "";
+  child.stderr.on("data", (data) => {
+    log += String(data);
+  });
+  const match = await new Promise<RegExpExecArray>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      const found = ready.exec(line);
+      if (found) resolve(found);
+    });
+    child.once("exit", (code) =>
+      reject(new Error(`${program} ended with ${code} before it was ready:\n${log}`)),
+    );
+    child.once("error", reject);
+  });
+  return { process: child, match };
+}
+
+async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = new Promise((resolve) => child.once("exit", resolve));
+  child.kill(signal);
+  await exit;
+}
+
+export class Model {
+  private constructor(
+    private readonly process: ChildProcess,
+    readonly url: string,
+  ) {}
+
+  static async start(script: Script, folder: string): Promise<Model> {
+    const file = join(folder, "script.json");
+    writeFileSync(file, JSON.stringify(script));
+    const args = ["model", "--script", file, "--port", "0"];
+    const { process: child, match } = await started(executables.testkit(), args, {}, folder, /^(http:\S+)$/);
+    return new Model(child, match[1] ?? "");
+  }
+
+  /** Waits until the model has come to the gate. */
+  async reached(gate: string): Promise<void> {
+    await fetch(`${this.url}/_testkit/gates/${gate}/reached`);
+  }
+
+  async open(gate: string): Promise<void> {
+    await fetch(`${this.url}/_testkit/gates/${gate}/open`, { method: "POST" });
+  }
+
+  async requests(): Promise<ModelRequest[]> {
+    return (await (await fetch(`${this.url}/_testkit/requests`)).json()) as ModelRequest[];
+  }
+
+  stop(): Promise<void> {
+    return ended(this.process, "SIGTERM");
+  }
+}
+
+export class Product {
+  /** Where sessions work. */
+  readonly project: string;
+  model: Model | undefined;
+  private server: ChildProcess | undefined;
+
+  private constructor(private readonly home: string) {
+    this.project = join(home, "work", "project");
+    mkdirSync(this.project, { recursive: true });
+  }
+
+  static create(): Product {
+    return new Product(mkdtempSync(join(tmpdir(), "tiller-e2e-")));
+  }
+
+  /** Starts the server, or starts it again, and gives the link that signs in. */
+  async start(script: Script | "demo"): Promise<string> {
+    if (script !== "demo") this.model ??= await Model.start(script, this.home);
+    const agent = script === "demo" ? ["--backend", "demo"] : ["--claude-bin", executables.claude()];
+    const { process: child, match } = await started(
+      executables.tiller(),
+      [
+        "serve",
+        "--port=0",
+        "--no-open",
+        `--data-dir=${this.home}/data`,
+        `--root=${this.home}/work`,
+        ...agent,
+      ],
+      {
+        PATH: process.env.PATH ?? "",
+        HOME: this.home,
+        ANTHROPIC_BASE_URL: this.model?.url ?? "http://127.0.0.1:9",
+        ANTHROPIC_API_KEY: "sk-test",
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+        DISABLE_AUTOUPDATER: "1",
+      },
+      this.project,
+      /^tiller is ready: (\S+)$/,
+    );
+    this.server = child;
+    return match[1] ?? "";
+  }
+
+  /** Ends the server as a service manager would. */
+  async stop(): Promise<void> {
+    if (this.server) await ended(this.server, "SIGTERM");
+    this.server = undefined;
+  }
+
+  async dispose(): Promise<void> {
+    await this.stop();
+    await this.model?.stop();
+    rmSync(this.home, { recursive: true, force: true });
+  }
+}
+
+interface Fixtures {
+  product: Product;
+  /** Nothing that the page logs as an error, a refused policy included, goes unseen. */
+  quiet: undefined;
+}
+
+export const test = base.extend<Fixtures>({
+  // oxlint-disable-next-line no-empty-pattern -- the form that the test runner asks for
+  product: async ({}, provide) => {
+    const product = Product.create();
+    await provide(product);
+    await product.dispose();
+  },
+  quiet: [
+    async ({ page }, provide) => {
+      const complaints: string[] = [];
+      page.on("pageerror", (error) => complaints.push(error.message));
+      page.on("console", (message) => {
+        if (/Content Security Policy|Refused to/i.test(message.text())) complaints.push(message.text());
+      });
+      await provide(undefined);
+      expect(complaints).toEqual([]);
+    },
+    { auto: true },
+  ],
+});
+
+export { expect };
+
+/** What a user does to begin: opens the link, writes the task, starts it. */
+export async function startSession(page: Page, link: string, prompt: string): Promise<void> {
+  await page.goto(link);
+  await page.getByRole("textbox", { name: "Task" }).fill(prompt);
+  await page.getByRole("button", { name: "Start session" }).click();
+}
+
+export function tool(page: Page, name: string) {
+  return page.getByRole("article", { name: `Tool ${name}` });
+}
+
+export async function say(page: Page, text: string): Promise<void> {
+  const message = page.getByRole("textbox", { name: "Message" });
+  await message.fill(text);
+  await message.press("Enter");
+}
