@@ -86,9 +86,7 @@ pub enum AgentEvent {
     /// The agent wants to use a tool, or asks the user something, and waits.
     Asks(Question),
     /// The agent no longer waits for an answer to this.
-    TakesBack {
-        agent_request: String,
-    },
+    TakesBack { agent_request: String },
     /// The agent is gone. Always the last event, always exactly one.
     Exited(Exit),
 }

@@ -48,12 +48,14 @@ impl SecretHash {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        for nibble in [byte >> 4, byte & 15] {
-            text.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
-        }
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            for nibble in [byte >> 4, byte & 15] {
+                text.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
+            }
+            text
+        })
 }
 
 /// What a credential allows.
@@ -68,11 +70,19 @@ pub struct Scopes {
 }
 
 impl Scopes {
-    pub const ALL: Self = Self { read: true, run: true, approve: true };
+    pub const ALL: Self = Self {
+        read: true,
+        run: true,
+        approve: true,
+    };
 
     /// Comma-separated names; `None` if one of them is unknown or there is none.
     pub fn parse(text: &str) -> Option<Self> {
-        let mut scopes = Self { read: false, run: false, approve: false };
+        let mut scopes = Self {
+            read: false,
+            run: false,
+            approve: false,
+        };
         for name in text.split(',').map(str::trim) {
             match name {
                 "read" => scopes.read = true,
@@ -88,7 +98,10 @@ impl Scopes {
 impl fmt::Display for Scopes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = [("read", self.read), ("run", self.run), ("approve", self.approve)];
-        let names: Vec<_> = names.into_iter().filter_map(|(name, on)| on.then_some(name)).collect();
+        let names: Vec<_> = names
+            .into_iter()
+            .filter_map(|(name, on)| on.then_some(name))
+            .collect();
         formatter.write_str(&names.join(","))
     }
 }
@@ -103,7 +116,10 @@ pub struct Viewer {
 
 impl Viewer {
     /// The person at the machine.
-    pub const PERSON: Self = Self { key: None, scopes: Scopes::ALL };
+    pub const PERSON: Self = Self {
+        key: None,
+        scopes: Scopes::ALL,
+    };
 
     pub fn may_see(&self, owner: Option<&str>) -> bool {
         match &self.key {
@@ -153,7 +169,10 @@ mod tests {
 
     #[test]
     fn secrets_differ_and_hash_to_the_same_each_time() {
-        let (one, other) = (Secret::generate("tiller_").unwrap(), Secret::generate("tiller_").unwrap());
+        let (one, other) = (
+            Secret::generate("tiller_").unwrap(),
+            Secret::generate("tiller_").unwrap(),
+        );
         assert_ne!(one.expose(), other.expose());
         assert_eq!(one.expose().len(), "tiller_".len() + 64);
         assert_eq!(one.hash(), SecretHash::of(one.expose()));
@@ -162,7 +181,14 @@ mod tests {
 
     #[test]
     fn scopes_are_read_as_they_are_written() {
-        assert_eq!(Scopes::parse("read, run"), Some(Scopes { read: true, run: true, approve: false }));
+        assert_eq!(
+            Scopes::parse("read, run"),
+            Some(Scopes {
+                read: true,
+                run: true,
+                approve: false
+            })
+        );
         assert_eq!(Scopes::ALL.to_string(), "read,run,approve");
         assert_eq!(Scopes::parse("admin"), None);
         assert_eq!(Scopes::parse(""), None);

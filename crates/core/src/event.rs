@@ -75,7 +75,9 @@ impl Behavior {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Allow, Self::Deny, Self::Withdrawn].into_iter().find(|behavior| behavior.as_str() == text)
+        [Self::Allow, Self::Deny, Self::Withdrawn]
+            .into_iter()
+            .find(|behavior| behavior.as_str() == text)
     }
 }
 

@@ -24,17 +24,25 @@ struct Published {
 
 impl Hub {
     pub(crate) fn new() -> Self {
-        Self { sender: broadcast::channel(BACKLOG).0 }
+        Self {
+            sender: broadcast::channel(BACKLOG).0,
+        }
     }
 
     /// `owner` is that of the notice's session.
     pub(crate) fn publish(&self, owner: Option<&Arc<str>>, notice: Notice) {
         // An error only says that nobody is watching.
-        drop(self.sender.send(Published { owner: owner.cloned(), notice }));
+        drop(self.sender.send(Published {
+            owner: owner.cloned(),
+            notice,
+        }));
     }
 
     pub(crate) fn watch(&self, viewer: Viewer) -> LiveFeed {
-        LiveFeed { receiver: self.sender.subscribe(), viewer }
+        LiveFeed {
+            receiver: self.sender.subscribe(),
+            viewer,
+        }
     }
 }
 

@@ -47,7 +47,12 @@ impl PathPolicy {
             .chain([real(data_dir).unwrap_or_else(|| data_dir.to_owned())])
             .collect();
         let first = roots.first().ok_or(PathRefused)?.clone();
-        let mut policy = Self { home, roots, default: first, sensitive };
+        let mut policy = Self {
+            home,
+            roots,
+            default: first,
+            sensitive,
+        };
         if let Ok(start) = policy.check(start) {
             policy.default = start;
         }
@@ -84,8 +89,15 @@ impl PathPolicy {
             })
             .collect();
         entries.sort_by_cached_key(|(name, _)| name.to_lowercase());
-        let parent = path.parent().filter(|parent| self.check(parent).is_ok()).map(Path::to_owned);
-        Ok(FolderListing { path, parent, entries })
+        let parent = path
+            .parent()
+            .filter(|parent| self.check(parent).is_ok())
+            .map(Path::to_owned);
+        Ok(FolderListing {
+            path,
+            parent,
+            entries,
+        })
     }
 
     fn expand(&self, wanted: &str) -> Result<PathBuf, PathRefused> {
@@ -97,7 +109,11 @@ impl PathPolicy {
             Some(rest) => self.home.join(rest.strip_prefix('/').ok_or(PathRefused)?),
             None => PathBuf::from(wanted),
         };
-        if path.is_absolute() { Ok(path) } else { Err(PathRefused) }
+        if path.is_absolute() {
+            Ok(path)
+        } else {
+            Err(PathRefused)
+        }
     }
 
     /// Symbolic links are resolved before anything is compared.
@@ -105,7 +121,11 @@ impl PathPolicy {
         let real = path.canonicalize().map_err(|_| PathRefused)?;
         let inside = self.roots.iter().any(|root| real.starts_with(root));
         let sensitive = self.sensitive.iter().any(|place| real.starts_with(place));
-        if inside && !sensitive && real.is_dir() { Ok(real) } else { Err(PathRefused) }
+        if inside && !sensitive && real.is_dir() {
+            Ok(real)
+        } else {
+            Err(PathRefused)
+        }
     }
 }
 
@@ -130,7 +150,11 @@ mod tests {
         std::os::unix::fs::symlink(keep.path().join("outside"), home.join("way-out")).unwrap();
         let roots = [home.clone()];
         let policy = PathPolicy::new(&home, &roots, &home.join("project"), &home.join("data")).unwrap();
-        Scene { _keep: keep, home, policy }
+        Scene {
+            _keep: keep,
+            home,
+            policy,
+        }
     }
 
     #[test]
@@ -138,7 +162,10 @@ mod tests {
         let Scene { home, policy, _keep } = scene();
         assert_eq!(policy.working_directory(None), Ok(home.join("project")));
         assert_eq!(policy.working_directory(Some("")), Ok(home.join("project")));
-        assert_eq!(policy.working_directory(Some("~/project/src")), Ok(home.join("project/src")));
+        assert_eq!(
+            policy.working_directory(Some("~/project/src")),
+            Ok(home.join("project/src"))
+        );
         assert_eq!(policy.working_directory(Some("~")), Ok(home.clone()));
     }
 
@@ -148,8 +175,18 @@ mod tests {
         let escape = format!("{}/project/../../outside", home.display());
         let way_out = home.join("way-out");
         let cases = [
-            "/", "/etc", "/proc/self", "relative", "~other", "~/nowhere", "~/file", "~/.ssh", "~/data", "~/project\0",
-            &escape, way_out.to_str().unwrap(),
+            "/",
+            "/etc",
+            "/proc/self",
+            "relative",
+            "~other",
+            "~/nowhere",
+            "~/file",
+            "~/.ssh",
+            "~/data",
+            "~/project\0",
+            &escape,
+            way_out.to_str().unwrap(),
         ];
         for case in cases {
             assert_eq!(policy.working_directory(Some(case)), Err(PathRefused), "{case}");

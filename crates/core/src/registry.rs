@@ -14,8 +14,8 @@ use crate::ids::{SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::paths::{PathPolicy, PathRefused};
 use crate::session::{
-    ActorHandle, Answer, Command, CommandFailed, DecisionRef, Input, Refusal, SessionRecord, SessionStatus, Settings,
-    State, spawn,
+    ActorHandle, Answer, Command, CommandFailed, DecisionRef, Input, Refusal, SessionRecord, SessionStatus,
+    Settings, State, spawn,
 };
 use crate::store::{Commit, Store, StoreError};
 use crate::title::title_from_prompt;
@@ -121,8 +121,17 @@ impl Sessions {
             .into_iter()
             .map(|(record, pending)| (record.id, Entry::Dormant(Box::new((record, pending)))))
             .collect();
-        let shared = Shared { store, backend, paths, hub: Hub::new(), entries: Mutex::new(entries) };
-        let sessions = Self { shared: Arc::new(shared), viewer: Viewer::PERSON };
+        let shared = Shared {
+            store,
+            backend,
+            paths,
+            hub: Hub::new(),
+            entries: Mutex::new(entries),
+        };
+        let sessions = Self {
+            shared: Arc::new(shared),
+            viewer: Viewer::PERSON,
+        };
         let interrupted: Vec<_> = sessions
             .entries()
             .iter()
@@ -139,7 +148,10 @@ impl Sessions {
 
     /// The same sessions, with someone else's eyes and rights.
     pub fn seen_by(&self, viewer: Viewer) -> Self {
-        Self { shared: Arc::clone(&self.shared), viewer }
+        Self {
+            shared: Arc::clone(&self.shared),
+            viewer,
+        }
     }
 
     pub fn backend(&self) -> BackendInfo {
@@ -201,8 +213,15 @@ impl Sessions {
             last_seq: 0,
         };
         let id = record.id;
-        self.shared.store.commit(Commit { record: record.clone(), events: Vec::new() }).await?;
-        self.entries().insert(id, Entry::Dormant(Box::new((record, Vec::new()))));
+        self.shared
+            .store
+            .commit(Commit {
+                record: record.clone(),
+                events: Vec::new(),
+            })
+            .await?;
+        self.entries()
+            .insert(id, Entry::Dormant(Box::new((record, Vec::new()))));
         self.input(id, Input::Prompt(prompt)).await?;
         Ok(id)
     }
@@ -227,15 +246,23 @@ impl Sessions {
         answer: Answer,
     ) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.approve)?;
-        self.input(session, Input::Answer { decision, answer }).await.map(drop)
+        self.input(session, Input::Answer { decision, answer })
+            .await
+            .map(drop)
     }
 
     /// Removes a session, its events and its agent. Fine if there is none.
     pub async fn delete(&self, session: SessionId) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
-        let Some(actor) = self.wake(session) else { return Ok(()) };
+        let Some(actor) = self.wake(session) else {
+            return Ok(());
+        };
         let (reply, outcome) = oneshot::channel();
-        actor.commands.send(Command::Delete(reply)).await.map_err(|_| CommandError::Stopping)?;
+        actor
+            .commands
+            .send(Command::Delete(reply))
+            .await
+            .map_err(|_| CommandError::Stopping)?;
         outcome.await.map_err(|_| CommandError::Stopping)??;
         self.entries().remove(&session);
         Ok(())
@@ -245,11 +272,20 @@ impl Sessions {
         // Looked at first: what comes after `last_seq` is for the live feed to tell.
         let (record, pending) = self.find(session).ok_or(CommandError::UnknownSession)?;
         let messages = self.shared.store.history(session, page).await?;
-        Ok(HistoryPage { record, pending, messages })
+        Ok(HistoryPage {
+            record,
+            pending,
+            messages,
+        })
     }
 
     /// The first `limit` events after `after`.
-    pub async fn replay(&self, session: SessionId, after: u64, limit: u32) -> Result<Vec<Event>, CommandError> {
+    pub async fn replay(
+        &self,
+        session: SessionId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Event>, CommandError> {
         self.find(session).ok_or(CommandError::UnknownSession)?;
         Ok(self.shared.store.replay(session, after, limit).await?)
     }
@@ -263,7 +299,11 @@ impl Sessions {
 
     /// Ends every agent. Sessions can't be used afterwards.
     pub async fn close(&self) {
-        let actors: Vec<_> = self.entries().drain().filter_map(|(_, entry)| entry.awake()).collect();
+        let actors: Vec<_> = self
+            .entries()
+            .drain()
+            .filter_map(|(_, entry)| entry.awake())
+            .collect();
         let all = actors.into_iter().map(|actor| async move {
             let (done, closed) = oneshot::channel();
             let reason = "Tiller was stopped while this turn was running.";
@@ -272,7 +312,10 @@ impl Sessions {
                 drop(closed.await);
             }
         });
-        if tokio::time::timeout(CLOSE_TIME, futures_util::future::join_all(all)).await.is_err() {
+        if tokio::time::timeout(CLOSE_TIME, futures_util::future::join_all(all))
+            .await
+            .is_err()
+        {
             tracing::warn!("some agents did not end in time");
         }
     }
@@ -281,8 +324,15 @@ impl Sessions {
         let actor = self.wake(session).ok_or(CommandError::UnknownSession)?;
         let (reply, outcome) = oneshot::channel();
         // Where the actor has ended meanwhile, the session was deleted.
-        actor.commands.send(Command::Input(input, reply)).await.map_err(|_| CommandError::UnknownSession)?;
-        outcome.await.map_err(|_| CommandError::UnknownSession)?.map_err(CommandError::from)
+        actor
+            .commands
+            .send(Command::Input(input, reply))
+            .await
+            .map_err(|_| CommandError::UnknownSession)?;
+        outcome
+            .await
+            .map_err(|_| CommandError::UnknownSession)?
+            .map_err(CommandError::from)
     }
 
     fn wake(&self, session: SessionId) -> Option<ActorHandle> {
@@ -295,7 +345,12 @@ impl Sessions {
             let (record, pending) = (**dormant).clone();
             let shared = &self.shared;
             let (store, backend) = (Arc::clone(&shared.store), Arc::clone(&shared.backend));
-            *entry = Entry::Awake(spawn(State::new(record, pending), store, backend, shared.hub.clone()));
+            *entry = Entry::Awake(spawn(
+                State::new(record, pending),
+                store,
+                backend,
+                shared.hub.clone(),
+            ));
         }
         match entry {
             Entry::Awake(actor) => Some(actor.clone()),
@@ -329,7 +384,11 @@ impl Entry {
 }
 
 fn allowed(scope: bool) -> Result<(), CommandError> {
-    if scope { Ok(()) } else { Err(CommandError::Forbidden) }
+    if scope {
+        Ok(())
+    } else {
+        Err(CommandError::Forbidden)
+    }
 }
 
 fn checked_prompt(prompt: &str) -> Result<String, CommandError> {

@@ -4,7 +4,11 @@ const MAX_CHARACTERS: usize = 50;
 
 /// The first line of the prompt that says something, cut at a word where possible.
 pub fn title_from_prompt(prompt: &str) -> String {
-    let line = prompt.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("");
+    let line = prompt
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or("");
     let line = line.trim_start_matches(['#', '>', '-', '*', ' ']);
     let folded = line.split_whitespace().collect::<Vec<_>>().join(" ");
     if folded.chars().count() <= MAX_CHARACTERS {
@@ -12,7 +16,10 @@ pub fn title_from_prompt(prompt: &str) -> String {
     }
     let cut: String = folded.chars().take(MAX_CHARACTERS - 1).collect();
     // A space in the last third is a better place to cut than the middle of a word; Chinese has none.
-    let end = cut.rfind(' ').filter(|&at| at * 3 > cut.len() * 2).unwrap_or(cut.len());
+    let end = cut
+        .rfind(' ')
+        .filter(|&at| at * 3 > cut.len() * 2)
+        .unwrap_or(cut.len());
     format!("{}…", cut[..end].trim_end())
 }
 
@@ -22,14 +29,18 @@ mod tests {
 
     #[test]
     fn short_prompts_are_their_own_title() {
-        assert_eq!(title_from_prompt("  Fix the login page\nand more"), "Fix the login page");
+        assert_eq!(
+            title_from_prompt("  Fix the login page\nand more"),
+            "Fix the login page"
+        );
         assert_eq!(title_from_prompt("\n\n# 修复登录页面"), "修复登录页面");
         assert_eq!(title_from_prompt("   "), "");
     }
 
     #[test]
     fn long_prompts_are_cut_between_words() {
-        let title = title_from_prompt("Please look at every file in this repository and tell me what each one does");
+        let title =
+            title_from_prompt("Please look at every file in this repository and tell me what each one does");
         assert_eq!(title, "Please look at every file in this repository and…");
         let title = title_from_prompt(&"修".repeat(80));
         assert_eq!(title.chars().count(), 50);

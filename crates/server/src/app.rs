@@ -39,7 +39,12 @@ impl App {
         assets: Arc<dyn Assets>,
     ) -> Self {
         let doorkeeper = Arc::new(Doorkeeper::new(credentials, environment_key));
-        Self { sessions, doorkeeper, hosts: Arc::new(hosts), assets }
+        Self {
+            sessions,
+            doorkeeper,
+            hosts: Arc::new(hosts),
+            assets,
+        }
     }
 
     fn router(self) -> Router {
@@ -50,7 +55,9 @@ impl App {
             .route("/api/directories", get(system::directories))
             .route("/api/session-title", post(system::session_title))
             .route_layer(from_fn_with_state(self.clone(), auth::require_credential));
-        let open = Router::new().route("/health", get(system::health)).route("/", get(pages::index));
+        let open = Router::new()
+            .route("/health", get(system::health))
+            .route("/", get(pages::index));
         protected
             .merge(open)
             .fallback(pages::asset)

@@ -48,7 +48,11 @@ pub(crate) struct Doorkeeper {
 
 impl Doorkeeper {
     pub(crate) fn new(credentials: Arc<dyn CredentialStore>, environment_key: Option<SecretHash>) -> Self {
-        Self { credentials, environment_key, wrong_tries: Tally::new(WRONG_TRIES, Duration::from_mins(1)) }
+        Self {
+            credentials,
+            environment_key,
+            wrong_tries: Tally::new(WRONG_TRIES, Duration::from_mins(1)),
+        }
     }
 
     /// Who this credential belongs to. `None` if it is not, or no longer, good.
@@ -59,16 +63,27 @@ impl Doorkeeper {
                 Ok(valid.then_some(Viewer::PERSON))
             }
             Credential::Key(hash) => {
-                if self.environment_key.is_some_and(|key| bool::from(key.0.ct_eq(&hash.0))) {
+                if self
+                    .environment_key
+                    .is_some_and(|key| bool::from(key.0.ct_eq(&hash.0)))
+                {
                     return Ok(Some(Viewer::PERSON));
                 }
                 let key = self.credentials.find_key(hash).await?;
-                Ok(key.map(|key| Viewer { key: Some(key.name), scopes: key.scopes }))
+                Ok(key.map(|key| Viewer {
+                    key: Some(key.name),
+                    scopes: key.scopes,
+                }))
             }
         }
     }
 
-    async fn admit(&self, method: &Method, headers: &HeaderMap, address: IpAddr) -> Result<Visitor, ApiError> {
+    async fn admit(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        address: IpAddr,
+    ) -> Result<Visitor, ApiError> {
         let credential = match key(headers) {
             Some(key) => Credential::Key(SecretHash::of(key)),
             None => Credential::Cookie(SecretHash::of(cookie(headers).ok_or(ApiError::Unauthorized)?)),
@@ -78,7 +93,10 @@ impl Doorkeeper {
         if matches!(credential, Credential::Cookie(_)) && unsafe_request && !headers.contains_key(ORIGIN) {
             return Err(ApiError::ForeignOrigin);
         }
-        let viewer = self.viewer(credential).await.map_err(|error| ApiError::internal(&error))?;
+        let viewer = self
+            .viewer(credential)
+            .await
+            .map_err(|error| ApiError::internal(&error))?;
         match viewer {
             Some(viewer) if viewer.scopes.read || viewer.scopes.run || viewer.scopes.approve => {
                 Ok(Visitor { viewer, credential })
@@ -89,7 +107,11 @@ impl Doorkeeper {
     }
 
     fn wrong_try(&self, address: IpAddr) -> ApiError {
-        if self.wrong_tries.count(address, Instant::now()) { ApiError::Unauthorized } else { ApiError::RateLimited }
+        if self.wrong_tries.count(address, Instant::now()) {
+            ApiError::Unauthorized
+        } else {
+            ApiError::RateLimited
+        }
     }
 
     /// Exchanges a code from the link for a cookie.
@@ -103,7 +125,11 @@ impl Doorkeeper {
             .redeem_code(SecretHash::of(code), cookie.hash(), expires, now)
             .await
             .map_err(internal)?;
-        if redeemed { Ok(cookie) } else { Err(self.wrong_try(address)) }
+        if redeemed {
+            Ok(cookie)
+        } else {
+            Err(self.wrong_try(address))
+        }
     }
 }
 
@@ -143,10 +169,13 @@ fn milliseconds(duration: Duration) -> i64 {
 }
 
 fn key(headers: &HeaderMap) -> Option<&str> {
-    let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(|value| {
-        let (scheme, key) = value.split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
-    });
+    let bearer = headers
+        .get(AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| {
+            let (scheme, key) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
+        });
     bearer.or_else(|| headers.get("x-api-key").and_then(|value| value.to_str().ok()))
 }
 

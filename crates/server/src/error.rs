@@ -70,7 +70,11 @@ impl ApiError {
             Language::English => english,
             Language::Chinese => chinese,
         };
-        (status, Json(json!({ "error": { "code": code, "message": message } }))).into_response()
+        (
+            status,
+            Json(json!({ "error": { "code": code, "message": message } })),
+        )
+            .into_response()
     }
 }
 
@@ -124,7 +128,11 @@ impl Language {
             .split(',')
             .filter_map(|range| {
                 let (tag, parameter) = range.split_once(';').unwrap_or((range, ""));
-                let quality = parameter.trim().strip_prefix("q=").map_or(Ok(1.0), str::parse).ok()?;
+                let quality = parameter
+                    .trim()
+                    .strip_prefix("q=")
+                    .map_or(Ok(1.0), str::parse)
+                    .ok()?;
                 let language = match tag.trim().split('-').next()?.to_ascii_lowercase().as_str() {
                     "zh" => Self::Chinese,
                     "en" => Self::English,
@@ -144,12 +152,19 @@ impl Language {
 pub(crate) async fn speak_the_callers_language(request: Request, next: Next) -> Response {
     let language = Language::of(request.headers());
     let response = next.run(request).await;
-    let Some(error) = response.extensions().get::<ApiError>().copied().or_else(|| library_refusal(&response)) else {
+    let Some(error) = response
+        .extensions()
+        .get::<ApiError>()
+        .copied()
+        .or_else(|| library_refusal(&response))
+    else {
         return response;
     };
     let mut rendered = error.render(language);
     if error == ApiError::RateLimited {
-        rendered.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("60"));
+        rendered
+            .headers_mut()
+            .insert(RETRY_AFTER, HeaderValue::from_static("60"));
     }
     for (name, value) in response.headers() {
         if name != axum::http::header::CONTENT_TYPE && name != axum::http::header::CONTENT_LENGTH {
@@ -161,7 +176,10 @@ pub(crate) async fn speak_the_callers_language(request: Request, next: Next) -> 
 
 /// An extractor's own refusal, told by its status.
 fn library_refusal(response: &Response) -> Option<ApiError> {
-    let is_ours = response.headers().get(axum::http::header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+    let is_ours = response
+        .headers()
+        .get(axum::http::header::CONTENT_TYPE)
+        .is_some_and(|kind| kind == "application/json");
     match response.status() {
         _ if is_ours => None,
         StatusCode::BAD_REQUEST => Some(ApiError::NotJson),

@@ -25,8 +25,10 @@ impl HostPolicy {
     /// The bound address, the names of loopback with its port, and `allowed`: names with or without a port.
     pub fn new(bound: SocketAddr, allowed: &[String]) -> Self {
         let port = bound.port();
-        let mut authorities: HashSet<String> =
-            ["localhost", "127.0.0.1", "[::1]"].iter().map(|name| format!("{name}:{port}")).collect();
+        let mut authorities: HashSet<String> = ["localhost", "127.0.0.1", "[::1]"]
+            .iter()
+            .map(|name| format!("{name}:{port}"))
+            .collect();
         authorities.insert(bound.to_string());
         for name in allowed {
             let name = name.to_ascii_lowercase();
@@ -59,14 +61,17 @@ fn check(hosts: &HostPolicy, request: &Request) -> Result<(), ApiError> {
         return Err(ApiError::ForeignHost);
     }
     if let Some(origin) = single(headers, &header::ORIGIN)? {
-        let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        let authority = origin
+            .strip_prefix("http://")
+            .or_else(|| origin.strip_prefix("https://"));
         if !authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host)) {
             return Err(ApiError::ForeignOrigin);
         }
     }
     let site = single(headers, &HeaderName::from_static("sec-fetch-site"))?;
     let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-    let delicate = !reads || headers.contains_key(header::UPGRADE) || request.uri().path().starts_with("/api");
+    let delicate =
+        !reads || headers.contains_key(header::UPGRADE) || request.uri().path().starts_with("/api");
     if delicate && matches!(site, Some("cross-site" | "same-site")) {
         return Err(ApiError::ForeignOrigin);
     }
@@ -91,10 +96,18 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; st
 pub(crate) async fn security_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_SECURITY_POLICY));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(CONTENT_SECURITY_POLICY),
+    );
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
     response
 }
 
@@ -113,15 +126,31 @@ mod tests {
 
     #[test]
     fn our_own_names_are_served() {
-        for host in ["127.0.0.1:8080", "localhost:8080", "[::1]:8080", "LOCALHOST:8080", "tiller.example"] {
+        for host in [
+            "127.0.0.1:8080",
+            "localhost:8080",
+            "[::1]:8080",
+            "LOCALHOST:8080",
+            "tiller.example",
+        ] {
             assert_eq!(verdict("GET", "/", &[("host", host)]), Ok(()), "{host}");
         }
     }
 
     #[test]
     fn other_names_are_refused() {
-        for host in ["evil.example", "evil.example:8080", "localhost", "localhost:8081", "127.0.0.1.evil.example:8080"] {
-            assert_eq!(verdict("GET", "/", &[("host", host)]), Err(ApiError::ForeignHost), "{host}");
+        for host in [
+            "evil.example",
+            "evil.example:8080",
+            "localhost",
+            "localhost:8081",
+            "127.0.0.1.evil.example:8080",
+        ] {
+            assert_eq!(
+                verdict("GET", "/", &[("host", host)]),
+                Err(ApiError::ForeignHost),
+                "{host}"
+            );
         }
         assert_eq!(verdict("GET", "/health", &[]), Err(ApiError::ForeignHost));
     }
@@ -129,12 +158,33 @@ mod tests {
     #[test]
     fn other_origins_are_refused() {
         let host = ("host", "localhost:8080");
-        assert_eq!(verdict("GET", "/ws/events", &[host, ("origin", "http://localhost:8080")]), Ok(()));
-        for origin in ["http://evil.example", "null", "http://127.0.0.1:8080", "file://", "http://localhost:8080.evil.example"] {
-            assert_eq!(verdict("GET", "/ws/events", &[host, ("origin", origin)]), Err(ApiError::ForeignOrigin), "{origin}");
+        assert_eq!(
+            verdict("GET", "/ws/events", &[host, ("origin", "http://localhost:8080")]),
+            Ok(())
+        );
+        for origin in [
+            "http://evil.example",
+            "null",
+            "http://127.0.0.1:8080",
+            "file://",
+            "http://localhost:8080.evil.example",
+        ] {
+            assert_eq!(
+                verdict("GET", "/ws/events", &[host, ("origin", origin)]),
+                Err(ApiError::ForeignOrigin),
+                "{origin}"
+            );
         }
         assert_eq!(
-            verdict("GET", "/", &[host, ("origin", "http://localhost:8080"), ("origin", "http://evil.example")]),
+            verdict(
+                "GET",
+                "/",
+                &[
+                    host,
+                    ("origin", "http://localhost:8080"),
+                    ("origin", "http://evil.example")
+                ]
+            ),
             Err(ApiError::ForeignOrigin)
         );
     }
@@ -143,12 +193,22 @@ mod tests {
     fn other_sites_may_link_to_the_page_and_nothing_more() {
         let (host, cross) = (("host", "localhost:8080"), ("sec-fetch-site", "cross-site"));
         assert_eq!(verdict("GET", "/", &[host, cross]), Ok(()));
-        assert_eq!(verdict("GET", "/api/system", &[host, cross]), Err(ApiError::ForeignOrigin));
-        assert_eq!(verdict("POST", "/", &[host, cross]), Err(ApiError::ForeignOrigin));
         assert_eq!(
-            verdict("GET", "/ws/events", &[host, ("upgrade", "websocket"), ("sec-fetch-site", "same-site")]),
+            verdict("GET", "/api/system", &[host, cross]),
             Err(ApiError::ForeignOrigin)
         );
-        assert_eq!(verdict("GET", "/api/system", &[host, ("sec-fetch-site", "same-origin")]), Ok(()));
+        assert_eq!(verdict("POST", "/", &[host, cross]), Err(ApiError::ForeignOrigin));
+        assert_eq!(
+            verdict(
+                "GET",
+                "/ws/events",
+                &[host, ("upgrade", "websocket"), ("sec-fetch-site", "same-site")]
+            ),
+            Err(ApiError::ForeignOrigin)
+        );
+        assert_eq!(
+            verdict("GET", "/api/system", &[host, ("sec-fetch-site", "same-origin")]),
+            Ok(())
+        );
     }
 }

@@ -17,7 +17,11 @@ const ADDRESSES: usize = 4096;
 
 impl Tally {
     pub(crate) fn new(limit: u32, window: Duration) -> Self {
-        Self { limit, window, counts: Mutex::new(HashMap::new()) }
+        Self {
+            limit,
+            window,
+            counts: Mutex::new(HashMap::new()),
+        }
     }
 
     /// Counts one more. False if that is too many.

@@ -42,7 +42,9 @@ pub(crate) async fn index(
     Query(entry): Query<Entry>,
     headers: HeaderMap,
 ) -> Response {
-    let Some(code) = entry.code else { return file(&app, "index.html", &headers) };
+    let Some(code) = entry.code else {
+        return file(&app, "index.html", &headers);
+    };
     match auth::enter(&app, &code, address.ip()).await {
         Ok(response) => response,
         // A link that was used before, or is too old: the page knows whether its cookie still holds, and what to do.
@@ -61,9 +63,17 @@ pub(crate) async fn asset(State(app): State<App>, method: Method, uri: Uri, head
 fn file(app: &App, path: &str, headers: &HeaderMap) -> Response {
     let accepts = |value: &HeaderValue| value.to_str().is_ok_and(|value| value.contains("gzip"));
     let accept_gzip = headers.get(ACCEPT_ENCODING).is_some_and(accepts);
-    let Some(asset) = app.assets.find(path, accept_gzip) else { return ApiError::NoSuchRoute.into_response() };
-    let cache = if asset.immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
-    let known = headers.get(IF_NONE_MATCH).is_some_and(|etag| etag.as_bytes() == asset.etag.as_bytes());
+    let Some(asset) = app.assets.find(path, accept_gzip) else {
+        return ApiError::NoSuchRoute.into_response();
+    };
+    let cache = if asset.immutable {
+        "public, max-age=31536000, immutable"
+    } else {
+        "no-cache"
+    };
+    let known = headers
+        .get(IF_NONE_MATCH)
+        .is_some_and(|etag| etag.as_bytes() == asset.etag.as_bytes());
     let response = Response::builder()
         .header(CACHE_CONTROL, cache)
         .header(ETAG, &asset.etag)
@@ -72,7 +82,11 @@ fn file(app: &App, path: &str, headers: &HeaderMap) -> Response {
         response.status(StatusCode::NOT_MODIFIED).body(Body::empty())
     } else {
         let response = response.header(CONTENT_TYPE, asset.content_type);
-        let response = if asset.gzip { response.header(CONTENT_ENCODING, "gzip") } else { response };
+        let response = if asset.gzip {
+            response.header(CONTENT_ENCODING, "gzip")
+        } else {
+            response
+        };
         response.body(Body::from(match asset.body {
             Cow::Borrowed(bytes) => bytes::Bytes::from_static(bytes),
             Cow::Owned(bytes) => bytes.into(),

@@ -34,7 +34,9 @@ pub(crate) struct System {
 }
 
 pub(crate) async fn system(State(app): State<App>) -> Result<Json<System>, ApiError> {
-    tokio::task::spawn_blocking(move || Json(describe(&app))).await.map_err(|error| ApiError::internal(&error))
+    tokio::task::spawn_blocking(move || Json(describe(&app)))
+        .await
+        .map_err(|error| ApiError::internal(&error))
 }
 
 fn describe(app: &App) -> System {
@@ -45,13 +47,21 @@ fn describe(app: &App) -> System {
     let machine = sysinfo::System::new_with_specifics(wanted);
     let paths = app.sessions.paths();
     System {
-        cpu_model: machine.cpus().first().map(|cpu| cpu.brand().trim().to_owned()).unwrap_or_default(),
+        cpu_model: machine
+            .cpus()
+            .first()
+            .map(|cpu| cpu.brand().trim().to_owned())
+            .unwrap_or_default(),
         total_memory_gb: gigabytes(machine.total_memory()),
         total_storage: gigabytes(storage_of(paths.default_directory())),
         version: VERSION,
         backend: app.sessions.backend(),
         cwd: paths.default_directory().display().to_string(),
-        roots: paths.roots().iter().map(|root| root.display().to_string()).collect(),
+        roots: paths
+            .roots()
+            .iter()
+            .map(|root| root.display().to_string())
+            .collect(),
     }
 }
 
@@ -59,7 +69,9 @@ fn describe(app: &App) -> System {
 fn storage_of(path: &Path) -> u64 {
     let disks = sysinfo::Disks::new_with_refreshed_list();
     let holding = disks.iter().filter(|disk| path.starts_with(disk.mount_point()));
-    holding.max_by_key(|disk| disk.mount_point().components().count()).map_or(0, sysinfo::Disk::total_space)
+    holding
+        .max_by_key(|disk| disk.mount_point().components().count())
+        .map_or(0, sysinfo::Disk::total_space)
 }
 
 fn gigabytes(bytes: u64) -> u64 {
@@ -96,8 +108,11 @@ pub(crate) async fn directories(
         .await
         .map_err(|error| ApiError::internal(&error))?
         .map_err(|_| ApiError::WorkingDirInvalid)?;
-    let entries: Vec<_> =
-        listing.entries.iter().map(|(name, path)| json!({ "name": name, "path": path.display().to_string() })).collect();
+    let entries: Vec<_> = listing
+        .entries
+        .iter()
+        .map(|(name, path)| json!({ "name": name, "path": path.display().to_string() }))
+        .collect();
     Ok(Json(json!({
         "path": listing.path.display().to_string(),
         "parent": listing.parent.map(|parent| parent.display().to_string()),

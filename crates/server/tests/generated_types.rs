@@ -26,7 +26,11 @@ fn typescript_types_are_in_step_with_the_rust_types() {
             std::fs::write(&committed, fresh).unwrap();
         } else {
             let found = std::fs::read_to_string(&committed).unwrap_or_default();
-            assert!(found == fresh, "{} is out of date: run `cargo xtask gen-types`", committed.display());
+            assert!(
+                found == fresh,
+                "{} is out of date: run `cargo xtask gen-types`",
+                committed.display()
+            );
         }
     }
 }

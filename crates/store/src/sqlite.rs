@@ -38,8 +38,14 @@ impl SqliteStore {
         configure(&connection).map_err(store_error)?;
         schema::migrate(&mut connection)?;
         let writer = Writer::start(connection)?;
-        let shared = Shared { path: path.to_owned(), writer, idle_readers: Mutex::new(Vec::new()) };
-        Ok(Self { shared: Arc::new(shared) })
+        let shared = Shared {
+            path: path.to_owned(),
+            writer,
+            idle_readers: Mutex::new(Vec::new()),
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
     }
 
     /// Runs a query on a connection that can't write.
@@ -54,13 +60,18 @@ impl SqliteStore {
             shared.keep_reader(connection);
             result
         });
-        task.await.map_err(|error| StoreError::Unavailable(error.to_string()))?
+        task.await
+            .map_err(|error| StoreError::Unavailable(error.to_string()))?
     }
 }
 
 impl Shared {
     fn reader(&self) -> Result<Connection, StoreError> {
-        let idle = self.idle_readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self
+            .idle_readers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
         if let Some(connection) = idle {
             return Ok(connection);
         }

@@ -7,18 +7,20 @@ mod meaning;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use serde_json::json;
 use serde_json::value::RawValue;
 use tiller_agent::{
-    Channel, ElicitationReply, Executable, Inbound, Inbox, InboundRequest, Interrupt, Link, LinkSettings, Options,
-    PermissionReply, PermissionRequest, Reply, RequestId, RequestKind, UserMessage,
+    Channel, ElicitationReply, Executable, Grace, Inbound, InboundRequest, Inbox, Interrupt, Link,
+    LinkSettings, Options, PermissionReply, PermissionRequest, Reply, RequestId, RequestKind, UserMessage,
 };
 use tokio::sync::mpsc;
 
 use self::meaning::meaning;
 use super::{
-    AgentChannels, AgentCommand, AgentEvent, Backend, BackendInfo, Conversation, Exit, Launch, Meaning, Question,
+    AgentChannels, AgentCommand, AgentEvent, Backend, BackendInfo, Conversation, Exit, Launch, Meaning,
+    Question,
 };
 use crate::json::RawJson;
 use crate::session::{Answer, PermissionMode};
@@ -28,6 +30,12 @@ const COMMANDS: usize = 64;
 
 /// How many events may wait for their session. When it is full, the CLI waits.
 const EVENTS: usize = 256;
+
+/// A CLI in the middle of a turn does not end when its input does; waiting longer would only look slow.
+const GRACE: Grace = Grace {
+    after_input: Duration::from_millis(500),
+    after_terminate: Duration::from_secs(2),
+};
 
 /// Tools with which the agent speaks to a person, whatever the approval mode.
 const FOR_PEOPLE: &[&str] = &["AskUserQuestion", "ExitPlanMode"];
@@ -47,7 +55,12 @@ pub struct ClaudeBackend {
 impl ClaudeBackend {
     /// `claude_home` is where the CLI keeps its settings and transcripts, if not in its usual place.
     pub fn new(executable: Executable, claude_home: Option<PathBuf>, info: BackendInfo) -> Self {
-        Self { executable, claude_home, info, version: Arc::default() }
+        Self {
+            executable,
+            claude_home,
+            info,
+            version: Arc::default(),
+        }
     }
 
     /// Begins to ask the executable for its version; [`Backend::info`] has it from when it is known.
@@ -94,6 +107,7 @@ fn options(launch: &Launch, claude_home: Option<PathBuf>) -> Options {
             PermissionMode::Plan => tiller_agent::PermissionMode::Plan,
             PermissionMode::BypassPermissions => tiller_agent::PermissionMode::BypassPermissions,
         })
+        .grace(GRACE)
         // The agent must not find what would let it approve its own requests.
         .env_remove_prefix("TILLER_");
     if let Some(home) = claude_home {
@@ -137,7 +151,10 @@ fn split_rules(rules: &str) -> Vec<String> {
         }
         character == ',' && depth == 0
     });
-    parts.map(|rule| rule.trim().to_owned()).filter(|rule| !rule.is_empty()).collect()
+    parts
+        .map(|rule| rule.trim().to_owned())
+        .filter(|rule| !rule.is_empty())
+        .collect()
 }
 
 async fn run(
@@ -147,7 +164,15 @@ async fn run(
     events: mpsc::Sender<AgentEvent>,
 ) {
     let exit = match start(&executable, &options) {
-        Ok((link, inbox)) => Relay { link, asked: HashMap::new(), events: events.clone() }.run(inbox, &mut commands).await,
+        Ok((link, inbox)) => {
+            Relay {
+                link,
+                asked: HashMap::new(),
+                events: events.clone(),
+            }
+            .run(inbox, &mut commands)
+            .await
+        }
         Err(message) => Exit::NotStarted { message },
     };
     // The session may be gone; then nobody needs to know.
@@ -159,7 +184,10 @@ fn start(executable: &Executable, options: &Options) -> Result<(Link, Inbox), St
         .map_err(|error| error.to_string())?;
     let spawned = tiller_agent::spawn(&launch, None)
         .map_err(|error| format!("The agent could not be started: {error}"))?;
-    Ok(tiller_agent::connect_over(tiller_agent::stdio(spawned), LinkSettings::from(options)))
+    Ok(tiller_agent::connect_over(
+        tiller_agent::stdio(spawned),
+        LinkSettings::from(options),
+    ))
 }
 
 /// Carries words both ways between a session and a running CLI.
@@ -223,7 +251,10 @@ impl Relay {
                     tracing::debug!("a prompt came too late");
                 }
             }
-            AgentCommand::Answer { agent_request, answer } => self.answer(agent_request, answer).await,
+            AgentCommand::Answer {
+                agent_request,
+                answer,
+            } => self.answer(agent_request, answer).await,
             AgentCommand::Interrupt => {
                 let link = self.link.clone();
                 // Not waited for here: what the CLI says meanwhile must be read.
@@ -263,21 +294,35 @@ impl Relay {
     async fn inbound(&mut self, inbound: Inbound) -> Result<(), Unheard> {
         match inbound {
             Inbound::Message(message) => {
-                let Ok(raw) = RawJson::parse(message.json()) else { return Ok(()) };
+                let Ok(raw) = RawJson::parse(message.json()) else {
+                    return Ok(());
+                };
                 let uuid = message.uuid().map(str::to_owned);
-                self.tell(AgentEvent::Message { raw, uuid, meaning: meaning(&message) }).await
+                self.tell(AgentEvent::Message {
+                    raw,
+                    uuid,
+                    meaning: meaning(&message),
+                })
+                .await
             }
             Inbound::Request(request) => self.request(request).await,
             Inbound::Cancelled(id) => {
                 self.asked.remove(id.as_str());
-                self.tell(AgentEvent::TakesBack { agent_request: id.as_str().to_owned() }).await
+                self.tell(AgentEvent::TakesBack {
+                    agent_request: id.as_str().to_owned(),
+                })
+                .await
             }
             Inbound::Malformed { line, error } => {
                 tracing::warn!(%error, length = line.len(), "the CLI wrote a line that is no message");
-                self.notice(&format!("A line of the agent's was not understood and left out: {error}.")).await
+                self.notice(&format!(
+                    "A line of the agent's was not understood and left out: {error}."
+                ))
+                .await
             }
             Inbound::Oversized { length } => {
-                self.notice(&format!("A message of {length} bytes was too long and left out.")).await
+                self.notice(&format!("A message of {length} bytes was too long and left out."))
+                    .await
             }
             // Handled by the callers, for whom it is the end.
             Inbound::Exited(_) => Ok(()),
@@ -307,7 +352,9 @@ impl Relay {
                     "server": asked.mcp_server_name, "message": asked.message, "mode": asked.mode, "url": asked.url,
                     "requestedSchema": asked.requested_schema,
                 });
-                let Ok(input) = RawJson::of(&input) else { return Ok(()) };
+                let Ok(input) = RawJson::of(&input) else {
+                    return Ok(());
+                };
                 self.asked.insert(agent_request.clone(), Asked::Elicitation);
                 let description = Some(asked.message.clone());
                 self.tell(AgentEvent::Asks(Question {
@@ -334,8 +381,15 @@ impl Relay {
     /// Words of ours in the agent's stream.
     async fn notice(&self, text: &str) -> Result<(), Unheard> {
         let notice = json!({ "type": "system", "subtype": "notice", "level": "warning", "message": text });
-        let Ok(raw) = RawJson::of(&notice) else { return Ok(()) };
-        self.tell(AgentEvent::Message { raw, uuid: None, meaning: Meaning::Nothing }).await
+        let Ok(raw) = RawJson::of(&notice) else {
+            return Ok(());
+        };
+        self.tell(AgentEvent::Message {
+            raw,
+            uuid: None,
+            meaning: Meaning::Nothing,
+        })
+        .await
     }
 
     async fn tell(&self, event: AgentEvent) -> Result<(), Unheard> {
@@ -357,7 +411,13 @@ fn describe(exit: &tiller_agent::Exit) -> Exit {
         (None, None) => "The agent ended unexpectedly.".to_owned(),
     };
     let tail = exit.stderr_tail.trim();
-    Exit::Ended { message: if tail.is_empty() { how } else { format!("{how}\n{tail}") } }
+    Exit::Ended {
+        message: if tail.is_empty() {
+            how
+        } else {
+            format!("{how}\n{tail}")
+        },
+    }
 }
 
 #[cfg(test)]
@@ -367,7 +427,10 @@ mod tests {
     #[test]
     fn rules_are_split_outside_of_parentheses() {
         assert_eq!(split_rules("Read, Edit,Bash"), ["Read", "Edit", "Bash"]);
-        assert_eq!(split_rules("Bash(git log, git diff),Read"), ["Bash(git log, git diff)", "Read"]);
+        assert_eq!(
+            split_rules("Bash(git log, git diff),Read"),
+            ["Bash(git log, git diff)", "Read"]
+        );
         assert_eq!(split_rules(" , "), [""; 0]);
     }
 }

@@ -34,7 +34,10 @@ pub(crate) enum Command {
     /// Ends the agent, removes everything, ends the actor.
     Delete(oneshot::Sender<Result<(), StoreError>>),
     /// Ends the agent, answers when it is gone, ends the actor.
-    Close { reason: &'static str, done: oneshot::Sender<()> },
+    Close {
+        reason: &'static str,
+        done: oneshot::Sender<()>,
+    },
 }
 
 #[derive(Debug)]
@@ -60,14 +63,26 @@ pub(crate) fn spawn(state: State, store: Arc<dyn Store>, backend: Arc<dyn Backen
     let (commands, inbox) = mpsc::channel(COMMANDS);
     let (publish_view, view) = watch::channel(Arc::new(View::of(&state)));
     let owner = state.record.owner.as_deref().map(Arc::from);
-    let actor = Actor { owner, state, store, backend, hub, view: publish_view, agent: None, stop_deadline: None };
+    let actor = Actor {
+        owner,
+        state,
+        store,
+        backend,
+        hub,
+        view: publish_view,
+        agent: None,
+        stop_deadline: None,
+    };
     tokio::spawn(actor.run(inbox));
     ActorHandle { commands, view }
 }
 
 impl View {
     fn of(state: &State) -> Self {
-        Self { record: state.record.clone(), pending: state.pending.clone() }
+        Self {
+            record: state.record.clone(),
+            pending: state.pending.clone(),
+        }
     }
 }
 
@@ -142,7 +157,11 @@ impl Actor {
         }
         let queued = effects.contains(&Effect::QueueChanged);
         self.perform(effects);
-        Ok(if queued { Accepted::Queued } else { Accepted::Started })
+        Ok(if queued {
+            Accepted::Queued
+        } else {
+            Accepted::Started
+        })
     }
 
     /// What is not a command can't be refused, so a store that can't take it is asked again. Meanwhile nothing more is
@@ -177,14 +196,22 @@ impl Actor {
             return Ok(());
         }
         let record = self.state.record.clone();
-        self.store.commit(Commit { record, events: events.clone() }).await?;
+        self.store
+            .commit(Commit {
+                record,
+                events: events.clone(),
+            })
+            .await?;
         self.view.send_replace(Arc::new(View::of(&self.state)));
         for event in events {
             self.publish(Notice::Event(event));
         }
         if queue_changed {
             let session = self.state.record.id;
-            self.publish(Notice::Queue { session, prompts: self.state.record.queue.clone() });
+            self.publish(Notice::Queue {
+                session,
+                prompts: self.state.record.queue.clone(),
+            });
         }
         Ok(())
     }
@@ -199,17 +226,24 @@ impl Actor {
                 Effect::Record(_) | Effect::QueueChanged => {}
                 Effect::Launch(launch) => {
                     let AgentChannels { commands, events } = self.backend.launch(launch);
-                    self.agent = Some(Agent { commands: Some(commands), events });
+                    self.agent = Some(Agent {
+                        commands: Some(commands),
+                        events,
+                    });
                 }
                 Effect::Send(command) => self.send(command),
                 Effect::EndAgent => self.end_agent(),
-                Effect::ArmStopDeadline { turn } => self.stop_deadline = Some((Instant::now() + STOP_GRACE, turn)),
+                Effect::ArmStopDeadline { turn } => {
+                    self.stop_deadline = Some((Instant::now() + STOP_GRACE, turn));
+                }
             }
         }
     }
 
     fn send(&mut self, command: AgentCommand) {
-        let Some(commands) = self.agent.as_ref().and_then(|agent| agent.commands.as_ref()) else { return };
+        let Some(commands) = self.agent.as_ref().and_then(|agent| agent.commands.as_ref()) else {
+            return;
+        };
         // A closed channel means that the agent is gone: `Exited` is on its way and says so. A full one means that it
         // does not listen any more.
         if let Err(mpsc::error::TrySendError::Full(_)) = commands.try_send(command) {
@@ -241,12 +275,16 @@ async fn sleep_until(deadline: Option<(Instant, u64)>) {
 /// What the agent has said since the last time, at least one event. Never returns without an agent. Clears `agent`
 /// when it is gone.
 async fn next_events(agent: &mut Option<Agent>) -> Vec<AgentEvent> {
-    let Some(live) = agent else { return std::future::pending().await };
+    let Some(live) = agent else {
+        return std::future::pending().await;
+    };
     let mut events = Vec::new();
     live.events.recv_many(&mut events, BATCH).await;
     if events.is_empty() {
         // A backend that broke its promise; the session must not hang for it.
-        events.push(AgentEvent::Exited(Exit::Ended { message: "The agent went away without a word.".to_owned() }));
+        events.push(AgentEvent::Exited(Exit::Ended {
+            message: "The agent went away without a word.".to_owned(),
+        }));
     }
     if matches!(events.last(), Some(AgentEvent::Exited(_))) {
         *agent = None;

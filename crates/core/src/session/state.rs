@@ -168,7 +168,10 @@ pub enum DecisionRef {
     Request(RequestId),
     ToolUse(String),
     /// Both, which must belong together.
-    Both { request: RequestId, tool_use: String },
+    Both {
+        request: RequestId,
+        tool_use: String,
+    },
 }
 
 impl DecisionRef {

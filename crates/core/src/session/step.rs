@@ -13,12 +13,19 @@ pub enum Input {
     /// The user says something. The first one starts the session.
     Prompt(String),
     Stop,
-    Answer { decision: DecisionRef, answer: Answer },
+    Answer {
+        decision: DecisionRef,
+        answer: Answer,
+    },
     Agent(AgentEvent),
     /// A stopped turn has had its time to end by itself.
-    StopOverdue { turn: u64 },
+    StopOverdue {
+        turn: u64,
+    },
     /// The session goes away, or the whole server.
-    Close { reason: &'static str },
+    Close {
+        reason: &'static str,
+    },
     /// The server has come back and finds the session as the last one left it.
     Recovered,
 }
@@ -34,7 +41,9 @@ pub enum Effect {
     /// End the agent's whole process tree; `Exited` follows.
     EndAgent,
     /// Come back with [`Input::StopOverdue`] after a while.
-    ArmStopDeadline { turn: u64 },
+    ArmStopDeadline {
+        turn: u64,
+    },
 }
 
 /// Why a command was not taken. The session is as it was.
@@ -50,7 +59,11 @@ pub enum Refusal {
 
 /// Takes `input`. The state is changed only if the result is `Ok`.
 pub fn step(state: &mut State, input: Input, now: Timestamp) -> Result<Vec<Effect>, Refusal> {
-    let mut step = Step { state, now, effects: Vec::new() };
+    let mut step = Step {
+        state,
+        now,
+        effects: Vec::new(),
+    };
     match input {
         Input::Prompt(prompt) => step.prompt(prompt)?,
         Input::Stop => step.stop(),
@@ -64,7 +77,10 @@ pub fn step(state: &mut State, input: Input, now: Timestamp) -> Result<Vec<Effec
 }
 
 fn aborted() -> Answer {
-    Answer::Deny { message: Some("Session aborted".to_owned()), interrupt: true }
+    Answer::Deny {
+        message: Some("Session aborted".to_owned()),
+        interrupt: true,
+    }
 }
 
 struct Step<'a> {
@@ -100,7 +116,12 @@ impl Step<'_> {
         self.state.record.last_prompt = Some(prompt.clone());
         let title = Some(self.state.record.title.clone());
         let cwd = Some(self.state.record.cwd.clone());
-        self.status(StatusChange { status: SessionStatus::Running, title, cwd, error: None });
+        self.status(StatusChange {
+            status: SessionStatus::Running,
+            title,
+            cwd,
+            error: None,
+        });
         self.record(EventBody::UserPrompt { prompt });
         match self.state.agent {
             AgentState::Absent => self.launch(),
@@ -161,7 +182,11 @@ impl Step<'_> {
     }
 
     fn stop_overdue(&mut self, number: u64) {
-        let overdue = self.state.turn.as_ref().is_some_and(|turn| turn.stopping && turn.number == number);
+        let overdue = self
+            .state
+            .turn
+            .as_ref()
+            .is_some_and(|turn| turn.stopping && turn.number == number);
         if overdue && self.state.agent == AgentState::Live {
             self.end_agent();
         }
@@ -174,8 +199,16 @@ impl Step<'_> {
             .iter()
             .position(|pending| decision.names(pending.id, &pending.tool_use_id));
         let Some(position) = found else {
-            let settled = self.state.settled.iter().any(|(id, tool_use_id)| decision.names(*id, tool_use_id));
-            return Err(if settled { Refusal::AlreadyAnswered } else { Refusal::RequestNotFound });
+            let settled = self
+                .state
+                .settled
+                .iter()
+                .any(|(id, tool_use_id)| decision.names(*id, tool_use_id));
+            return Err(if settled {
+                Refusal::AlreadyAnswered
+            } else {
+                Refusal::RequestNotFound
+            });
         };
         let pending = self.state.pending.remove(position);
         let behavior = match &answer {
@@ -190,12 +223,16 @@ impl Step<'_> {
     fn reply(&mut self, agent_request: String, shown: RawJson, answer: Answer) {
         let answer = match answer {
             // What runs is what was shown, unless the user changed it.
-            Answer::Allow { input, permissions } => {
-                Answer::Allow { input: Some(input.unwrap_or(shown)), permissions }
-            }
+            Answer::Allow { input, permissions } => Answer::Allow {
+                input: Some(input.unwrap_or(shown)),
+                permissions,
+            },
             deny @ Answer::Deny { .. } => deny,
         };
-        self.effects.push(Effect::Send(AgentCommand::Answer { agent_request, answer }));
+        self.effects.push(Effect::Send(AgentCommand::Answer {
+            agent_request,
+            answer,
+        }));
     }
 
     fn agent(&mut self, event: AgentEvent) {
@@ -203,7 +240,11 @@ impl Step<'_> {
             AgentEvent::Message { raw, uuid, meaning } => self.message(raw, uuid, meaning),
             AgentEvent::Asks(question) => self.asks(question),
             AgentEvent::TakesBack { agent_request } => {
-                let found = self.state.pending.iter().position(|pending| pending.agent_request == agent_request);
+                let found = self
+                    .state
+                    .pending
+                    .iter()
+                    .position(|pending| pending.agent_request == agent_request);
                 if let Some(position) = found {
                     let pending = self.state.pending.remove(position);
                     self.settle(&pending, Behavior::Withdrawn);
@@ -233,7 +274,10 @@ impl Step<'_> {
             // It asked before it heard of the stop.
             self.reply(question.agent_request, question.input, aborted());
         } else if self.state.record.settings.approval == Approval::Auto && !question.always_ask {
-            let answer = Answer::Allow { input: None, permissions: None };
+            let answer = Answer::Allow {
+                input: None,
+                permissions: None,
+            };
             self.reply(question.agent_request, question.input, answer);
         } else {
             let request = DecisionRequest {
@@ -320,7 +364,8 @@ impl Step<'_> {
     fn recovered(&mut self) {
         self.withdraw_all();
         if self.state.record.status == SessionStatus::Running {
-            let message = "Tiller ended while this turn was running. Send a message to go on from where it stopped.";
+            let message =
+                "Tiller ended while this turn was running. Send a message to go on from where it stopped.";
             self.finish(SessionStatus::Error, Some(message.to_owned()));
         }
     }
@@ -339,7 +384,11 @@ impl Step<'_> {
     fn settle(&mut self, pending: &DecisionRequest, behavior: Behavior) {
         let tool_use_id = pending.tool_use_id.clone();
         self.state.settled.push((pending.id, tool_use_id.clone()));
-        self.record(EventBody::DecisionResolved { request: pending.id, tool_use_id, behavior });
+        self.record(EventBody::DecisionResolved {
+            request: pending.id,
+            tool_use_id,
+            behavior,
+        });
     }
 
     fn set_idle(&mut self) {
@@ -347,7 +396,12 @@ impl Step<'_> {
     }
 
     fn finish(&mut self, status: SessionStatus, error: Option<String>) {
-        self.status(StatusChange { status, title: None, cwd: None, error });
+        self.status(StatusChange {
+            status,
+            title: None,
+            cwd: None,
+            error,
+        });
     }
 
     fn status(&mut self, change: StatusChange) {
@@ -359,7 +413,12 @@ impl Step<'_> {
         let record = &mut self.state.record;
         record.last_seq += 1;
         record.updated_at = self.now;
-        let event = Event { session: record.id, seq: record.last_seq, at: self.now, body };
+        let event = Event {
+            session: record.id,
+            seq: record.last_seq,
+            at: self.now,
+            body,
+        };
         self.effects.push(Effect::Record(event));
     }
 }

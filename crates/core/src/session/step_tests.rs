@@ -34,7 +34,10 @@ struct Story {
 
 impl Story {
     fn new() -> Self {
-        Self { state: State::new(record(), Vec::new()), effects: Vec::new() }
+        Self {
+            state: State::new(record(), Vec::new()),
+            effects: Vec::new(),
+        }
     }
 
     /// A session whose first turn runs and has said its id.
@@ -54,7 +57,11 @@ impl Story {
     fn refuse(&mut self, input: Input) -> Refusal {
         let before = format!("{:?}", self.state);
         let refusal = step(&mut self.state, input, Timestamp(2)).expect_err("refused");
-        assert_eq!(before, format!("{:?}", self.state), "a refused command changes nothing");
+        assert_eq!(
+            before,
+            format!("{:?}", self.state),
+            "a refused command changes nothing"
+        );
         refusal
     }
 
@@ -78,19 +85,38 @@ fn in_short(effect: &Effect) -> String {
             EventBody::UserPrompt { prompt } => format!("prompt {prompt}"),
             EventBody::Message { raw, .. } => format!("message {}", raw.as_str()),
             EventBody::DecisionRequested(request) => format!("asks {}", request.tool_use_id),
-            EventBody::DecisionResolved { tool_use_id, behavior, .. } => {
+            EventBody::DecisionResolved {
+                tool_use_id,
+                behavior,
+                ..
+            } => {
                 format!("{} {tool_use_id}", behavior.as_str())
             }
         },
         Effect::QueueChanged => "queue".to_owned(),
-        Effect::Launch(Launch { conversation: Conversation::New(_), .. }) => "launch new".to_owned(),
-        Effect::Launch(Launch { conversation: Conversation::Resume(id), .. }) => format!("launch {id}"),
+        Effect::Launch(Launch {
+            conversation: Conversation::New(_),
+            ..
+        }) => "launch new".to_owned(),
+        Effect::Launch(Launch {
+            conversation: Conversation::Resume(id),
+            ..
+        }) => format!("launch {id}"),
         Effect::Send(AgentCommand::Prompt(prompt)) => format!("> {prompt}"),
         Effect::Send(AgentCommand::Interrupt) => "> interrupt".to_owned(),
-        Effect::Send(AgentCommand::Answer { agent_request, answer: Answer::Allow { input, .. } }) => {
-            format!("> allow {agent_request} {}", input.as_ref().map_or("", RawJson::as_str))
+        Effect::Send(AgentCommand::Answer {
+            agent_request,
+            answer: Answer::Allow { input, .. },
+        }) => {
+            format!(
+                "> allow {agent_request} {}",
+                input.as_ref().map_or("", RawJson::as_str)
+            )
         }
-        Effect::Send(AgentCommand::Answer { agent_request, answer: Answer::Deny { .. } }) => {
+        Effect::Send(AgentCommand::Answer {
+            agent_request,
+            answer: Answer::Deny { .. },
+        }) => {
             format!("> deny {agent_request}")
         }
         Effect::EndAgent => "end agent".to_owned(),
@@ -104,11 +130,21 @@ fn prompt(text: &str) -> Input {
 
 fn message(text: &str, uuid: Option<&str>, meaning: Meaning) -> Input {
     let raw = RawJson::of(&text).unwrap();
-    Input::Agent(AgentEvent::Message { raw, uuid: uuid.map(str::to_owned), meaning })
+    Input::Agent(AgentEvent::Message {
+        raw,
+        uuid: uuid.map(str::to_owned),
+        meaning,
+    })
 }
 
 fn init() -> Input {
-    message("init", None, Meaning::Init { conversation: "c1".to_owned() })
+    message(
+        "init",
+        None,
+        Meaning::Init {
+            conversation: "c1".to_owned(),
+        },
+    )
 }
 
 fn success() -> Input {
@@ -116,7 +152,13 @@ fn success() -> Input {
 }
 
 fn failure(text: &str) -> Input {
-    message("result", None, Meaning::TurnEnded(TurnEnd::Failure { message: text.to_owned() }))
+    message(
+        "result",
+        None,
+        Meaning::TurnEnded(TurnEnd::Failure {
+            message: text.to_owned(),
+        }),
+    )
 }
 
 fn asks(number: u8, always_ask: bool) -> Input {
@@ -132,23 +174,41 @@ fn asks(number: u8, always_ask: bool) -> Input {
 }
 
 fn exited(message: &str) -> Input {
-    Input::Agent(AgentEvent::Exited(Exit::Ended { message: message.to_owned() }))
+    Input::Agent(AgentEvent::Exited(Exit::Ended {
+        message: message.to_owned(),
+    }))
 }
 
 fn allow(tool_use: &str) -> Input {
     let decision = DecisionRef::ToolUse(tool_use.to_owned());
-    Input::Answer { decision, answer: Answer::Allow { input: None, permissions: None } }
+    Input::Answer {
+        decision,
+        answer: Answer::Allow {
+            input: None,
+            permissions: None,
+        },
+    }
 }
 
 #[test]
 fn a_turn_runs_in_the_order_of_the_contract() {
     let mut story = Story::new();
-    story.take(prompt("hello")).take(init()).take(message("hi", None, Meaning::Nothing)).take(success());
+    story
+        .take(prompt("hello"))
+        .take(init())
+        .take(message("hi", None, Meaning::Nothing))
+        .take(success());
     assert_eq!(
         story.tale(),
         [
-            "running", "prompt hello", "launch new", "> hello", r#"message "init""#, r#"message "hi""#,
-            r#"message "result""#, "completed",
+            "running",
+            "prompt hello",
+            "launch new",
+            "> hello",
+            r#"message "init""#,
+            r#"message "hi""#,
+            r#"message "result""#,
+            "completed",
         ]
     );
     assert_eq!(story.state.record.claude_session_id.as_deref(), Some("c1"));
@@ -235,7 +295,17 @@ fn prompts_wait_for_the_turn_to_end() {
     story.take(prompt("one")).take(prompt("two"));
     assert_eq!(story.tale(), ["queue", "queue"]);
     story.take(success());
-    assert_eq!(story.tale(), [r#"message "result""#, "completed", "queue", "running", "prompt one", "> one"]);
+    assert_eq!(
+        story.tale(),
+        [
+            r#"message "result""#,
+            "completed",
+            "queue",
+            "running",
+            "prompt one",
+            "> one"
+        ]
+    );
     story.take(Input::Stop).take(success()).tale();
     assert_eq!(story.state.record.queue, ["two"], "a stop keeps the queue");
 }
@@ -244,14 +314,29 @@ fn prompts_wait_for_the_turn_to_end() {
 fn an_answer_counts_once_and_for_what_was_shown() {
     let mut story = Story::running();
     story.take(asks(1, false)).take(asks(2, false)).tale();
-    let wrong = DecisionRef::Both { request: story.state.pending[0].id, tool_use: "t2".to_owned() };
-    let deny = Answer::Deny { message: None, interrupt: false };
-    assert_eq!(story.refuse(Input::Answer { decision: wrong, answer: deny.clone() }), Refusal::RequestNotFound);
+    let wrong = DecisionRef::Both {
+        request: story.state.pending[0].id,
+        tool_use: "t2".to_owned(),
+    };
+    let deny = Answer::Deny {
+        message: None,
+        interrupt: false,
+    };
+    assert_eq!(
+        story.refuse(Input::Answer {
+            decision: wrong,
+            answer: deny.clone()
+        }),
+        Refusal::RequestNotFound
+    );
     story.take(allow("t1"));
     assert_eq!(story.tale(), ["allow t1", r#"> allow r1 {"command":"ls"}"#]);
     assert_eq!(story.refuse(allow("t1")), Refusal::AlreadyAnswered);
     let second = DecisionRef::Request(story.state.pending[0].id);
-    story.take(Input::Answer { decision: second, answer: deny });
+    story.take(Input::Answer {
+        decision: second,
+        answer: deny,
+    });
     assert_eq!(story.tale(), ["deny t2", "> deny r2"]);
     assert_eq!(story.refuse(allow("t9")), Refusal::RequestNotFound);
 }
@@ -270,7 +355,10 @@ fn an_agent_in_the_background_may_ask_after_the_turn() {
     let mut story = Story::running();
     story.take(asks(1, false)).take(success()).tale();
     story.take(asks(2, false)).take(allow("t1"));
-    assert_eq!(story.tale(), ["asks t2", "allow t1", r#"> allow r1 {"command":"ls"}"#]);
+    assert_eq!(
+        story.tale(),
+        ["asks t2", "allow t1", r#"> allow r1 {"command":"ls"}"#]
+    );
     story.take(Input::Stop);
     assert_eq!(story.tale(), ["withdrawn t2", "> deny r2", "idle"]);
 }
@@ -279,7 +367,9 @@ fn an_agent_in_the_background_may_ask_after_the_turn() {
 fn the_agent_may_take_a_question_back() {
     let mut story = Story::running();
     story.take(asks(1, false)).tale();
-    story.take(Input::Agent(AgentEvent::TakesBack { agent_request: "r1".to_owned() }));
+    story.take(Input::Agent(AgentEvent::TakesBack {
+        agent_request: "r1".to_owned(),
+    }));
     assert_eq!(story.tale(), ["withdrawn t1"]);
     assert_eq!(story.refuse(allow("t1")), Refusal::AlreadyAnswered);
 }
@@ -287,13 +377,20 @@ fn the_agent_may_take_a_question_back() {
 #[test]
 fn an_expired_conversation_starts_afresh_with_the_next_message() {
     let mut story = Story::running();
-    story.take(success()).take(exited("bye")).take(prompt("again")).tale();
+    story
+        .take(success())
+        .take(exited("bye"))
+        .take(prompt("again"))
+        .tale();
     story.take(Input::Agent(AgentEvent::Exited(Exit::Expired)));
     assert_eq!(story.status(), SessionStatus::Error);
     assert_eq!(story.state.record.claude_session_id, None);
     story.tale();
     story.take(prompt("afresh"));
-    assert_eq!(story.tale(), ["running", "prompt afresh", "launch new", "> afresh"]);
+    assert_eq!(
+        story.tale(),
+        ["running", "prompt afresh", "launch new", "> afresh"]
+    );
 }
 
 #[test]
@@ -310,11 +407,17 @@ fn a_server_that_comes_back_ends_what_it_can_not_go_on_with() {
     let mut story = Story::running();
     story.take(asks(1, false));
     let pending = story.state.pending.clone();
-    let mut story = Story { state: State::new(story.state.record.clone(), pending), effects: Vec::new() };
+    let mut story = Story {
+        state: State::new(story.state.record.clone(), pending),
+        effects: Vec::new(),
+    };
     story.take(Input::Recovered);
     let tale = story.tale();
     assert_eq!(tale[0], "withdrawn t1");
-    assert!(tale[1].starts_with("error: Tiller ended while this turn was running."), "{tale:?}");
+    assert!(
+        tale[1].starts_with("error: Tiller ended while this turn was running."),
+        "{tale:?}"
+    );
     story.take(prompt("go on"));
     assert_eq!(story.tale(), ["running", "prompt go on", "launch c1", "> go on"]);
 }
@@ -368,7 +471,10 @@ impl Watcher {
                 self.running = true;
             }
             EventBody::Status(change) => {
-                assert!(self.running || change.status == SessionStatus::Idle, "a turn ended that never began");
+                assert!(
+                    self.running || change.status == SessionStatus::Idle,
+                    "a turn ended that never began"
+                );
                 self.running = false;
                 let stopped = change.status == SessionStatus::Idle;
                 assert!(!stopped || self.open.is_empty(), "a stop left a decision open");
@@ -376,7 +482,8 @@ impl Watcher {
             EventBody::DecisionRequested(request) => self.open.push(request.id),
             EventBody::DecisionResolved { request, .. } => {
                 let position = self.open.iter().position(|open| open == request);
-                self.open.remove(position.expect("a decision was resolved that was not open"));
+                self.open
+                    .remove(position.expect("a decision was resolved that was not open"));
             }
             EventBody::UserPrompt { .. } => assert!(self.running, "a prompt outside of a turn"),
             EventBody::Message { .. } => {}
@@ -404,7 +511,9 @@ proptest! {
                 watcher.agents -= 1;
             }
             if let Ok(effects) = step(&mut state, input, Timestamp(3)) {
-                effects.iter().for_each(|effect| watcher.watch(effect));
+                for effect in &effects {
+                    watcher.watch(effect);
+                }
             }
             prop_assert_eq!(watcher.running, state.turn.is_some());
             prop_assert_eq!(watcher.running, state.record.status == SessionStatus::Running);
@@ -418,7 +527,16 @@ proptest! {
 #[test]
 fn what_is_derived_from_an_event_is_the_same_again() {
     let session = SessionId::random();
-    assert_eq!(crate::ids::RequestId::of(session, 7), crate::ids::RequestId::of(session, 7));
-    assert_ne!(crate::ids::RequestId::of(session, 7), crate::ids::RequestId::of(session, 8));
-    assert_eq!(Behavior::parse(Behavior::Withdrawn.as_str()), Some(Behavior::Withdrawn));
+    assert_eq!(
+        crate::ids::RequestId::of(session, 7),
+        crate::ids::RequestId::of(session, 7)
+    );
+    assert_ne!(
+        crate::ids::RequestId::of(session, 7),
+        crate::ids::RequestId::of(session, 8)
+    );
+    assert_eq!(
+        Behavior::parse(Behavior::Withdrawn.as_str()),
+        Some(Behavior::Withdrawn)
+    );
 }

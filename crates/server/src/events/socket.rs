@@ -40,20 +40,31 @@ pub(crate) async fn upgrade(
     Query(options): Query<Options>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
-    let Ok(upgrade) = upgrade else { return ApiError::NotAWebSocket.into_response() };
+    let Ok(upgrade) = upgrade else {
+        return ApiError::NotAWebSocket.into_response();
+    };
     if !visitor.viewer.scopes.read {
         return ApiError::Forbidden.into_response();
     }
     let hears_all = options.only.as_deref() != Some("subscribed");
-    upgrade.max_message_size(MAX_MESSAGE).max_frame_size(MAX_MESSAGE).on_upgrade(async move |socket| {
-        let sessions = app.sessions.seen_by(visitor.viewer.clone());
-        // Taken before anything is read, so that nothing falls between backlog and live.
-        let feed = sessions.watch();
-        let connection = Connection { socket, sessions, feed, hears_all, delivered: HashMap::new() };
-        if let Err(Gone) = connection.run(&app, &visitor).await {
-            tracing::debug!("a client went away");
-        }
-    })
+    upgrade
+        .max_message_size(MAX_MESSAGE)
+        .max_frame_size(MAX_MESSAGE)
+        .on_upgrade(async move |socket| {
+            let sessions = app.sessions.seen_by(visitor.viewer.clone());
+            // Taken before anything is read, so that nothing falls between backlog and live.
+            let feed = sessions.watch();
+            let connection = Connection {
+                socket,
+                sessions,
+                feed,
+                hears_all,
+                delivered: HashMap::new(),
+            };
+            if let Err(Gone) = connection.run(&app, &visitor).await {
+                tracing::debug!("a client went away");
+            }
+        })
 }
 
 /// The other side is gone, or must go.
@@ -112,7 +123,9 @@ impl Connection {
         match event {
             ClientEvent::SessionList => {
                 let sessions = self.sessions.list().into_iter();
-                let sessions = sessions.map(|(record, pending)| translate::session(record, pending)).collect();
+                let sessions = sessions
+                    .map(|(record, pending)| translate::session(record, pending))
+                    .collect();
                 self.send(&ServerEvent::SessionList { sessions }).await
             }
             ClientEvent::SessionStart(start) => match self.sessions.start(translate::start(start)).await {
@@ -124,7 +137,8 @@ impl Connection {
                     Ok(id) => self.sessions.prompt(id, &more.prompt).await,
                     Err(error) => Err(error),
                 };
-                self.outcome(outcome.map(|_: Accepted| ()), &more.session_id).await
+                self.outcome(outcome.map(|_: Accepted| ()), &more.session_id)
+                    .await
             }
             ClientEvent::SessionStop(session) => {
                 let outcome = match session_id(&session.session_id) {
@@ -177,14 +191,21 @@ impl Connection {
     }
 
     async fn delete(&mut self, session: String) -> Result<(), Gone> {
-        let known = session_id(&session).ok().filter(|id| self.sessions.find(*id).is_some());
+        let known = session_id(&session)
+            .ok()
+            .filter(|id| self.sessions.find(*id).is_some());
         let Some(id) = known else {
-            return self.send(&ServerEvent::SessionDeleted { session_id: session }).await;
+            return self
+                .send(&ServerEvent::SessionDeleted { session_id: session })
+                .await;
         };
         // Success is told to everyone by the feed, this client included, unless it chose not to hear it.
         match self.sessions.delete(id).await {
             Ok(()) if self.hears(id) => Ok(()),
-            Ok(()) => self.send(&ServerEvent::SessionDeleted { session_id: session }).await,
+            Ok(()) => {
+                self.send(&ServerEvent::SessionDeleted { session_id: session })
+                    .await
+            }
             Err(error) => self.outcome(Err(error), &session).await,
         }
     }
@@ -228,11 +249,15 @@ impl Connection {
             }
             Notice::Queue { session, prompts } => {
                 let (session_id, prompts) = (session.to_string(), prompts.clone());
-                self.send(&ServerEvent::SessionQueue { session_id, prompts }).await
+                self.send(&ServerEvent::SessionQueue { session_id, prompts })
+                    .await
             }
             Notice::Deleted(session) => {
                 self.delivered.remove(session);
-                self.send(&ServerEvent::SessionDeleted { session_id: session.to_string() }).await
+                self.send(&ServerEvent::SessionDeleted {
+                    session_id: session.to_string(),
+                })
+                .await
             }
         }
     }
@@ -243,7 +268,8 @@ impl Connection {
             if self.hears(record.id) {
                 let (session_id, last_seq) = (record.id.to_string(), record.last_seq);
                 self.delivered.remove(&record.id);
-                self.send(&ServerEvent::SessionReset { session_id, last_seq }).await?;
+                self.send(&ServerEvent::SessionReset { session_id, last_seq })
+                    .await?;
             }
         }
         Ok(())

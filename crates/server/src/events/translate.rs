@@ -1,13 +1,14 @@
 //! Between the event API's types and the core's. Pure functions.
 
 use tiller_core::{
-    Answer, DecisionRef, DecisionRequest, Event, EventBody, HistoryPage, Page, RawJson, SessionRecord, Settings,
-    StartSession,
+    Answer, DecisionRef, DecisionRequest, Event, EventBody, HistoryPage, Page, RawJson, SessionRecord,
+    Settings, StartSession,
 };
 
 use super::wire::{
-    Approval, Behavior, ClientEvent, History, HistoryRequest, PermissionMode, PermissionRequest, PermissionResponse,
-    PermissionResult, ServerEvent, SessionInfo, SessionStart, SessionStatus, StatusChange,
+    Approval, Behavior, ClientEvent, History, HistoryRequest, PermissionMode, PermissionRequest,
+    PermissionResponse, PermissionResult, ServerEvent, SessionInfo, SessionStart, SessionStatus,
+    StatusChange,
 };
 
 /// A frame that is not understood, in words for the one who sent it.
@@ -59,9 +60,17 @@ pub(super) fn start(start: SessionStart) -> StartSession {
 
 pub(super) fn page(request: &HistoryRequest) -> Result<Page, NotUnderstood> {
     match (request.after_seq, request.before_seq, request.limit) {
-        (Some(_), Some(_), _) => Err(NotUnderstood("Give either 'afterSeq' or 'beforeSeq', not both.".to_owned())),
-        (Some(seq), None, limit) => Ok(Page::After { seq, limit: limit.unwrap_or(u32::MAX) }),
-        (None, Some(seq), limit) => Ok(Page::Before { seq, limit: limit.unwrap_or(u32::MAX) }),
+        (Some(_), Some(_), _) => Err(NotUnderstood(
+            "Give either 'afterSeq' or 'beforeSeq', not both.".to_owned(),
+        )),
+        (Some(seq), None, limit) => Ok(Page::After {
+            seq,
+            limit: limit.unwrap_or(u32::MAX),
+        }),
+        (None, Some(seq), limit) => Ok(Page::Before {
+            seq,
+            limit: limit.unwrap_or(u32::MAX),
+        }),
         (None, None, Some(limit)) => Ok(Page::Last { limit }),
         (None, None, None) => Ok(Page::All),
     }
@@ -69,25 +78,42 @@ pub(super) fn page(request: &HistoryRequest) -> Result<Page, NotUnderstood> {
 
 pub(super) fn decision(response: &PermissionResponse) -> Result<DecisionRef, NotUnderstood> {
     let unknown = |_| NotUnderstood("No such request is waiting for an answer.".to_owned());
-    let request = response.request_id.as_deref().map(str::parse).transpose().map_err(unknown)?;
+    let request = response
+        .request_id
+        .as_deref()
+        .map(str::parse)
+        .transpose()
+        .map_err(unknown)?;
     match (request, response.tool_use_id.clone()) {
         (Some(request), Some(tool_use)) => Ok(DecisionRef::Both { request, tool_use }),
         (Some(request), None) => Ok(DecisionRef::Request(request)),
         (None, Some(tool_use)) => Ok(DecisionRef::ToolUse(tool_use)),
-        (None, None) => Err(NotUnderstood("Say which request: 'toolUseId' or 'requestId' is missing.".to_owned())),
+        (None, None) => Err(NotUnderstood(
+            "Say which request: 'toolUseId' or 'requestId' is missing.".to_owned(),
+        )),
     }
 }
 
 pub(super) fn answer(result: PermissionResult) -> Result<Answer, NotUnderstood> {
     let raw = |error: serde_json::Error| NotUnderstood(error.to_string());
     Ok(match result {
-        PermissionResult::Allow { updated_input, updated_permissions } => Answer::Allow {
-            input: updated_input.map(|input| RawJson::of(&input)).transpose().map_err(raw)?,
-            permissions: updated_permissions.map(|rules| RawJson::of(&rules)).transpose().map_err(raw)?,
+        PermissionResult::Allow {
+            updated_input,
+            updated_permissions,
+        } => Answer::Allow {
+            input: updated_input
+                .map(|input| RawJson::of(&input))
+                .transpose()
+                .map_err(raw)?,
+            permissions: updated_permissions
+                .map(|rules| RawJson::of(&rules))
+                .transpose()
+                .map_err(raw)?,
         },
-        PermissionResult::Deny { message, interrupt } => {
-            Answer::Deny { message, interrupt: interrupt.unwrap_or(false) }
-        }
+        PermissionResult::Deny { message, interrupt } => Answer::Deny {
+            message,
+            interrupt: interrupt.unwrap_or(false),
+        },
     })
 }
 
@@ -103,12 +129,24 @@ pub(super) fn event(event: &Event) -> ServerEvent {
             error: change.error.clone(),
             seq,
         }),
-        EventBody::UserPrompt { prompt } => ServerEvent::StreamUserPrompt { session_id, prompt: prompt.clone(), seq },
-        EventBody::Message { raw, .. } => ServerEvent::StreamMessage { session_id, message: raw.shared(), seq },
+        EventBody::UserPrompt { prompt } => ServerEvent::StreamUserPrompt {
+            session_id,
+            prompt: prompt.clone(),
+            seq,
+        },
+        EventBody::Message { raw, .. } => ServerEvent::StreamMessage {
+            session_id,
+            message: raw.shared(),
+            seq,
+        },
         EventBody::DecisionRequested(asked) => {
             ServerEvent::PermissionRequest(request(session_id, asked, Some(seq)))
         }
-        EventBody::DecisionResolved { request, tool_use_id, behavior } => ServerEvent::PermissionResolved {
+        EventBody::DecisionResolved {
+            request,
+            tool_use_id,
+            behavior,
+        } => ServerEvent::PermissionResolved {
             session_id,
             tool_use_id: tool_use_id.clone(),
             request_id: request.to_string(),
@@ -124,13 +162,21 @@ pub(super) fn event(event: &Event) -> ServerEvent {
 
 pub(super) fn history(page: HistoryPage) -> ServerEvent {
     let session_id = page.record.id.to_string();
-    let (seqs, messages) = page.messages.into_iter().map(|(seq, message)| (seq, message.shared())).unzip();
+    let (seqs, messages) = page
+        .messages
+        .into_iter()
+        .map(|(seq, message)| (seq, message.shared()))
+        .unzip();
     ServerEvent::SessionHistory(History {
         status: status(page.record.status),
         messages,
         seqs,
         last_seq: page.record.last_seq,
-        pending: page.pending.iter().map(|asked| request(session_id.clone(), asked, None)).collect(),
+        pending: page
+            .pending
+            .iter()
+            .map(|asked| request(session_id.clone(), asked, None))
+            .collect(),
         queue: page.record.queue,
         session_id,
     })
@@ -195,14 +241,25 @@ mod tests {
 
     #[test]
     fn frames_of_the_contract_are_understood() {
-        assert!(matches!(parse(r#"{"type":"session.list"}"#), Ok(ClientEvent::SessionList)));
+        assert!(matches!(
+            parse(r#"{"type":"session.list"}"#),
+            Ok(ClientEvent::SessionList)
+        ));
         let frame = r#"{"payload":{"prompt":"hi","unknown":1,"title":"t"},"type":"session.start"}"#;
-        let Ok(ClientEvent::SessionStart(start)) = parse(frame) else { panic!("not understood") };
+        let Ok(ClientEvent::SessionStart(start)) = parse(frame) else {
+            panic!("not understood")
+        };
         assert_eq!(start.prompt, "hi");
         let frame = r#"{"type":"permission.response","payload":{"sessionId":"s","toolUseId":"t",
             "result":{"behavior":"allow","updatedInput":{"answers":{"Q":"A"}}}}}"#;
-        let Ok(ClientEvent::PermissionResponse(response)) = parse(frame) else { panic!("not understood") };
-        let Ok(Answer::Allow { input: Some(input), permissions: None }) = answer(response.result) else {
+        let Ok(ClientEvent::PermissionResponse(response)) = parse(frame) else {
+            panic!("not understood")
+        };
+        let Ok(Answer::Allow {
+            input: Some(input),
+            permissions: None,
+        }) = answer(response.result)
+        else {
             panic!("not an answer")
         };
         assert_eq!(input.as_str(), r#"{"answers":{"Q":"A"}}"#);
@@ -213,7 +270,10 @@ mod tests {
         assert!(refusal("hello").starts_with("The frame is not a JSON object"));
         assert!(refusal("[]").starts_with("The frame is not a JSON object"));
         assert_eq!(refusal("{}"), "The frame has no 'type'.");
-        assert_eq!(refusal(r#"{"type":"session.explode"}"#), "Unknown event type 'session.explode'.");
+        assert_eq!(
+            refusal(r#"{"type":"session.explode"}"#),
+            "Unknown event type 'session.explode'."
+        );
         assert!(refusal(r#"{"type":"session.start","payload":{}}"#).contains("missing field `prompt`"));
         assert!(refusal(r#"{"type":"session.stop"}"#).contains("missing field `payload`"));
     }
@@ -224,9 +284,15 @@ mod tests {
             session_id: String::new(),
             tool_use_id: tool_use.map(str::to_owned),
             request_id: request.map(str::to_owned),
-            result: PermissionResult::Deny { message: None, interrupt: None },
+            result: PermissionResult::Deny {
+                message: None,
+                interrupt: None,
+            },
         };
-        assert_eq!(decision(&response(Some("t"), None)), Ok(DecisionRef::ToolUse("t".to_owned())));
+        assert_eq!(
+            decision(&response(Some("t"), None)),
+            Ok(DecisionRef::ToolUse("t".to_owned()))
+        );
         assert!(decision(&response(None, None)).is_err());
         assert!(decision(&response(Some("t"), Some("not an id"))).is_err());
     }

@@ -177,7 +177,10 @@ pub enum ServerEvent {
     #[serde(rename = "session.deleted", rename_all = "camelCase")]
     SessionDeleted { session_id: String },
     #[serde(rename = "session.queue", rename_all = "camelCase")]
-    SessionQueue { session_id: String, prompts: Vec<String> },
+    SessionQueue {
+        session_id: String,
+        prompts: Vec<String>,
+    },
     #[serde(rename = "session.reset", rename_all = "camelCase")]
     SessionReset {
         session_id: String,

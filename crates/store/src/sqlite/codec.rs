@@ -65,12 +65,20 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded> {
     let event = |kind, data| Ok(Encoded::Event { kind, data });
     match body {
         EventBody::UserPrompt { prompt } => {
-            let data = serde_json::to_string(&Prompt { prompt: prompt.clone() })?;
-            Ok(Encoded::Message { id: random_id(), data })
+            let data = serde_json::to_string(&Prompt {
+                prompt: prompt.clone(),
+            })?;
+            Ok(Encoded::Message {
+                id: random_id(),
+                data,
+            })
         }
         EventBody::Message { raw, uuid } => {
             let id = uuid.clone().unwrap_or_else(random_id);
-            Ok(Encoded::Message { id, data: raw.as_str().to_owned() })
+            Ok(Encoded::Message {
+                id,
+                data: raw.as_str().to_owned(),
+            })
         }
         EventBody::Status(change) => event(
             STATUS,
@@ -97,7 +105,11 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded> {
                 description: request.description.clone(),
             })?,
         ),
-        EventBody::DecisionResolved { request, tool_use_id, behavior } => event(
+        EventBody::DecisionResolved {
+            request,
+            tool_use_id,
+            behavior,
+        } => event(
             RESOLVED,
             serde_json::to_string(&Resolved {
                 id: request.to_string(),
@@ -116,13 +128,26 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
     let kind: Option<String> = row.get(2).map_err(column)?;
     let data: String = row.get(4).map_err(column)?;
     let body = match kind.as_deref() {
-        None if data.starts_with(PROMPT_START) => {
-            EventBody::UserPrompt { prompt: from_json::<Prompt>(&data)?.prompt }
-        }
-        None => EventBody::Message { raw: raw_json(&data)?, uuid: row.get(3).map_err(column)? },
+        None if data.starts_with(PROMPT_START) => EventBody::UserPrompt {
+            prompt: from_json::<Prompt>(&data)?.prompt,
+        },
+        None => EventBody::Message {
+            raw: raw_json(&data)?,
+            uuid: row.get(3).map_err(column)?,
+        },
         Some(STATUS) => {
-            let Change { status, title, cwd, error } = from_json(&data)?;
-            EventBody::Status(StatusChange { status: named(SessionStatus::parse, &status)?, title, cwd, error })
+            let Change {
+                status,
+                title,
+                cwd,
+                error,
+            } = from_json(&data)?;
+            EventBody::Status(StatusChange {
+                status: named(SessionStatus::parse, &status)?,
+                title,
+                cwd,
+                error,
+            })
         }
         Some(REQUESTED) => {
             let requested: Requested = from_json(&data)?;
@@ -137,7 +162,11 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
             })
         }
         Some(RESOLVED) => {
-            let Resolved { id, tool_use_id, behavior } = from_json(&data)?;
+            let Resolved {
+                id,
+                tool_use_id,
+                behavior,
+            } = from_json(&data)?;
             EventBody::DecisionResolved {
                 request: request_id(&id)?,
                 tool_use_id,
@@ -146,7 +175,12 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
         }
         Some(kind) => return Err(StoreError::Damaged(format!("an event of unknown kind {kind:?}"))),
     };
-    Ok(Event { session, seq, at, body })
+    Ok(Event {
+        session,
+        seq,
+        at,
+        body,
+    })
 }
 
 pub(super) const SESSION_COLUMNS: &str = "id, title, claude_session_id, status, cwd, allowed_tools, last_prompt, \
@@ -163,7 +197,9 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
     let time = |column| row.get(column).map(Timestamp).map_err(store_error);
     let id = text(row, "id")?;
     Ok(SessionRecord {
-        id: id.parse().map_err(|_| StoreError::Damaged(format!("a session with the id {id:?}")))?,
+        id: id
+            .parse()
+            .map_err(|_| StoreError::Damaged(format!("a session with the id {id:?}")))?,
         owner: optional(row, "owner")?,
         title: text(row, "title")?,
         claude_session_id: optional(row, "claude_session_id")?,
@@ -212,5 +248,6 @@ fn named<T>(parse: fn(&str) -> Option<T>, text: &str) -> Result<T, StoreError> {
 }
 
 fn request_id(text: &str) -> Result<RequestId, StoreError> {
-    text.parse().map_err(|_| StoreError::Damaged(format!("a decision with the id {text:?}")))
+    text.parse()
+        .map_err(|_| StoreError::Damaged(format!("a decision with the id {text:?}")))
 }

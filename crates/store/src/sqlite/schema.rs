@@ -83,13 +83,16 @@ const MIGRATIONS: &[&str] = &["
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let version = |connection: &Connection| {
-        connection.pragma_query_value(None, "user_version", |row| row.get::<_, usize>(0)).map_err(store_error)
+        connection
+            .pragma_query_value(None, "user_version", |row| row.get::<_, usize>(0))
+            .map_err(store_error)
     };
     if version(connection)? == MIGRATIONS.len() {
         return Ok(());
     }
-    let transaction =
-        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(store_error)?;
     // Read again: another process may have been first.
     let found = version(&transaction)?;
     let Some(missing) = MIGRATIONS.get(found..) else {
@@ -101,6 +104,8 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     for migration in missing {
         transaction.execute_batch(migration).map_err(store_error)?;
     }
-    transaction.pragma_update(None, "user_version", MIGRATIONS.len()).map_err(store_error)?;
+    transaction
+        .pragma_update(None, "user_version", MIGRATIONS.len())
+        .map_err(store_error)?;
     transaction.commit().map_err(store_error)
 }

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, params};
 use tiller_core::{
-    Commit, DecisionRequest, Event, EventBody, Page, RawJson, SessionId, SessionRecord, Store, StoreError, StoreFuture,
+    Commit, DecisionRequest, Event, EventBody, Page, RawJson, SessionId, SessionRecord, Store, StoreError,
+    StoreFuture,
 };
 
 use super::codec::{self, Encoded, SESSION_COLUMNS};
@@ -16,12 +17,19 @@ impl Store for SqliteStore {
     }
 
     fn commit(&self, commit: Commit) -> StoreFuture<'_, ()> {
-        Box::pin(self.shared.writer.write(move |connection| write_commit(connection, &commit)))
+        Box::pin(
+            self.shared
+                .writer
+                .write(move |connection| write_commit(connection, &commit)),
+        )
     }
 
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {
         Box::pin(self.shared.writer.write(move |connection| {
-            connection.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([session.to_string()]).map(drop)
+            connection
+                .prepare_cached("DELETE FROM sessions WHERE id = ?1")?
+                .execute([session.to_string()])
+                .map(drop)
         }))
     }
 
@@ -42,7 +50,9 @@ fn load(connection: &Connection) -> Result<Vec<(SessionRecord, Vec<DecisionReque
     let mut rows = statement.query([]).map_err(store_error)?;
     while let Some(row) = rows.next().map_err(store_error)? {
         let session = row.get(7).map_err(store_error)?;
-        open.entry(session).or_default().push(codec::decode_decision(row)?);
+        open.entry(session)
+            .or_default()
+            .push(codec::decode_decision(row)?);
     }
 
     let sql = format!("SELECT {SESSION_COLUMNS} FROM sessions ORDER BY updated_at DESC, id");
@@ -98,12 +108,18 @@ fn write_session(connection: &Connection, record: &SessionRecord) -> rusqlite::R
 fn write_event(connection: &Connection, session: &str, event: &Event) -> rusqlite::Result<()> {
     match codec::encode(&event.body).map_err(cannot_encode)? {
         Encoded::Message { id, data } => {
-            let sql = "INSERT INTO messages (id, session_id, data, created_at, seq) VALUES (?1, ?2, ?3, ?4, ?5)";
-            connection.prepare_cached(sql)?.execute(params![id, session, data, event.at.0, event.seq])?;
+            let sql =
+                "INSERT INTO messages (id, session_id, data, created_at, seq) VALUES (?1, ?2, ?3, ?4, ?5)";
+            connection
+                .prepare_cached(sql)?
+                .execute(params![id, session, data, event.at.0, event.seq])?;
         }
         Encoded::Event { kind, data } => {
-            let sql = "INSERT INTO events (session_id, seq, kind, data, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
-            connection.prepare_cached(sql)?.execute(params![session, event.seq, kind, data, event.at.0])?;
+            let sql =
+                "INSERT INTO events (session_id, seq, kind, data, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
+            connection
+                .prepare_cached(sql)?
+                .execute(params![session, event.seq, kind, data, event.at.0])?;
         }
     }
     match &event.body {
@@ -122,19 +138,33 @@ fn write_event(connection: &Connection, session: &str, event: &Event) -> rusqlit
                 event.at.0,
             ])?;
         }
-        EventBody::DecisionResolved { request, behavior, .. } => {
+        EventBody::DecisionResolved {
+            request, behavior, ..
+        } => {
             let sql = "UPDATE decisions SET behavior = ?2, resolved_at = ?3 WHERE id = ?1";
-            connection.prepare_cached(sql)?.execute(params![request.to_string(), behavior.as_str(), event.at.0])?;
+            connection.prepare_cached(sql)?.execute(params![
+                request.to_string(),
+                behavior.as_str(),
+                event.at.0
+            ])?;
         }
         EventBody::Status(_) | EventBody::UserPrompt { .. } | EventBody::Message { .. } => {}
     }
     Ok(())
 }
 
-fn history(connection: &Connection, session: SessionId, page: Page) -> Result<Vec<(u64, RawJson)>, StoreError> {
+fn history(
+    connection: &Connection,
+    session: SessionId,
+    page: Page,
+) -> Result<Vec<(u64, RawJson)>, StoreError> {
     // One statement for each shape; the inner order finds the page, the outer one is the reader's.
     let (sql, seq, limit) = match page {
-        Page::All => ("SELECT seq, data FROM messages WHERE session_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3", 0, -1),
+        Page::All => (
+            "SELECT seq, data FROM messages WHERE session_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+            0,
+            -1,
+        ),
         Page::After { seq, limit } => (
             "SELECT seq, data FROM messages WHERE session_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
             seq,
@@ -152,7 +182,9 @@ fn history(connection: &Connection, session: SessionId, page: Page) -> Result<Ve
         ),
     };
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    let mut rows = statement.query(params![session.to_string(), seq, limit]).map_err(store_error)?;
+    let mut rows = statement
+        .query(params![session.to_string(), seq, limit])
+        .map_err(store_error)?;
     let mut messages = Vec::new();
     while let Some(row) = rows.next().map_err(store_error)? {
         let data: String = row.get(1).map_err(store_error)?;
@@ -164,13 +196,20 @@ fn history(connection: &Connection, session: SessionId, page: Page) -> Result<Ve
     Ok(messages)
 }
 
-fn replay(connection: &Connection, session: SessionId, after: u64, limit: u32) -> Result<Vec<Event>, StoreError> {
+fn replay(
+    connection: &Connection,
+    session: SessionId,
+    after: u64,
+    limit: u32,
+) -> Result<Vec<Event>, StoreError> {
     let sql = "SELECT seq, created_at, NULL, id, data FROM messages WHERE session_id = ?1 AND seq > ?2 \
                UNION ALL \
                SELECT seq, created_at, kind, NULL, data FROM events WHERE session_id = ?1 AND seq > ?2 \
                ORDER BY 1 LIMIT ?3";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    let mut rows = statement.query(params![session.to_string(), after, limit]).map_err(store_error)?;
+    let mut rows = statement
+        .query(params![session.to_string(), after, limit])
+        .map_err(store_error)?;
     let mut events = Vec::new();
     while let Some(row) = rows.next().map_err(store_error)? {
         events.push(codec::decode_event(session, row)?);

@@ -44,7 +44,13 @@ impl Writer {
     ) -> Result<(), StoreError> {
         let gone = || StoreError::Unavailable("the writer has ended".to_owned());
         let (done, outcome) = oneshot::channel();
-        self.jobs.send(Job { work: Box::new(work), done }).await.map_err(|_| gone())?;
+        self.jobs
+            .send(Job {
+                work: Box::new(work),
+                done,
+            })
+            .await
+            .map_err(|_| gone())?;
         outcome.await.map_err(|_| gone())?
     }
 }
@@ -68,8 +74,9 @@ fn run(mut connection: Connection, mut queue: mpsc::Receiver<Job>) {
 }
 
 fn transact(connection: &mut Connection, jobs: &mut [Job]) -> Result<(), StoreError> {
-    let transaction =
-        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(store_error)?;
     for job in jobs {
         (job.work)(&transaction).map_err(store_error)?;
     }

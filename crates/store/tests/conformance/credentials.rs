@@ -14,7 +14,10 @@ async fn a_code_is_good_once_and_for_a_while() {
     store.add_code(hash("code"), Timestamp(100)).await.unwrap();
     store.add_code(hash("late"), Timestamp(100)).await.unwrap();
     let redeem = async |code, cookie, now| {
-        store.redeem_code(hash(code), hash(cookie), Timestamp(1000), Timestamp(now)).await.unwrap()
+        store
+            .redeem_code(hash(code), hash(cookie), Timestamp(1000), Timestamp(now))
+            .await
+            .unwrap()
     };
     assert!(!redeem("wrong", "c0", 50).await);
     assert!(redeem("code", "c1", 50).await);
@@ -33,9 +36,16 @@ async fn keys_are_found_by_their_hash_until_they_are_revoked() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let scopes = Scopes::parse("read").unwrap();
-    let key = ApiKey { name: "ci".to_owned(), scopes, created_at: Timestamp(5) };
+    let key = ApiKey {
+        name: "ci".to_owned(),
+        scopes,
+        created_at: Timestamp(5),
+    };
     assert!(store.add_key(key.clone(), hash("secret")).await.unwrap());
-    assert!(!store.add_key(key.clone(), hash("other")).await.unwrap(), "the name is taken");
+    assert!(
+        !store.add_key(key.clone(), hash("other")).await.unwrap(),
+        "the name is taken"
+    );
     assert_eq!(store.find_key(hash("secret")).await.unwrap(), Some(key.clone()));
     assert_eq!(store.find_key(hash("other")).await.unwrap(), None);
 

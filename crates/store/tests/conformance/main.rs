@@ -1,4 +1,5 @@
 //! What every store must do. The suite knows only the core's traits; each store gives it a way to be opened.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on says where, and ends")]
 
 mod credentials;
 mod sessions;
@@ -18,7 +19,10 @@ fn a_file_that_is_no_database_is_refused_and_left_alone() {
     let path = folder.path().join("sessions.db");
     std::fs::write(&path, "this is not a database, but someone's notes").unwrap();
     assert!(SqliteStore::open(&path).is_err());
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), "this is not a database, but someone's notes");
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap(),
+        "this is not a database, but someone's notes"
+    );
 }
 
 #[cfg(unix)]
@@ -28,7 +32,10 @@ fn nobody_else_can_read_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let _store = open(folder.path());
     for name in ["sessions.db", "sessions.db-wal"] {
-        let mode = std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+        let mode = std::fs::metadata(folder.path().join(name))
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o077, 0, "{name} has mode {mode:o}");
     }
 }

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use tiller_core::{
-    Approval, Behavior, Commit, DecisionRequest, Event, EventBody, Page, PermissionMode, RawJson, RequestId, SessionId,
-    SessionRecord, SessionStatus, Settings, StatusChange, Store, Timestamp,
+    Approval, Behavior, Commit, DecisionRequest, Event, EventBody, Page, PermissionMode, RawJson, RequestId,
+    SessionId, SessionRecord, SessionStatus, Settings, StatusChange, Store, Timestamp,
 };
 
 use super::open;
@@ -32,15 +32,25 @@ fn record(title: &str) -> SessionRecord {
 
 fn message(text: &str) -> EventBody {
     let raw = RawJson::parse(&format!(r#"{{"type":"assistant", "text":"{text}","n":1.0}}"#)).unwrap();
-    EventBody::Message { raw, uuid: Some(format!("uuid-{text}")) }
+    EventBody::Message {
+        raw,
+        uuid: Some(format!("uuid-{text}")),
+    }
 }
 
 fn prompt(text: &str) -> EventBody {
-    EventBody::UserPrompt { prompt: text.to_owned() }
+    EventBody::UserPrompt {
+        prompt: text.to_owned(),
+    }
 }
 
 fn status(status: SessionStatus) -> EventBody {
-    EventBody::Status(StatusChange { status, title: Some("t".to_owned()), cwd: None, error: Some("e".to_owned()) })
+    EventBody::Status(StatusChange {
+        status,
+        title: Some("t".to_owned()),
+        cwd: None,
+        error: Some("e".to_owned()),
+    })
 }
 
 fn request(session: SessionId, seq: u64) -> DecisionRequest {
@@ -61,10 +71,18 @@ async fn append(store: &dyn Store, record: &mut SessionRecord, bodies: Vec<Event
         .into_iter()
         .map(|body| {
             record.last_seq += 1;
-            Event { session: record.id, seq: record.last_seq, at: Timestamp(30), body }
+            Event {
+                session: record.id,
+                seq: record.last_seq,
+                at: Timestamp(30),
+                body,
+            }
         })
         .collect();
-    let commit = Commit { record: record.clone(), events: events.iter().cloned().map(Arc::new).collect() };
+    let commit = Commit {
+        record: record.clone(),
+        events: events.iter().cloned().map(Arc::new).collect(),
+    };
     store.commit(commit).await.unwrap();
     events
 }
@@ -87,7 +105,10 @@ async fn what_was_committed_is_there_after_a_restart() {
     let written = append(&open(folder.path()), &mut record, bodies).await;
 
     let store = open(folder.path());
-    assert_eq!(store.load().await.unwrap(), [(record.clone(), vec![asked.clone()])]);
+    assert_eq!(
+        store.load().await.unwrap(),
+        [(record.clone(), vec![asked.clone()])]
+    );
     assert_eq!(store.replay(record.id, 0, 100).await.unwrap(), written);
 
     let resolved = EventBody::DecisionResolved {
@@ -96,7 +117,11 @@ async fn what_was_committed_is_there_after_a_restart() {
         behavior: Behavior::Allow,
     };
     append(&store, &mut record, vec![resolved]).await;
-    assert_eq!(open(folder.path()).load().await.unwrap(), [(record, Vec::new())], "a resolved decision is not open");
+    assert_eq!(
+        open(folder.path()).load().await.unwrap(),
+        [(record, Vec::new())],
+        "a resolved decision is not open"
+    );
 }
 
 #[tokio::test]
@@ -105,7 +130,10 @@ async fn messages_keep_every_byte() {
     let store = open(folder.path());
     let mut record = record("bytes");
     let odd = "{ \"z\" : 1.50, \"a\":\"\\u00e9 é 𝄞\", \"type\":\"x\" }";
-    let body = EventBody::Message { raw: RawJson::parse(odd).unwrap(), uuid: None };
+    let body = EventBody::Message {
+        raw: RawJson::parse(odd).unwrap(),
+        uuid: None,
+    };
     append(&store, &mut record, vec![body]).await;
     let page = store.history(record.id, Page::All).await.unwrap();
     assert_eq!(texts(&page), [(1, odd)]);
@@ -116,18 +144,40 @@ async fn history_has_prompts_and_messages_by_page() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let mut record = record("pages");
-    let bodies = vec![status(SessionStatus::Running), prompt("p"), message("a"), message("b"), message("c")];
+    let bodies = vec![
+        status(SessionStatus::Running),
+        prompt("p"),
+        message("a"),
+        message("b"),
+        message("c"),
+    ];
     append(&store, &mut record, bodies).await;
     let seqs = async |page| -> Vec<u64> {
-        store.history(record.id, page).await.unwrap().into_iter().map(|(seq, _)| seq).collect()
+        store
+            .history(record.id, page)
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|(seq, _)| seq)
+            .collect()
     };
     assert_eq!(seqs(Page::All).await, [2, 3, 4, 5]);
     assert_eq!(seqs(Page::After { seq: 2, limit: 2 }).await, [3, 4]);
     assert_eq!(seqs(Page::Before { seq: 5, limit: 2 }).await, [3, 4]);
     assert_eq!(seqs(Page::Last { limit: 2 }).await, [4, 5]);
     assert_eq!(seqs(Page::Last { limit: 0 }).await, [0u64; 0]);
-    assert_eq!(seqs(Page::After { seq: u64::MAX >> 1, limit: 2 }).await, [0u64; 0]);
-    let first = store.history(record.id, Page::After { seq: 0, limit: 1 }).await.unwrap();
+    assert_eq!(
+        seqs(Page::After {
+            seq: u64::MAX >> 1,
+            limit: 2
+        })
+        .await,
+        [0u64; 0]
+    );
+    let first = store
+        .history(record.id, Page::After { seq: 0, limit: 1 })
+        .await
+        .unwrap();
     assert_eq!(texts(&first), [(2, r#"{"type":"user_prompt","prompt":"p"}"#)]);
 }
 
@@ -138,11 +188,19 @@ async fn a_replay_is_gapless_and_in_order() {
     let mut record = record("replay");
     let mut written = Vec::new();
     for round in 0..20 {
-        let bodies = vec![status(SessionStatus::Running), prompt("p"), message(&round.to_string())];
+        let bodies = vec![
+            status(SessionStatus::Running),
+            prompt("p"),
+            message(&round.to_string()),
+        ];
         written.extend(append(&store, &mut record, bodies).await);
     }
     let mut read = store.replay(record.id, 0, 7).await.unwrap();
-    while let Some(last) = read.last().map(|event| event.seq).filter(|seq| *seq < record.last_seq) {
+    while let Some(last) = read
+        .last()
+        .map(|event| event.seq)
+        .filter(|seq| *seq < record.last_seq)
+    {
         read.extend(store.replay(record.id, last, 7).await.unwrap());
     }
     // A prompt has an id of its own making, which is nobody's business.
@@ -159,13 +217,27 @@ async fn a_commit_is_all_or_nothing_and_hurts_no_other() {
     let before = store.load().await.unwrap();
 
     // The second event has a number that is taken.
-    let event = |record: &SessionRecord, seq, body| Arc::new(Event { session: record.id, seq, at: Timestamp(1), body });
+    let event = |record: &SessionRecord, seq, body| {
+        Arc::new(Event {
+            session: record.id,
+            seq,
+            at: Timestamp(1),
+            body,
+        })
+    };
     let clash = Commit {
-        record: SessionRecord { title: "changed".to_owned(), last_seq: 3, ..bad.clone() },
+        record: SessionRecord {
+            title: "changed".to_owned(),
+            last_seq: 3,
+            ..bad.clone()
+        },
         events: vec![event(&bad, 2, message("x")), event(&bad, 1, message("y"))],
     };
     good.last_seq = 1;
-    let fine = Commit { record: good.clone(), events: vec![event(&good, 1, prompt("p"))] };
+    let fine = Commit {
+        record: good.clone(),
+        events: vec![event(&good, 1, prompt("p"))],
+    };
     let (clashed, went_fine) = tokio::join!(store.commit(clash), store.commit(fine));
     assert!(clashed.is_err());
     went_fine.unwrap();
@@ -188,10 +260,21 @@ async fn sessions_come_newest_first_and_go_with_all_that_is_theirs() {
     new.updated_at = Timestamp(99);
     for record in [&mut old, &mut new] {
         let asked = request(record.id, 1);
-        append(&store, record, vec![EventBody::DecisionRequested(asked), message("m")]).await;
+        append(
+            &store,
+            record,
+            vec![EventBody::DecisionRequested(asked), message("m")],
+        )
+        .await;
     }
     let titles = async || -> Vec<String> {
-        store.load().await.unwrap().into_iter().map(|(record, _)| record.title).collect()
+        store
+            .load()
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|(record, _)| record.title)
+            .collect()
     };
     assert_eq!(titles().await, ["new", "old"]);
     store.delete(new.id).await.unwrap();
@@ -219,7 +302,13 @@ async fn commits_of_one_session_keep_their_order_under_load() {
     }
     while let Some(record) = tasks.join_next().await {
         let record = record.unwrap();
-        let seqs: Vec<_> = store.replay(record.id, 0, 100).await.unwrap().iter().map(|event| event.seq).collect();
+        let seqs: Vec<_> = store
+            .replay(record.id, 0, 100)
+            .await
+            .unwrap()
+            .iter()
+            .map(|event| event.seq)
+            .collect();
         assert_eq!(seqs, (1..=50).collect::<Vec<_>>());
     }
 }

@@ -7,8 +7,12 @@ use crate::backend::{Meaning, TurnEnd};
 
 pub(super) fn meaning(message: &Message) -> Meaning {
     match (message.kind(), message.subtype(), message.session_id()) {
-        (Kind::System, Some("init"), Some(conversation)) => Meaning::Init { conversation: conversation.to_owned() },
-        (Kind::Result, subtype, _) => Meaning::TurnEnded(turn_end(message.json(), subtype.unwrap_or_default())),
+        (Kind::System, Some("init"), Some(conversation)) => Meaning::Init {
+            conversation: conversation.to_owned(),
+        },
+        (Kind::Result, subtype, _) => {
+            Meaning::TurnEnded(turn_end(message.json(), subtype.unwrap_or_default()))
+        }
         _ => Meaning::Nothing,
     }
 }
@@ -57,20 +61,34 @@ mod tests {
     }
 
     fn failure(message: &str) -> Meaning {
-        Meaning::TurnEnded(TurnEnd::Failure { message: message.to_owned() })
+        Meaning::TurnEnded(TurnEnd::Failure {
+            message: message.to_owned(),
+        })
     }
 
     #[test]
     fn the_end_of_a_turn_is_read_from_is_error_first() {
         let cases = [
-            (r#"{"duration_api_ms":1,"type":"result","subtype":"success","is_error":false}"#, Meaning::TurnEnded(TurnEnd::Success)),
-            (r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: 500"}"#, failure("API Error: 500")),
+            (
+                r#"{"duration_api_ms":1,"type":"result","subtype":"success","is_error":false}"#,
+                Meaning::TurnEnded(TurnEnd::Success),
+            ),
+            (
+                r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: 500"}"#,
+                failure("API Error: 500"),
+            ),
             (
                 r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["one","two"]}"#,
                 failure("one\ntwo"),
             ),
-            (r#"{"type":"result","subtype":"error_max_turns","is_error":true}"#, failure("The limit of turns was reached.")),
-            (r#"{"type":"result","subtype":"error_new","is_error":false}"#, failure("The turn ended with error_new.")),
+            (
+                r#"{"type":"result","subtype":"error_max_turns","is_error":true}"#,
+                failure("The limit of turns was reached."),
+            ),
+            (
+                r#"{"type":"result","subtype":"error_new","is_error":false}"#,
+                failure("The turn ended with error_new."),
+            ),
         ];
         for (json, expected) in cases {
             assert_eq!(end(json), expected, "{json}");
@@ -80,8 +98,19 @@ mod tests {
     #[test]
     fn init_tells_the_conversation() {
         let init = end(r#"{"type":"system","subtype":"init","session_id":"abc"}"#);
-        assert_eq!(init, Meaning::Init { conversation: "abc".to_owned() });
-        assert_eq!(end(r#"{"type":"system","subtype":"status","session_id":"abc"}"#), Meaning::Nothing);
-        assert_eq!(end(r#"{"type":"assistant","session_id":"abc"}"#), Meaning::Nothing);
+        assert_eq!(
+            init,
+            Meaning::Init {
+                conversation: "abc".to_owned()
+            }
+        );
+        assert_eq!(
+            end(r#"{"type":"system","subtype":"status","session_id":"abc"}"#),
+            Meaning::Nothing
+        );
+        assert_eq!(
+            end(r#"{"type":"assistant","session_id":"abc"}"#),
+            Meaning::Nothing
+        );
     }
 }

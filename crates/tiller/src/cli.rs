@@ -1,0 +1,115 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::data_dir::DataDir;
+
+/// Steer many coding agents from one place.
+#[derive(Parser)]
+#[command(version, about, after_help = "Without a command, `serve` is meant.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) serve: ServeArgs,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Serve the web UI and the APIs (the default).
+    Serve,
+    /// Print a new sign-in link for the running server.
+    Link,
+    /// Create, list or revoke the keys that programs use.
+    #[command(subcommand)]
+    Key(KeyCommand),
+}
+
+#[derive(Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Create a key and print it, this once.
+    Create {
+        /// What the key is for.
+        name: String,
+        /// What it allows: read (look and watch), run (start, continue, stop, delete), approve (answer decisions).
+        #[arg(long, default_value = "read,run,approve")]
+        scope: String,
+    },
+    /// List the keys.
+    List,
+    /// Make a key useless, within five seconds.
+    Revoke { name: String },
+}
+
+#[derive(Args)]
+pub(crate) struct ServeArgs {
+    /// The address to listen on. Any other than loopback needs at least one API key.
+    #[arg(long, env = "TILLER_HOST", default_value = "127.0.0.1", global = true)]
+    pub(crate) host: String,
+
+    /// The port to listen on; 0 lets the system choose [default: 8080, or the next free one]
+    #[arg(long, env = "TILLER_PORT", global = true)]
+    pub(crate) port: Option<u16>,
+
+    /// Where sessions, configuration and run files are kept [default: the platform's data folder]
+    #[arg(long, env = "TILLER_DATA_DIR", value_name = "DIR", global = true)]
+    data_dir: Option<PathBuf>,
+
+    /// Where Claude Code keeps its settings and transcripts [default: ~/.claude]
+    #[arg(long, env = "CLAUDE_CONFIG_DIR", value_name = "DIR", global = true)]
+    pub(crate) claude_home: Option<PathBuf>,
+
+    /// The Claude Code executable [default: looked for on PATH and where people install it]
+    #[arg(long, env = "TILLER_CLAUDE_BIN", value_name = "FILE", global = true)]
+    pub(crate) claude_bin: Option<PathBuf>,
+
+    /// Which agent to run.
+    #[arg(long, env = "TILLER_BACKEND", default_value = "auto", global = true)]
+    pub(crate) backend: BackendChoice,
+
+    /// A folder beneath which agents may work; may be given several times [default: the home folder]
+    #[arg(long = "root", value_name = "DIR", global = true)]
+    roots: Vec<PathBuf>,
+
+    /// Open the browser, also when not started from a terminal.
+    #[arg(long, overrides_with = "no_open", global = true)]
+    open: bool,
+
+    /// Do not open the browser.
+    #[arg(long, global = true)]
+    no_open: bool,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum BackendChoice {
+    /// Claude Code where it is installed, else the demo agent.
+    Auto,
+    /// Claude Code.
+    Claude,
+    /// The built-in demo agent.
+    Demo,
+}
+
+impl ServeArgs {
+    pub(crate) fn data_dir(&self) -> anyhow::Result<DataDir> {
+        DataDir::locate(self.data_dir.clone())
+    }
+
+    pub(crate) fn roots(&self) -> Vec<PathBuf> {
+        if !self.roots.is_empty() {
+            return self.roots.clone();
+        }
+        // Not clap's own `env`, which would take the whole list for one path.
+        if let Some(roots) = std::env::var_os("TILLER_ROOTS").filter(|roots| !roots.is_empty()) {
+            return std::env::split_paths(&roots).collect();
+        }
+        std::env::home_dir().into_iter().collect()
+    }
+
+    pub(crate) fn opens_browser(&self) -> bool {
+        use std::io::IsTerminal;
+        self.open || (!self.no_open && std::io::stdout().is_terminal())
+    }
+}

@@ -1,0 +1,114 @@
+//! The folder with everything of ours, and who uses it.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use etcetera::base_strategy::BaseStrategy;
+use serde::{Deserialize, Serialize};
+use tiller_store::SqliteStore;
+
+pub(crate) struct DataDir {
+    path: PathBuf,
+}
+
+/// Held for as long as a server uses the folder: two servers on one database would each miss what the other does.
+pub(crate) struct ServerLock {
+    _file: File,
+    notice: PathBuf,
+}
+
+/// Where the running server can be reached.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct RunningServer {
+    pub(crate) pid: u32,
+    pub(crate) url: String,
+}
+
+impl DataDir {
+    pub(crate) fn locate(given: Option<PathBuf>) -> anyhow::Result<Self> {
+        let path = match given {
+            Some(path) => std::path::absolute(path)?,
+            None => etcetera::base_strategy::choose_native_strategy()
+                .context("there is no home folder: say where to keep data with --data-dir")?
+                .data_dir()
+                .join("tiller"),
+        };
+        Ok(Self { path })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the folder, for its owner only.
+    pub(crate) fn create(&self) -> anyhow::Result<()> {
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder
+            .create(&self.path)
+            .with_context(|| format!("can't make the data folder {}", self.path.display()))
+    }
+
+    pub(crate) fn open_store(&self) -> anyhow::Result<SqliteStore> {
+        self.create()?;
+        let file = self.path.join("sessions.db");
+        SqliteStore::open(&file).with_context(|| format!("can't open {}", file.display()))
+    }
+
+    pub(crate) fn config_file(&self) -> PathBuf {
+        self.path.join("config.toml")
+    }
+
+    pub(crate) fn lock(&self) -> anyhow::Result<ServerLock> {
+        self.create()?;
+        let path = self.path.join("server.lock");
+        let file = File::create(&path).with_context(|| format!("can't write {}", path.display()))?;
+        match file.try_lock() {
+            Ok(()) => Ok(ServerLock {
+                _file: file,
+                notice: self.notice(),
+            }),
+            Err(TryLockError::WouldBlock) => match self.running() {
+                Some(server) => bail!(
+                    "Tiller is already running with this data folder, at {}. `tiller link` prints a link to it; \
+                     --data-dir starts another one.",
+                    server.url
+                ),
+                None => bail!("another Tiller is using this data folder. --data-dir starts one beside it."),
+            },
+            Err(TryLockError::Error(error)) => Err(error).context("can't lock the data folder"),
+        }
+    }
+
+    /// What the running server says of itself, if there is one.
+    pub(crate) fn running(&self) -> Option<RunningServer> {
+        let free = File::open(self.path.join("server.lock")).is_ok_and(|file| file.try_lock().is_ok());
+        if free {
+            return None;
+        }
+        serde_json::from_slice(&std::fs::read(self.notice()).ok()?).ok()
+    }
+
+    fn notice(&self) -> PathBuf {
+        self.path.join("server.json")
+    }
+}
+
+impl ServerLock {
+    /// Tells the program's other commands where the server is.
+    pub(crate) fn announce(&self, server: &RunningServer) -> anyhow::Result<()> {
+        let text = serde_json::to_vec(server)?;
+        std::fs::write(&self.notice, text).with_context(|| format!("can't write {}", self.notice.display()))
+    }
+}
+
+impl Drop for ServerLock {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_file(&self.notice) {
+            tracing::debug!(%error, "can't remove the notice of the running server");
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Who gets in, and what they may do.
+
+use serde_json::{Value, json};
+use tiller_testkit::model::{Reply, Script};
+
+use crate::client::EventClient;
+use crate::http::{get, request};
+use crate::server::{Server, World};
+
+async fn demo_world() -> World {
+    World::with_claude(Script::new(), None).await
+}
+
+async fn key(world: &World, arguments: &[&str]) -> String {
+    let output = world
+        .command()
+        .args(["key", "create"])
+        .args(arguments)
+        .output()
+        .await
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .last()
+        .unwrap()
+        .to_owned()
+}
+
+async fn with_key(server: &Server, key: &str) -> Result<EventClient, u16> {
+    EventClient::connect_with(server, "/ws/events", &[("x-api-key", key)]).await
+}
+
+#[tokio::test]
+async fn nothing_but_the_page_and_health_is_open() {
+    let world = demo_world().await;
+    let server = world.serve().await;
+    let health = get(&server.address, "/health", &[]).await;
+    assert_eq!(
+        health.json(),
+        json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION") })
+    );
+    assert_eq!(get(&server.address, "/", &[]).await.status, 200);
+    for path in [
+        "/api/system",
+        "/api/recent-cwds",
+        "/api/directories",
+        "/ws/events",
+    ] {
+        assert_eq!(
+            get(&server.address, path, &[]).await.refusal(),
+            (401, "unauthorized".to_owned()),
+            "{path}"
+        );
+    }
+    assert_eq!(
+        EventClient::connect_with(&server, "/ws/events", &[]).await.err(),
+        Some(401)
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_link_signs_in_once() {
+    let world = demo_world().await;
+    let server = world.serve().await;
+    let path = server.path_of(&server.link);
+    let first = get(&server.address, &path, &[]).await;
+    assert_eq!((first.status, first.header("location")), (303, Some("/")));
+    let cookie = first.header("set-cookie").unwrap();
+    for attribute in ["HttpOnly", "SameSite=Strict", "Path=/"] {
+        assert!(cookie.contains(attribute), "{cookie}");
+    }
+    let cookie = cookie.split(';').next().unwrap();
+    assert_eq!(
+        get(&server.address, "/api/system", &[("cookie", cookie)])
+            .await
+            .status,
+        200
+    );
+    assert_eq!(
+        get(&server.address, &path, &[]).await.header("set-cookie"),
+        None,
+        "the code is used up"
+    );
+    // A second one comes from the program.
+    let output = world.command().arg("link").output().await.unwrap();
+    let link = String::from_utf8(output.stdout).unwrap();
+    let second = get(&server.address, &server.path_of(link.trim()), &[]).await;
+    assert_eq!(second.status, 303);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn other_sites_and_other_names_are_refused() {
+    let world = demo_world().await;
+    let server = world.serve().await;
+    let cookie = server.sign_in().await;
+    let cookie = cookie.as_str();
+    for headers in [
+        [("cookie", cookie), ("host", "evil.example")],
+        [("cookie", cookie), ("origin", "http://evil.example")],
+        [("cookie", cookie), ("sec-fetch-site", "cross-site")],
+    ] {
+        assert_eq!(
+            get(&server.address, "/api/system", &headers).await.refusal(),
+            (403, "forbidden".to_owned()),
+            "{headers:?}"
+        );
+    }
+    let origin = "http://evil.example";
+    let refused =
+        EventClient::connect_with(&server, "/ws/events", &[("cookie", cookie), ("origin", origin)]).await;
+    assert_eq!(refused.err(), Some(403));
+    // A cookie without an origin is no page of ours.
+    assert_eq!(
+        EventClient::connect_with(&server, "/ws/events", &[("cookie", cookie)])
+            .await
+            .err(),
+        Some(403)
+    );
+    let page = get(&server.address, "/", &[]).await;
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(
+        policy.contains("frame-ancestors 'none'") && policy.contains("base-uri 'none'"),
+        "{policy}"
+    );
+    assert!(
+        !policy.contains("unsafe-eval") && !policy.contains("script-src 'self' 'unsafe-inline'"),
+        "{policy}"
+    );
+    assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
+    assert_eq!(page.header("access-control-allow-origin"), None);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn errors_speak_the_callers_language() {
+    let world = demo_world().await;
+    let server = world.serve().await;
+    let message = async |headers: &[(&str, &str)]| -> Value {
+        get(&server.address, "/api/system", headers).await.json()["error"]["message"].clone()
+    };
+    assert_eq!(message(&[]).await, "API 密钥无效");
+    assert_eq!(
+        message(&[("accept-language", "zh-CN,zh;q=0.9")]).await,
+        "API 密钥无效"
+    );
+    let english = "A valid API key or the link from `tiller link` is needed.";
+    assert_eq!(message(&[("accept-language", "en-US")]).await, english);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_sees_its_own_sessions_and_does_what_its_scopes_allow() {
+    let world = demo_world().await;
+    let server = world
+        .serve_with(
+            &["--backend", "demo"],
+            &[("TILLER_API_KEY", "from-the-environment")],
+        )
+        .await;
+    let (mine, other) = (key(&world, &["mine"]).await, key(&world, &["other"]).await);
+    let reader = key(&world, &["reader", "--scope", "read"]).await;
+
+    let mut client = with_key(&server, &mine).await.unwrap();
+    let session = client.start(&world.project(), "hello").await;
+    client.until_type("permission.request").await;
+
+    let mut stranger = with_key(&server, &other).await.unwrap();
+    stranger.send("session.list", Value::Null).await;
+    assert_eq!(
+        stranger.until_type("session.list").await,
+        json!({ "sessions": [] })
+    );
+    for unknown in [
+        session.as_str(),
+        "7a3ffb7e-0000-4000-8000-000000000000",
+        "no id at all",
+    ] {
+        for kind in ["session.history", "session.continue", "session.subscribe"] {
+            stranger
+                .send(kind, json!({ "sessionId": unknown, "prompt": "x" }))
+                .await;
+            assert_eq!(
+                stranger.until_type("runner.error").await["message"],
+                "Unknown session",
+                "{kind} {unknown}"
+            );
+        }
+    }
+    stranger
+        .send("session.delete", json!({ "sessionId": session }))
+        .await;
+    stranger.until_type("session.deleted").await;
+    assert_eq!(
+        world.query("SELECT count(*) FROM sessions"),
+        ["1"],
+        "someone else's session is still there"
+    );
+
+    let mut reading = with_key(&server, &reader).await.unwrap();
+    reading
+        .send("session.start", json!({ "prompt": "x", "cwd": world.project() }))
+        .await;
+    assert_eq!(
+        reading.until_type("runner.error").await["message"],
+        "The key that you use does not allow this."
+    );
+
+    let mut all = with_key(&server, "from-the-environment").await.unwrap();
+    all.send("session.list", Value::Null).await;
+    assert_eq!(all.until_type("session.list").await["sessions"][0]["id"], session);
+    assert_eq!(with_key(&server, "tiller_wrong").await.err(), Some(401));
+
+    // Revoking ends what is open too.
+    let output = world
+        .command()
+        .args(["key", "revoke", "mine"])
+        .output()
+        .await
+        .unwrap();
+    assert!(output.status.success());
+    assert_eq!(
+        get(&server.address, "/api/system", &[("x-api-key", &mine)])
+            .await
+            .status,
+        401
+    );
+    while client.next().await.is_some() {}
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn guessing_is_slowed_down_but_never_locks_anyone_out() {
+    let world = demo_world().await;
+    let server = world.serve_with(&[], &[("TILLER_API_KEY", "right")]).await;
+    let attempt = async |key: &str| {
+        get(
+            &server.address,
+            "/api/system",
+            &[("authorization", &format!("Bearer {key}"))],
+        )
+        .await
+    };
+    for _ in 0..20 {
+        assert_eq!(attempt("wrong").await.status, 401);
+    }
+    let refused = attempt("wrong").await;
+    assert_eq!(refused.refusal(), (429, "rate_limited".to_owned()));
+    assert!(refused.header("retry-after").is_some());
+    assert_eq!(attempt("right").await.status, 200);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_agent_gets_no_credential_of_ours() {
+    let look = Reply::tool("Bash", json!({ "command": "env > seen" }));
+    let world = World::new(Script::new().on("look", [look, Reply::text("done")])).await;
+    let server = world.serve_with(&[], &[("TILLER_API_KEY", "our-secret")]).await;
+    let mut client = EventClient::connect(&server, &server.sign_in().await).await;
+    client.start(&world.project(), "look").await;
+    let asked = client.until_type("permission.request").await;
+    client.answer(&asked, json!({ "behavior": "allow" })).await;
+    client.until_status("completed").await;
+    let seen = std::fs::read_to_string(world.project().join("seen")).unwrap();
+    assert!(
+        seen.lines().any(|line| line.starts_with("HOME=")),
+        "the rest is inherited: {seen}"
+    );
+    assert!(
+        !seen.contains("TILLER_") && !seen.contains("our-secret"),
+        "{seen}"
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn bad_requests_get_a_reason_and_hurt_nobody() {
+    let world = demo_world().await;
+    let server = world.serve_with(&[], &[("TILLER_API_KEY", "key")]).await;
+    let post = async |body: &str| {
+        let headers = [("x-api-key", "key"), ("content-type", "application/json")];
+        request(&server.address, "POST", "/api/session-title", &headers, body).await
+    };
+    assert_eq!(post("{").await.refusal(), (400, "invalid_request".to_owned()));
+    assert_eq!(post("{}").await.refusal(), (422, "invalid_request".to_owned()));
+    assert_eq!(
+        post(r#"{"prompt":" "}"#).await.refusal(),
+        (422, "prompt_empty".to_owned())
+    );
+    assert_eq!(
+        post(r##"{"prompt":"# Fix it"}"##).await.json(),
+        json!({ "title": "Fix it" })
+    );
+    let headers = [("x-api-key", "key")];
+    let untyped = request(&server.address, "POST", "/api/session-title", &headers, "{}").await;
+    assert_eq!(untyped.refusal(), (415, "invalid_request".to_owned()));
+    for (path, status) in [
+        ("/api/directories?path=/etc", 400),
+        ("/api/recent-cwds?limit=many", 422),
+        ("/api/nothing", 404),
+        ("/ws/events", 400),
+        ("/api/session-title", 405),
+    ] {
+        assert_eq!(
+            get(&server.address, path, &headers).await.refusal().0,
+            status,
+            "{path}"
+        );
+    }
+    let folders = get(&server.address, "/api/directories?path=~", &headers)
+        .await
+        .json();
+    assert_eq!(folders["entries"][0]["name"], "project");
+
+    let mut client = with_key(&server, "key").await.unwrap();
+    for (frame, reason) in [
+        ("nonsense", "The frame is not a JSON object"),
+        (r#"{"type":"session.fly"}"#, "Unknown event type 'session.fly'."),
+        (
+            r#"{"type":"session.start","payload":{"prompt":"  "}}"#,
+            "The prompt is empty",
+        ),
+        (
+            r#"{"type":"session.start","payload":{"prompt":"x","cwd":"/etc"}}"#,
+            "The working directory does not exist",
+        ),
+        (
+            r#"{"type":"permission.response","payload":{"sessionId":"x","result":{"behavior":"deny"}}}"#,
+            "Say which request",
+        ),
+    ] {
+        client.send_text(frame).await;
+        let message = client.until_type("runner.error").await["message"].clone();
+        assert!(
+            message.as_str().unwrap().starts_with(reason),
+            "{frame}: {message}"
+        );
+    }
+    assert_eq!(world.query("SELECT count(*) FROM sessions"), ["0"]);
+    server.stop().await;
+}

@@ -1,0 +1,176 @@
+//! A client of the event API that knows nothing but its contract.
+
+use std::path::Path;
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+
+use crate::server::{PATIENCE, Server};
+
+pub(crate) struct EventClient {
+    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    /// Everything that was received, in order.
+    pub(crate) heard: Vec<Value>,
+}
+
+impl EventClient {
+    pub(crate) async fn connect(server: &Server, cookie: &str) -> Self {
+        let origin = format!("http://{}", server.address);
+        Self::connect_with(server, "/ws/events", &[("cookie", cookie), ("origin", &origin)])
+            .await
+            .unwrap()
+    }
+
+    /// The status if the server refuses.
+    pub(crate) async fn connect_with(
+        server: &Server,
+        path: &str,
+        headers: &[(&'static str, &str)],
+    ) -> Result<Self, u16> {
+        let mut request = format!("ws://{}{path}", server.address)
+            .into_client_request()
+            .unwrap();
+        for (name, value) in headers {
+            request.headers_mut().insert(*name, value.parse().unwrap());
+        }
+        match tokio_tungstenite::connect_async(request).await {
+            Ok((socket, _)) => Ok(Self {
+                socket,
+                heard: Vec::new(),
+            }),
+            Err(tokio_tungstenite::tungstenite::Error::Http(response)) => Err(response.status().as_u16()),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    pub(crate) async fn send(&mut self, kind: &str, payload: Value) {
+        let event = if payload.is_null() {
+            json!({ "type": kind })
+        } else {
+            json!({ "type": kind, "payload": payload })
+        };
+        self.send_text(&event.to_string()).await;
+    }
+
+    pub(crate) async fn send_text(&mut self, text: &str) {
+        self.socket.send(Message::text(text)).await.unwrap();
+    }
+
+    /// The next event; `None` when the server closes the connection.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
+        loop {
+            let frame = tokio::time::timeout(PATIENCE, self.socket.next()).await;
+            let frame = frame
+                .unwrap_or_else(|_| panic!("nothing more came; heard so far: {}", self.story().join("\n")));
+            match frame {
+                Some(Ok(Message::Text(text))) => {
+                    let event: Value = serde_json::from_str(&text).unwrap();
+                    self.heard.push(event.clone());
+                    return Some(event);
+                }
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return None,
+                Some(Ok(_)) => {}
+            }
+        }
+    }
+
+    /// Reads until an event fits.
+    pub(crate) async fn until(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let event = self
+                .next()
+                .await
+                .unwrap_or_else(|| panic!("the connection ended before {what}"));
+            if fits(&event) {
+                return event;
+            }
+        }
+    }
+
+    /// Reads until an event of this type; its payload.
+    pub(crate) async fn until_type(&mut self, kind: &str) -> Value {
+        self.until(kind, |event| event["type"] == kind).await["payload"].clone()
+    }
+
+    pub(crate) async fn until_status(&mut self, status: &str) -> Value {
+        let fits = |event: &Value| event["type"] == "session.status" && event["payload"]["status"] == status;
+        self.until(status, fits).await["payload"].clone()
+    }
+
+    /// Reads until the text that has streamed in contains this.
+    pub(crate) async fn until_streamed(&mut self, text: &str) {
+        while !self.streamed().contains(text) {
+            self.next()
+                .await
+                .unwrap_or_else(|| panic!("the connection ended before {text:?}"));
+        }
+    }
+
+    /// Starts a session and waits until it runs; its id.
+    pub(crate) async fn start(&mut self, cwd: &Path, prompt: &str) -> String {
+        self.send(
+            "session.start",
+            json!({ "title": "", "prompt": prompt, "cwd": cwd }),
+        )
+        .await;
+        self.until_status("running").await["sessionId"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    }
+
+    /// Answers a `permission.request`.
+    pub(crate) async fn answer(&mut self, request: &Value, result: Value) {
+        let payload =
+            json!({ "sessionId": request["sessionId"], "toolUseId": request["toolUseId"], "result": result });
+        self.send("permission.response", payload).await;
+    }
+
+    /// All text that came in pieces.
+    pub(crate) fn streamed(&self) -> String {
+        let deltas = self
+            .heard
+            .iter()
+            .map(|event| &event["payload"]["message"]["event"]["delta"]["text"]);
+        deltas.filter_map(Value::as_str).collect()
+    }
+
+    /// What was heard, a line each, without what differs from run to run.
+    pub(crate) fn story(&self) -> Vec<String> {
+        self.heard.iter().map(in_short).collect()
+    }
+
+    /// The `seq`s of everything heard, in order.
+    pub(crate) fn seqs(&self) -> Vec<u64> {
+        self.heard
+            .iter()
+            .filter_map(|event| event["payload"]["seq"].as_u64())
+            .collect()
+    }
+}
+
+fn in_short(event: &Value) -> String {
+    let payload = &event["payload"];
+    let kind = event["type"].as_str().unwrap_or("?");
+    let detail = match kind {
+        "session.status" => payload["status"].as_str().unwrap_or("?").to_owned(),
+        "stream.user_prompt" => payload["prompt"].as_str().unwrap_or("?").to_owned(),
+        "stream.message" => {
+            let message = &payload["message"];
+            [&message["type"], &message["subtype"]]
+                .iter()
+                .filter_map(|part| part.as_str())
+                .collect::<Vec<_>>()
+                .join(":")
+        }
+        "permission.request" => payload["toolName"].as_str().unwrap_or("?").to_owned(),
+        "permission.resolved" => payload["behavior"].as_str().unwrap_or("?").to_owned(),
+        "runner.error" => payload["message"].as_str().unwrap_or("?").to_owned(),
+        _ => String::new(),
+    };
+    format!("{kind} {detail}").trim_end().to_owned()
+}

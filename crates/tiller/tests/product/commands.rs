@@ -1,0 +1,129 @@
+//! The program's commands, and starting under odd circumstances.
+
+use tiller_testkit::model::Script;
+
+use crate::http::get;
+use crate::server::World;
+
+async fn world() -> World {
+    World::with_claude(Script::new(), None).await
+}
+
+/// What a command that fails says.
+async fn complaint(world: &World, arguments: &[&str]) -> String {
+    let output = world.command().args(arguments).output().await.unwrap();
+    assert!(!output.status.success(), "{arguments:?} should fail");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[tokio::test]
+async fn other_machines_need_a_key() {
+    let world = world().await;
+    let arguments = ["serve", "--host", "0.0.0.0", "--port", "0", "--no-open"];
+    let said = complaint(&world, &arguments).await;
+    assert!(said.contains("tiller key create NAME"), "{said}");
+}
+
+#[tokio::test]
+async fn a_second_server_on_the_same_data_is_refused() {
+    let world = world().await;
+    let server = world.serve().await;
+    let said = complaint(&world, &["serve", "--port", "0", "--no-open"]).await;
+    assert!(
+        said.contains("already running") && said.contains(&server.address),
+        "{said}"
+    );
+    server.kill().await;
+    // What a crash left behind is no obstacle.
+    world.serve().await.stop().await;
+    let said = complaint(&world, &["link"]).await;
+    assert!(said.contains("no server is running"), "{said}");
+}
+
+#[tokio::test]
+async fn a_taken_port_is_an_error_only_if_it_was_asked_for() {
+    let world = world().await;
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let said = complaint(&world, &["serve", "--port", &port, "--no-open"]).await;
+    assert!(said.contains("choose another port"), "{said}");
+}
+
+#[tokio::test]
+async fn mistakes_are_explained() {
+    let world = world().await;
+    let said = complaint(&world, &["key", "create", "x", "--scope", "everything"]).await;
+    assert!(said.contains("use read, run and approve"), "{said}");
+    let said = complaint(&world, &["key", "revoke", "nobody"]).await;
+    assert!(said.contains("there is no key named 'nobody'"), "{said}");
+    let said = complaint(&world, &["serve", "--no-open", "--root", "/does/not/exist"]).await;
+    assert!(said.contains("none of the roots exists"), "{said}");
+    let said = complaint(&world, &["serve", "--no-open", "--claude-bin", "/does/not/exist"]).await;
+    assert!(said.contains("--claude-bin"), "{said}");
+    let said = complaint(&world, &["serve", "--no-open", "--backend", "claude"]).await;
+    assert!(
+        said.contains("npm install -g @anthropic-ai/claude-code"),
+        "{said}"
+    );
+    std::fs::write(world.data().join("config.toml"), "allowed_host = 1").unwrap();
+    let said = complaint(&world, &["serve", "--no-open", "--port", "0"]).await;
+    assert!(
+        said.contains("config.toml") && said.contains("allowed_host"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn keys_are_listed_and_only_their_hashes_are_kept() {
+    let world = world().await;
+    let run = async |arguments: &[&str]| {
+        let output = world.command().args(arguments).output().await.unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let key = run(&["key", "create", "ci", "--scope", "read,run"])
+        .await
+        .lines()
+        .last()
+        .unwrap()
+        .to_owned();
+    assert!(key.starts_with("tiller_"), "{key}");
+    assert_eq!(run(&["key", "list"]).await, "ci\tread,run\n");
+    for entry in std::fs::read_dir(world.data()).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        assert!(
+            !bytes.windows(key.len()).any(|window| window == key.as_bytes()),
+            "the key is on disk"
+        );
+    }
+    run(&["key", "revoke", "ci"]).await;
+    assert!(run(&["key", "list"]).await.starts_with("There are no keys."));
+}
+
+#[tokio::test]
+async fn a_host_name_of_ones_own_can_be_allowed() {
+    let world = world().await;
+    std::fs::write(
+        world.data().join("config.toml"),
+        "allowed_hosts = [\"tiller.example\"]",
+    )
+    .unwrap();
+    let server = world.serve().await;
+    assert_eq!(
+        get(&server.address, "/health", &[("host", "tiller.example")])
+            .await
+            .status,
+        200
+    );
+    assert_eq!(
+        get(&server.address, "/health", &[("host", "other.example")])
+            .await
+            .status,
+        403
+    );
+    server.stop().await;
+}

@@ -1,0 +1,60 @@
+//! A machine without Claude Code.
+
+use serde_json::json;
+use tiller_testkit::model::Script;
+
+use crate::client::EventClient;
+use crate::http::get;
+use crate::server::World;
+
+#[tokio::test]
+async fn the_demo_agent_gives_its_tour_and_says_what_it_is() {
+    let world = World::with_claude(Script::new(), None).await;
+    let server = world.serve_with(&[], &[("DEMO_AGENT_SPEED", "inf")]).await;
+    let cookie = server.sign_in().await;
+    let backend = get(&server.address, "/api/system", &[("cookie", &cookie)])
+        .await
+        .json()["backend"]
+        .clone();
+    assert_eq!(backend["name"], "demo");
+    assert!(
+        backend["reason"]
+            .as_str()
+            .unwrap()
+            .contains("npm install -g @anthropic-ai/claude-code"),
+        "{backend}"
+    );
+
+    let mut client = EventClient::connect(&server, &cookie).await;
+    client.start(&world.project(), "show me").await;
+    let mut asked = Vec::new();
+    while client
+        .heard
+        .last()
+        .is_none_or(|event| event["payload"]["status"] != "completed")
+    {
+        let event = client.next().await.expect("the tour goes on");
+        if event["type"] == "permission.request" {
+            let request = event["payload"].clone();
+            asked.push(request["toolName"].as_str().unwrap().to_owned());
+            let mut input = request["input"].clone();
+            if let Some(question) = input["questions"][0]["question"].as_str().map(str::to_owned) {
+                let choice = input["questions"][0]["options"][0]["label"].clone();
+                input["answers"] = json!({ question: choice });
+            }
+            client
+                .answer(&request, json!({ "behavior": "allow", "updatedInput": input }))
+                .await;
+        }
+        assert_ne!(event["payload"]["status"], "error", "{event}");
+    }
+    assert!(asked.iter().any(|tool| tool == "AskUserQuestion"), "{asked:?}");
+    assert!(asked.len() >= 3, "a command, an edit and a question: {asked:?}");
+    assert!(
+        client.streamed().to_lowercase().contains("demo"),
+        "{}",
+        client.streamed()
+    );
+    assert!(world.project().join("tiller-demo.md").exists());
+    server.stop().await;
+}

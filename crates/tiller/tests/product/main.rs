@@ -1,0 +1,14 @@
+//! The whole product: the real executable, the real Claude Code CLI with a scripted model, real SQLite.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that can't go on says where, and ends"
+)]
+
+mod access;
+mod client;
+mod commands;
+mod demo;
+mod http;
+mod server;
+mod spine;

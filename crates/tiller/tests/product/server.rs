@@ -1,0 +1,186 @@
+//! The executable, started as a user would, in a world of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tiller_testkit::installed::Claude;
+use tiller_testkit::model::{ModelServer, Script};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::http;
+
+/// Long enough for a loaded machine; nothing waits for it when all is well.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A home folder, a data folder, a project, and a model that says what the test wrote down.
+pub(crate) struct World {
+    folder: TempDir,
+    pub(crate) model: ModelServer,
+    claude: Option<PathBuf>,
+}
+
+impl World {
+    /// With the real Claude Code.
+    pub(crate) async fn new(script: Script) -> Self {
+        let claude = Claude::V2_1_325
+            .executable()
+            .unwrap_or_else(|missing| panic!("{missing}"));
+        Self::with_claude(script, Some(claude)).await
+    }
+
+    /// `None`: a machine without Claude Code.
+    pub(crate) async fn with_claude(script: Script, claude: Option<PathBuf>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["home", "home/project", "data"] {
+            std::fs::create_dir_all(folder.path().join(name)).unwrap();
+        }
+        Self {
+            folder,
+            model: ModelServer::start(script).await.unwrap(),
+            claude,
+        }
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("home")
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        self.home().join("project")
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// The program with this world around it.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tiller"));
+        command
+            .env_clear()
+            // Nothing of the machine that runs the test: where Claude Code is installed would show.
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", self.home())
+            .env("TILLER_DATA_DIR", self.data())
+            .envs(self.model.env())
+            .current_dir(self.project())
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        if let Some(claude) = &self.claude {
+            command.env("TILLER_CLAUDE_BIN", claude);
+        }
+        command
+    }
+
+    pub(crate) async fn serve(&self) -> Server {
+        self.serve_with(&[], &[]).await
+    }
+
+    pub(crate) async fn serve_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Server {
+        let mut command = self.command();
+        command
+            .args(["serve", "--port", "0", "--no-open"])
+            .args(arguments)
+            .envs(environment.iter().copied());
+        Server::start(command).await
+    }
+
+    /// A query on the database, as a curious user would ask it.
+    pub(crate) fn query(&self, sql: &str) -> Vec<String> {
+        let connection = rusqlite::Connection::open(self.data().join("sessions.db")).unwrap();
+        let mut statement = connection.prepare(sql).unwrap();
+        let rows = statement
+            .query_map([], |row| row.get::<_, rusqlite::types::Value>(0))
+            .unwrap();
+        rows.map(|value| match value.unwrap() {
+            rusqlite::types::Value::Text(text) => text,
+            rusqlite::types::Value::Integer(number) => number.to_string(),
+            other => format!("{other:?}"),
+        })
+        .collect()
+    }
+}
+
+pub(crate) struct Server {
+    child: Child,
+    /// `127.0.0.1:PORT`
+    pub(crate) address: String,
+    /// The link that was printed.
+    pub(crate) link: String,
+}
+
+impl Server {
+    async fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let line = tokio::time::timeout(PATIENCE, lines.next_line())
+            .await
+            .expect("ready in time")
+            .unwrap();
+        let line = line.expect("a ready line");
+        let link = line
+            .strip_prefix("tiller is ready: ")
+            .unwrap_or_else(|| panic!("{line}"))
+            .to_owned();
+        let address = link
+            .strip_prefix("http://")
+            .and_then(|rest| rest.split_once('/'))
+            .unwrap()
+            .0
+            .to_owned();
+        Self { child, address, link }
+    }
+
+    pub(crate) fn path_of(&self, link: &str) -> String {
+        link.strip_prefix(&format!("http://{}", self.address))
+            .unwrap()
+            .to_owned()
+    }
+
+    /// Opens the link as a browser would; the cookie that it gets.
+    pub(crate) async fn sign_in(&self) -> String {
+        let response = http::get(&self.address, &self.path_of(&self.link), &[]).await;
+        assert_eq!(response.status, 303, "{}", response.body);
+        let cookie = response.header("set-cookie").expect("a cookie");
+        cookie.split(';').next().unwrap().to_owned()
+    }
+
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let pid = i32::try_from(self.child.id().expect("still running")).unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn ended(mut self) -> std::process::ExitStatus {
+        tokio::time::timeout(PATIENCE, self.child.wait())
+            .await
+            .expect("ends in time")
+            .unwrap()
+    }
+
+    pub(crate) async fn stop(self) {
+        self.signal(rustix::process::Signal::TERM);
+        assert!(self.ended().await.success());
+    }
+
+    pub(crate) async fn kill(self) {
+        self.signal(rustix::process::Signal::KILL);
+        self.ended().await;
+    }
+}
+
+/// The processes whose working directory is `folder` or below.
+pub(crate) fn processes_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries
+        .filter(|entry| std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(folder)))
+        .map(|entry| {
+            std::fs::read_to_string(entry.path().join("cmdline"))
+                .unwrap_or_default()
+                .replace('\0', " ")
+        })
+        .collect()
+}
