@@ -14,9 +14,13 @@ const WEB: Need = Need::Installed(Part::WebPackages);
 pub(crate) const STEPS: &[Step] = &[
     Step {
         name: "fmt",
-        what: "Rust is formatted",
+        what: "Rust is formatted (if files are listed: run `cargo fmt --all`)",
         needs: &[],
-        run: |workbench| passes(run::show(&mut workbench.cargo(["fmt", "--all", "--check"]))),
+        run: |workbench| {
+            passes(run::show(
+                &mut workbench.cargo(["fmt", "--all", "--", "--check", "-l"]),
+            ))
+        },
     },
     Step {
         name: "web-format",
