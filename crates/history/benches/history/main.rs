@@ -1,0 +1,3 @@
+//! How fast the history is, on a corpus of the size that heavy users have.
+
+fn main() {}

@@ -1,0 +1,258 @@
+//! The list of all sessions, kept up to date by reading only what has changed.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rayon::prelude::*;
+
+use crate::digest::Digest;
+use crate::error::Result;
+use crate::follow::{Followed, follow};
+use crate::index::Index;
+use crate::lines::Buffer;
+use crate::model::{Project, Session};
+use crate::place::{ProjectId, Projects, SessionId, Transcript};
+
+thread_local! {
+    /// Reading memory of each thread of the pool.
+    static BUFFER: RefCell<Buffer> = RefCell::default();
+}
+
+/// Runs something with this thread's reading memory.
+pub(crate) fn with_buffer<T>(run: impl FnOnce(&mut Buffer) -> T) -> T {
+    BUFFER.with(|buffer| match buffer.try_borrow_mut() {
+        Ok(mut buffer) => run(&mut buffer),
+        // Only if `run` itself came here again.
+        Err(_) => run(&mut Buffer::default()),
+    })
+}
+
+pub(crate) type Known = HashMap<String, Arc<Followed<Digest>>>;
+
+/// A transcript and what the list shows of it.
+#[derive(Clone)]
+pub(crate) struct Listed {
+    pub(crate) transcript: Transcript,
+    pub(crate) digest: Arc<Followed<Digest>>,
+}
+
+#[derive(Default)]
+pub(crate) struct Catalogue {
+    known: Mutex<Option<Known>>,
+}
+
+impl Catalogue {
+    fn known(&self, index: Option<&Index>) -> MutexGuard<'_, Option<Known>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.is_none() {
+            let saved = index
+                .map(Index::load_all::<Digest>)
+                .transpose()
+                .unwrap_or_else(|error| {
+                    tracing::warn!(%error, "the list of sessions could not be taken from the index");
+                    None
+                });
+            let saved = saved
+                .unwrap_or_default()
+                .into_iter()
+                .map(|(path, digest)| (path, Arc::new(digest)));
+            *known = Some(saved.collect());
+        }
+        known
+    }
+
+    /// The digests of these transcripts as they are now.
+    pub(crate) fn refresh(
+        &self,
+        projects: &Projects,
+        index: Option<&Index>,
+        files: Vec<Transcript>,
+    ) -> Vec<Listed> {
+        let mut fresh = Vec::with_capacity(files.len());
+        let mut stale = Vec::new();
+        {
+            let mut guard = self.known(index);
+            let known = guard.get_or_insert_default();
+            for transcript in files {
+                match known.get(&transcript.path) {
+                    Some(digest) if digest.stamp == transcript.stamp => {
+                        fresh.push(Listed {
+                            digest: Arc::clone(digest),
+                            transcript,
+                        });
+                    }
+                    old => stale.push((old.cloned(), transcript)),
+                }
+            }
+        }
+        if stale.is_empty() {
+            return fresh;
+        }
+        // The largest first, so that no thread is left alone with one at the end.
+        stale.sort_by_key(|(_, transcript)| std::cmp::Reverse(transcript.stamp.size));
+        let read: Vec<Listed> = stale
+            .into_par_iter()
+            .with_max_len(1)
+            .filter_map(|(old, transcript)| {
+                let (mut file, stamp) = projects.open(&transcript.path).ok()?;
+                let old = old.map(|old| Followed::clone(&old));
+                match with_buffer(|buffer| follow(&mut file, stamp, old, buffer)) {
+                    Ok(digest) => Some(Listed {
+                        transcript: Transcript { stamp, ..transcript },
+                        digest: Arc::new(digest),
+                    }),
+                    Err(error) => {
+                        tracing::warn!(%error, "a transcript could not be read");
+                        None
+                    }
+                }
+            })
+            .collect();
+        if let Some(index) = index {
+            let parts = read
+                .iter()
+                .map(|listed| (listed.transcript.path.as_str(), &*listed.digest));
+            if let Err(error) = index.save(parts) {
+                tracing::warn!(%error, "the list of sessions could not be kept in the index");
+            }
+        }
+        let mut guard = self.known(index);
+        let known = guard.get_or_insert_default();
+        for listed in &read {
+            known.insert(listed.transcript.path.clone(), Arc::clone(&listed.digest));
+        }
+        drop(guard);
+        fresh.extend(read);
+        fresh
+    }
+
+    /// What is known of every transcript, by path, without looking whether it is still so.
+    pub(crate) fn by_path(&self, index: Option<&Index>) -> Known {
+        self.known(index).get_or_insert_default().clone()
+    }
+
+    /// Forgets transcripts that are no longer there.
+    pub(crate) fn retain(&self, index: Option<&Index>, present: &HashSet<&str>) -> Result<()> {
+        let mut guard = self.known(index);
+        let known = guard.get_or_insert_default();
+        let gone: Vec<String> = known
+            .keys()
+            .filter(|path| !present.contains(path.as_str()))
+            .cloned()
+            .collect();
+        for path in &gone {
+            known.remove(path);
+        }
+        drop(guard);
+        match index {
+            Some(index) if !gone.is_empty() => index.forget::<Digest>(&gone),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Listed {
+    /// Whether it belongs in the list of sessions: it has messages, and is no subagent's.
+    pub(crate) fn is_session(&self) -> bool {
+        !self.transcript.is_subagent() && self.digest.current().message_count > 0
+    }
+
+    pub(crate) fn last_active(&self) -> &str {
+        let digest = self.digest.current();
+        digest.last_time.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn session(&self) -> Result<Session> {
+        let digest = self.digest.current();
+        Ok(Session {
+            id: SessionId::parse(&self.transcript.stem)?,
+            title: digest.title(),
+            project_path: digest
+                .cwd
+                .clone()
+                .unwrap_or_else(|| decoded(&self.transcript.project)),
+            timestamp: digest
+                .created
+                .clone()
+                .or_else(|| digest.first_time.clone())
+                .unwrap_or_default(),
+            message_count: digest.message_count,
+            tools_used: digest.tools.clone(),
+            files_changed: digest.files_changed(),
+            project: ProjectId::parse(&self.transcript.project)?,
+            last_active: self.last_active().to_owned(),
+            size_bytes: self.transcript.stamp.size,
+            models: digest.models.clone(),
+            first_prompt: digest.prompt.clone(),
+            custom_title: digest.custom_title.clone(),
+            summary: digest.summary.clone().or_else(|| digest.ai_title.clone()),
+            git_branch: digest.git_branch.clone(),
+            cli_version: digest.version.clone(),
+            damaged_lines: digest.damaged,
+            unknown_lines: digest.unknown.clone(),
+            archived: false,
+        })
+    }
+}
+
+/// Projects of these sessions, the one used last first.
+pub(crate) fn projects_of(listed: &[Listed]) -> Result<Vec<Project>> {
+    let mut groups: HashMap<&str, Vec<&Listed>> = HashMap::new();
+    for entry in listed.iter().filter(|entry| entry.is_session()) {
+        groups.entry(&entry.transcript.project).or_default().push(entry);
+    }
+    let mut projects = Vec::with_capacity(groups.len());
+    for (id, mut sessions) in groups {
+        sessions.sort_by(|a, b| b.last_active().cmp(a.last_active()));
+        let path = project_path(id, &sessions);
+        let name = path
+            .trim_end_matches(['/', '\\'])
+            .rsplit(['/', '\\'])
+            .next()
+            .filter(|name| !name.is_empty());
+        projects.push(Project {
+            id: ProjectId::parse(id)?,
+            name: name.unwrap_or(&path).to_owned(),
+            session_count: sessions.len(),
+            last_active: sessions
+                .first()
+                .map(|newest| newest.last_active().to_owned())
+                .unwrap_or_default(),
+            path,
+        });
+    }
+    projects.sort_by(|a, b| b.last_active.cmp(&a.last_active).then_with(|| a.id.cmp(&b.id)));
+    Ok(projects)
+}
+
+/// The working directory that gave the folder its name; a session may have begun in another one.
+fn project_path(id: &str, sessions: &[&Listed]) -> String {
+    let directories = || {
+        sessions
+            .iter()
+            .filter_map(|entry| entry.digest.current().cwd.as_deref())
+    };
+    let exact = directories().find(|cwd| encoded(cwd) == id);
+    exact
+        .or_else(|| directories().next())
+        .map_or_else(|| decoded(id), str::to_owned)
+}
+
+/// The name that the CLI gives to the folder of a working directory.
+fn encoded(cwd: &str) -> String {
+    cwd.chars()
+        .map(|letter| {
+            if letter.is_ascii_alphanumeric() {
+                letter
+            } else {
+                '-'
+            }
+        })
+        .collect()
+}
+
+/// The best guess where no line says what the working directory was.
+fn decoded(id: &str) -> String {
+    id.replace('-', "/")
+}

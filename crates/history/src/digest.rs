@@ -1,0 +1,242 @@
+//! What the list of sessions shows of one transcript, built up line by line.
+//!
+//! A digest can go on from where it stopped when the file has grown. It is kept in the index as it is, so nothing in it
+//! depends on where the file lies.
+
+use std::collections::BTreeMap;
+
+use memchr::memmem;
+use serde::{Deserialize, Serialize};
+
+use crate::follow::Part;
+use crate::json::Raw;
+use crate::record::{Kind, Record};
+use crate::typed::{self, Typed};
+
+/// Characters kept of the first prompt; the title is its beginning.
+const PROMPT_CHARS: usize = 400;
+/// Names of tools, files and models kept of one session: far more than people have, and a bound on a hostile file.
+const MAX_NAMES: usize = 5000;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Digest {
+    pub(crate) message_count: u64,
+    pub(crate) created: Option<String>,
+    pub(crate) first_time: Option<String>,
+    pub(crate) last_time: Option<String>,
+    /// The working directory of the first user line, else of the first line that has one.
+    pub(crate) cwd: Option<String>,
+    cwd_is_of_user: bool,
+    pub(crate) prompt: Option<String>,
+    pub(crate) command: Option<String>,
+    pub(crate) custom_title: Option<String>,
+    pub(crate) ai_title: Option<String>,
+    pub(crate) summary: Option<String>,
+    pub(crate) tools: Vec<String>,
+    pub(crate) files: Vec<String>,
+    pub(crate) models: Vec<String>,
+    pub(crate) git_branch: Option<String>,
+    pub(crate) version: Option<String>,
+    /// Set when the whole file belongs to a subagent of that session, as older releases laid them out.
+    pub(crate) sidechain_of: Option<String>,
+    pub(crate) damaged: u64,
+    pub(crate) unknown: BTreeMap<String, u64>,
+}
+
+impl Part for Digest {
+    const TABLE: &'static str = "digest";
+
+    fn add(&mut self, _offset: u64, _line: &[u8], record: &Record<'_>) {
+        match record.kind {
+            Kind::User => self.user(record),
+            Kind::Assistant => self.assistant(record),
+            Kind::FileHistorySnapshot => self.snapshot(record),
+            Kind::FileHistoryDelta => {
+                if let Some(path) = record.tracking_path.and_then(Raw::text) {
+                    add_name(&mut self.files, &path);
+                }
+            }
+            Kind::CustomTitle => self.custom_title = title_text(record),
+            Kind::AiTitle => self.ai_title = title_text(record),
+            Kind::Summary => self.summary = title_text(record),
+            Kind::Unknown(name) => {
+                *self
+                    .unknown
+                    .entry(String::from_utf8_lossy(name).into_owned())
+                    .or_default() += 1;
+            }
+            Kind::Untyped => *self.unknown.entry(String::new()).or_default() += 1,
+            Kind::System | Kind::Attachment | Kind::LastPrompt | Kind::Bookkeeping => {}
+        }
+        if record.kind.is_link() {
+            self.link(record);
+        }
+    }
+
+    fn damaged(&mut self) {
+        self.damaged += 1;
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
+    }
+}
+
+impl Digest {
+    /// What every link of the chain carries.
+    fn link(&mut self, record: &Record<'_>) {
+        if let Some(time) = record.timestamp.and_then(Raw::escaped) {
+            set_text(&mut self.last_time, time);
+            if self.first_time.is_none() {
+                self.first_time.clone_from(&self.last_time);
+            }
+            if self.created.is_none() && record.kind == Kind::User {
+                self.created.clone_from(&self.last_time);
+            }
+        }
+        if !self.cwd_is_of_user
+            && (self.cwd.is_none() || record.kind == Kind::User)
+            && let Some(cwd) = record.cwd.and_then(Raw::text)
+        {
+            self.cwd = Some(cwd.into_owned());
+            self.cwd_is_of_user = record.kind == Kind::User;
+        }
+        if let Some(version) = record.version.and_then(Raw::escaped) {
+            set_text(&mut self.version, version);
+        }
+        if let Some(branch) = record.branch.and_then(Raw::escaped) {
+            set_text(&mut self.git_branch, branch);
+        }
+    }
+
+    fn user(&mut self, record: &Record<'_>) {
+        if self.message_count == 0 && record.is_sidechain {
+            self.sidechain_of = record
+                .session
+                .and_then(Raw::text)
+                .map(std::borrow::Cow::into_owned);
+        }
+        self.message_count += 1;
+        if self.prompt.is_none() {
+            match typed::typed(record) {
+                Typed::Prompt(text) => self.prompt = Some(typed::shortened(&text, PROMPT_CHARS)),
+                Typed::Command(text) if self.command.is_none() => {
+                    self.command = Some(typed::shortened(&text, PROMPT_CHARS));
+                }
+                Typed::Command(_) | Typed::Nothing => {}
+            }
+        }
+        if let Some(path) = edited_file(record) {
+            add_name(&mut self.files, &path);
+        }
+    }
+
+    fn assistant(&mut self, record: &Record<'_>) {
+        self.message_count += 1;
+        if let Some(model) = record.model {
+            // Errors and notes of the CLI's own are filed under a model that is none.
+            if model != b"<synthetic>" && self.models.last().is_none_or(|last| last.as_bytes() != model) {
+                add_name(&mut self.models, &String::from_utf8_lossy(model));
+            }
+        }
+        let Some(content) = record.content.filter(|content| content.is_array()) else {
+            return;
+        };
+        if memmem::find(content.0, b"\"tool_use\"").is_none() {
+            return;
+        }
+        let tools = &mut self.tools;
+        content.items(|block| {
+            if block.get(b"type").and_then(Raw::escaped) == Some(b"tool_use")
+                && let Some(name) = block.get(b"name").and_then(Raw::text)
+            {
+                add_name(tools, &name);
+            }
+        });
+    }
+
+    fn snapshot(&mut self, record: &Record<'_>) {
+        let files = &mut self.files;
+        if let Some(backups) = record
+            .snapshot
+            .and_then(|snapshot| snapshot.get(b"trackedFileBackups"))
+        {
+            backups.entries(|path, _| {
+                let quoted = [b"\"", path, b"\""].concat();
+                if let Some(path) = Raw(&quoted).text() {
+                    add_name(files, &path);
+                }
+            });
+        }
+    }
+
+    /// What the session is called: the name a person gave it, else the beginning of the first thing a person typed.
+    pub(crate) fn title(&self) -> String {
+        let named = [
+            &self.custom_title,
+            &self.prompt,
+            &self.summary,
+            &self.ai_title,
+            &self.command,
+        ];
+        let title = named.into_iter().flatten().find(|title| !title.is_empty());
+        title
+            .map(|title| typed::shortened(title, typed::TITLE_CHARS))
+            .unwrap_or_default()
+    }
+
+    /// Changed files, relative to the working directory where inside it, each once.
+    pub(crate) fn files_changed(&self) -> Vec<String> {
+        let mut files = Vec::with_capacity(self.files.len());
+        for file in &self.files {
+            let inside = self
+                .cwd
+                .as_deref()
+                .and_then(|cwd| file.strip_prefix(cwd)?.strip_prefix(['/', '\\']));
+            let file = inside.unwrap_or(file);
+            if !files.iter().any(|known| known == file) {
+                files.push(file.to_owned());
+            }
+        }
+        files
+    }
+}
+
+/// The file that a tool edited, from its structured result. Tools that only read have no patch.
+fn edited_file(record: &Record<'_>) -> Option<String> {
+    let path = record
+        .result_path
+        .filter(|_| record.result_is_edit && !record.result_is_error)?;
+    path.text().map(std::borrow::Cow::into_owned)
+}
+
+fn title_text(record: &Record<'_>) -> Option<String> {
+    let text = record.title.and_then(Raw::text)?;
+    Some(typed::shortened(text.trim(), PROMPT_CHARS))
+}
+
+/// Sets without allocating again for every line.
+fn set_text(slot: &mut Option<String>, value: &[u8]) {
+    if slot.as_ref().is_some_and(|old| old.as_bytes() == value) {
+        return;
+    }
+    let text = String::from_utf8_lossy(value);
+    match slot {
+        Some(old) => {
+            old.clear();
+            old.push_str(&text);
+        }
+        None => *slot = Some(text.into_owned()),
+    }
+}
+
+fn add_name(names: &mut Vec<String>, name: &str) {
+    if names.len() < MAX_NAMES && !names.iter().any(|known| known == name) {
+        names.push(name.to_owned());
+    }
+}

@@ -1,0 +1,150 @@
+//! [`History`]: every question that can be asked of the transcripts.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use crate::catalogue::{Catalogue, Listed, projects_of};
+use crate::error::{HistoryError, Result};
+use crate::index::{self, Cancel, Index};
+use crate::model::{Include, MessagePage, Page, ProjectList, Session, SessionPage};
+use crate::place::{ProjectId, Projects, SessionId, Transcript};
+use crate::transcript::{Transcripts, save_outlines};
+
+/// The history of one user. Cheap to share behind an `Arc`; every function blocks, so call them where that is allowed.
+pub struct History {
+    pub(crate) home: PathBuf,
+    pub(crate) projects: Projects,
+    pub(crate) index: Option<Index>,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) transcripts: Transcripts,
+    pub(crate) cancel: Cancel,
+}
+
+/// What bringing the index up to date did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Indexed {
+    /// Bytes of transcripts that were new.
+    pub bytes: u64,
+}
+
+impl History {
+    /// Reads the transcripts under `claude_home`, which need not exist yet, and never writes there. With an `index_dir` it
+    /// keeps an index in it; without one everything but search works, more slowly.
+    pub fn open(claude_home: &Path, index_dir: Option<&Path>) -> Result<Self> {
+        Ok(Self {
+            home: claude_home.to_owned(),
+            projects: Projects::new(claude_home),
+            index: index_dir.map(Index::open).transpose()?,
+            catalogue: Catalogue::default(),
+            transcripts: Transcripts::default(),
+            cancel: Cancel::default(),
+        })
+    }
+
+    /// All projects, the one used last first.
+    pub fn projects(&self) -> Result<ProjectList> {
+        Ok(ProjectList {
+            projects: projects_of(&self.listed()?)?,
+        })
+    }
+
+    /// The sessions of a project, newest first.
+    pub fn sessions(&self, project: &ProjectId, page: Page) -> Result<SessionPage> {
+        let files = self.projects.transcripts(project.as_str())?;
+        session_page(self.refresh(files), page)
+    }
+
+    /// The sessions of all projects, newest first.
+    pub fn all_sessions(&self, page: Page) -> Result<SessionPage> {
+        session_page(self.listed()?, page)
+    }
+
+    /// One session with a page of its messages.
+    pub fn messages(&self, id: &SessionId, page: Page, include: Include) -> Result<MessagePage> {
+        self.transcripts.page(self, id, page, include)
+    }
+
+    /// The whole of a large tool result that lies beside the session's transcript, by the name that `persisted_output` gives.
+    pub fn tool_result(&self, id: &SessionId, name: &str) -> Result<std::fs::File> {
+        self.projects.open_tool_result(&self.projects.session(id)?, name)
+    }
+
+    /// One session without its messages.
+    pub fn session(&self, id: &SessionId) -> Result<Session> {
+        self.find(id)?.session()
+    }
+
+    /// Every transcript directly in a project, with its digest.
+    pub(crate) fn listed(&self) -> Result<Vec<Listed>> {
+        let files = self.projects.all_transcripts()?;
+        {
+            let present: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+            self.catalogue.retain(self.index.as_ref(), &present)?;
+        }
+        Ok(self.refresh(files))
+    }
+
+    pub(crate) fn refresh(&self, files: Vec<Transcript>) -> Vec<Listed> {
+        self.catalogue.refresh(&self.projects, self.index.as_ref(), files)
+    }
+
+    /// The session's transcript and digest.
+    pub(crate) fn find(&self, id: &SessionId) -> Result<Listed> {
+        let transcript = self.projects.session(id)?;
+        self.refresh(vec![transcript])
+            .pop()
+            .filter(Listed::is_session)
+            .ok_or(HistoryError::NotFound)
+    }
+
+    /// Every transcript there is: sessions', and those of subagents wherever they lie.
+    pub(crate) fn every_transcript(&self) -> Result<Vec<Transcript>> {
+        let mut files = self.projects.all_transcripts()?;
+        let mut subagents = Vec::new();
+        for file in &files {
+            subagents.extend(self.projects.subagents(file)?);
+        }
+        files.extend(subagents);
+        Ok(files)
+    }
+
+    /// Brings the index up to date with the transcripts. Takes a while the first time, and milliseconds after that; meant to
+    /// be called in the background, at the start and after changes. Without an index it does nothing.
+    pub fn update_index(&self) -> Result<Indexed> {
+        let Some(index) = &self.index else {
+            return Ok(Indexed { bytes: 0 });
+        };
+        let files = self.every_transcript()?;
+        save_outlines(self, &files);
+        let bytes = index::build(index, &self.projects, files, &self.cancel)?;
+        Ok(Indexed { bytes })
+    }
+
+    /// Makes a running [`update_index`](Self::update_index) end soon, and every later one do nothing: for shutting down.
+    pub fn stop_indexing(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Throws the index away and starts a new one, as is done by itself when it is found damaged.
+    pub fn rebuild_index(&self) -> Result<Indexed> {
+        if let Some(index) = &self.index {
+            index.renew()?;
+        }
+        self.update_index()
+    }
+}
+
+fn session_page(listed: Vec<Listed>, page: Page) -> Result<SessionPage> {
+    let mut sessions: Vec<Listed> = listed.into_iter().filter(Listed::is_session).collect();
+    sessions.sort_by(|a, b| {
+        b.last_active()
+            .cmp(a.last_active())
+            .then_with(|| a.transcript.stem.cmp(&b.transcript.stem))
+    });
+    let total = sessions.len();
+    let sessions = sessions[page.range(total)]
+        .iter()
+        .map(Listed::session)
+        .collect::<Result<_>>()?;
+    Ok(SessionPage { sessions, total })
+}

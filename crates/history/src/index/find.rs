@@ -1,0 +1,286 @@
+//! Looks words up in the index and reads the messages that have them.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, params};
+
+use crate::error::Result;
+use crate::json::Raw;
+use crate::place::{Projects, Transcript};
+use crate::record::{Kind, Record};
+use crate::text::{self, Term};
+
+use super::Index;
+use super::build::{Place, append_persisted, decode};
+
+/// Matches beyond this are not counted: nobody pages that far, and counting them all would take longer than finding them.
+const MAX_COUNT: usize = 10_000;
+/// Time for reading messages whose words match but may not be what was asked for.
+const PROOF_TIME: Duration = Duration::from_millis(20);
+
+/// What to look for.
+pub(crate) struct Wanted<'a> {
+    pub(crate) terms: &'a [Term],
+    /// Only messages that call this tool, or return from it.
+    pub(crate) tool: Option<&'a str>,
+    /// Milliseconds, from and to, the end left out.
+    pub(crate) times: std::ops::Range<i64>,
+    pub(crate) offset: usize,
+    pub(crate) limit: usize,
+}
+
+/// A message that was found.
+pub(crate) struct Hit {
+    /// Its transcript, relative to the folder of projects.
+    pub(crate) path: String,
+    pub(crate) uuid: String,
+    pub(crate) role: &'static str,
+    pub(crate) timestamp: String,
+    pub(crate) text: String,
+}
+
+pub(crate) struct Found {
+    pub(crate) hits: Vec<Hit>,
+    pub(crate) total: usize,
+    /// Whether `total` is the number of all matches.
+    pub(crate) is_exact: bool,
+}
+
+/// Finds messages, newest first, in the transcripts that `admits` lets pass.
+pub(crate) fn find(
+    index: &Index,
+    projects: &Projects,
+    wanted: &Wanted<'_>,
+    mut admits: impl FnMut(&str) -> bool,
+) -> Result<Found> {
+    index.read(|connection| {
+        let spans = Spans::load(connection, &mut admits)?;
+        let mut search = Search {
+            connection,
+            spans,
+            wanted,
+            reader: LineReader {
+                projects,
+                files: HashMap::new(),
+            },
+            proves: wanted.terms.iter().any(|term| term.needs_proof),
+            deadline: Instant::now() + PROOF_TIME,
+            found: Found {
+                hits: Vec::new(),
+                total: 0,
+                is_exact: true,
+            },
+        };
+        let mut statement =
+            connection.prepare_cached("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC")?;
+        let mut rows = statement.query([question(wanted)])?;
+        while let Some(row) = rows.next()? {
+            if !search.candidate(row.get(0)?)? {
+                break;
+            }
+        }
+        Ok(search.found)
+    })
+}
+
+fn question(wanted: &Wanted<'_>) -> String {
+    let mut parts = Vec::new();
+    for term in wanted.terms {
+        for (position, word) in term.words.iter().enumerate() {
+            let open = term.open_end && position + 1 == term.words.len();
+            parts.push(format!("\"{word}\"{}", if open { "*" } else { "" }));
+        }
+    }
+    if let Some(tool) = wanted.tool {
+        let name: String = tool
+            .to_lowercase()
+            .chars()
+            .filter(|letter| letter.is_alphanumeric())
+            .collect();
+        parts.push(format!("\"{}{name}\"", text::TOOL_MARK));
+    }
+    parts.join(" AND ")
+}
+
+struct Search<'a> {
+    connection: &'a Connection,
+    spans: Spans,
+    wanted: &'a Wanted<'a>,
+    reader: LineReader<'a>,
+    proves: bool,
+    deadline: Instant,
+    found: Found,
+}
+
+impl Search<'_> {
+    /// Takes the message with this number in, if it is one of those wanted. False when enough have been seen.
+    fn candidate(&mut self, number: i64) -> Result<bool> {
+        let Some(span) = self.spans.of(number) else {
+            return Ok(true);
+        };
+        let timed = self.wanted.times != (i64::MIN..i64::MAX);
+        if timed {
+            let place = self.spans.place(self.connection, span, number)?;
+            if place.is_none_or(|place| !self.wanted.times.contains(&place.time)) {
+                return Ok(true);
+            }
+        }
+        let on_page = self.found.total >= self.wanted.offset && self.found.hits.len() < self.wanted.limit;
+        let proves = self.proves && Instant::now() < self.deadline;
+        if !proves && self.proves && !on_page {
+            // Out of time for proofs: the rest is counted as the words say.
+            self.found.is_exact = false;
+        }
+        if on_page || proves {
+            let Some(place) = self.spans.place(self.connection, span, number)? else {
+                return Ok(true);
+            };
+            let path = &self.spans.list[span].path;
+            let Some(hit) = self.reader.read(path, place) else {
+                return Ok(true);
+            };
+            if self.proves && !is_proved(&hit.text, self.wanted.terms) {
+                return Ok(true);
+            }
+            if on_page {
+                self.found.hits.push(hit);
+            }
+        }
+        self.found.total += 1;
+        if self.found.total >= MAX_COUNT.max(self.wanted.offset + self.wanted.limit) {
+            self.found.is_exact = false;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}
+
+fn is_proved(text: &str, terms: &[Term]) -> bool {
+    let text = text.to_lowercase();
+    terms
+        .iter()
+        .all(|term| !term.needs_proof || text.contains(&term.text))
+}
+
+struct Span {
+    first: i64,
+    count: i64,
+    path: String,
+}
+
+struct Spans {
+    list: Vec<Span>,
+    /// The places of the span looked at last: neighbours are asked for one after another.
+    open: Option<(usize, Vec<Place>)>,
+}
+
+impl Spans {
+    fn load(connection: &Connection, admits: &mut impl FnMut(&str) -> bool) -> Result<Self> {
+        let mut paths: HashMap<i64, Option<String>> = HashMap::new();
+        let mut statement = connection.prepare_cached("SELECT id, path FROM source")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let path: String = row.get(1)?;
+            let admitted = admits(&path);
+            paths.insert(row.get(0)?, admitted.then_some(path));
+        }
+        let mut statement =
+            connection.prepare_cached("SELECT first, count, source FROM span ORDER BY first")?;
+        let mut rows = statement.query([])?;
+        let mut list = Vec::new();
+        while let Some(row) = rows.next()? {
+            let source: i64 = row.get(2)?;
+            if let Some(Some(path)) = paths.get(&source) {
+                list.push(Span {
+                    first: row.get(0)?,
+                    count: row.get(1)?,
+                    path: path.clone(),
+                });
+            }
+        }
+        Ok(Self { list, open: None })
+    }
+
+    fn of(&self, number: i64) -> Option<usize> {
+        let after = self.list.partition_point(|span| span.first <= number);
+        let index = after.checked_sub(1)?;
+        (number < self.list[index].first + self.list[index].count).then_some(index)
+    }
+
+    fn place(&mut self, connection: &Connection, span: usize, number: i64) -> Result<Option<Place>> {
+        let first = self.list[span].first;
+        if self.open.as_ref().is_none_or(|(open, _)| *open != span) {
+            let bytes: Vec<u8> = connection
+                .prepare_cached("SELECT messages FROM span WHERE first = ?")?
+                .query_row(params![first], |row| row.get(0))?;
+            self.open = Some((span, decode(&bytes).unwrap_or_default()));
+        }
+        let position = usize::try_from(number - first).unwrap_or(usize::MAX);
+        Ok(self
+            .open
+            .as_ref()
+            .and_then(|(_, places)| places.get(position).copied()))
+    }
+}
+
+/// Reads messages from their places, keeping files open while results come from them.
+struct LineReader<'a> {
+    projects: &'a Projects,
+    files: HashMap<String, Option<File>>,
+}
+
+impl LineReader<'_> {
+    /// `None` if the file is gone, or has something else there by now.
+    fn read(&mut self, path: &str, place: Place) -> Option<Hit> {
+        if self.files.len() > 64 {
+            self.files.clear();
+        }
+        let projects = self.projects;
+        let file = self
+            .files
+            .entry(path.to_owned())
+            .or_insert_with(|| projects.open(path).ok().map(|(file, _)| file));
+        let file = file.as_mut()?;
+        file.seek(SeekFrom::Start(place.offset)).ok()?;
+        let mut line = Vec::with_capacity(place.length as usize);
+        file.take(u64::from(place.length)).read_to_end(&mut line).ok()?;
+        let record = Record::read(&line)?;
+        let mut text = Vec::new();
+        text::searchable(&record, &mut text);
+        if memchr::memmem::find(&text, b"<persisted-output>").is_some() {
+            append_persisted(self.projects, &owner(path), &mut text);
+        }
+        let string = |value: Option<Raw<'_>>| value.and_then(Raw::text).unwrap_or_default().into_owned();
+        Some(Hit {
+            path: path.to_owned(),
+            uuid: string(record.uuid),
+            role: if record.kind == Kind::User {
+                "user"
+            } else {
+                "assistant"
+            },
+            timestamp: string(record.timestamp),
+            text: String::from_utf8_lossy(&text).into_owned(),
+        })
+    }
+}
+
+/// The session that a transcript, its own or a subagent's, belongs to.
+pub(crate) fn owner(path: &str) -> Transcript {
+    let mut parts = path.split('/');
+    let project = parts.next().unwrap_or_default().to_owned();
+    let stem = parts
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches(".jsonl")
+        .to_owned();
+    Transcript {
+        project,
+        stem,
+        path: path.to_owned(),
+        stamp: crate::follow::Stamp::default(),
+    }
+}

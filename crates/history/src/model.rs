@@ -1,0 +1,221 @@
+//! The history as clients see it: the shapes of the public contract. Fields are added, never renamed.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::place::{ProjectId, SessionId};
+
+/// A folder that the CLI was used in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Project {
+    pub id: ProjectId,
+    /// The working directory, from the transcripts themselves.
+    pub path: String,
+    /// The last part of the path.
+    pub name: String,
+    pub session_count: usize,
+    /// When something was last said in it.
+    pub last_active: String,
+}
+
+/// A conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    pub id: SessionId,
+    /// The name a person gave it, else the first 50 characters of the first thing a person typed.
+    pub title: String,
+    pub project_path: String,
+    /// When the first message was sent.
+    pub timestamp: String,
+    /// Lines of the user's and the assistant's.
+    pub message_count: u64,
+    pub tools_used: Vec<String>,
+    /// Relative to the project where inside it.
+    pub files_changed: Vec<String>,
+
+    pub project: ProjectId,
+    pub last_active: String,
+    pub size_bytes: u64,
+    pub models: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_prompt: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom_title: Option<String>,
+    /// What the CLI itself wrote about the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git_branch: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cli_version: Option<String>,
+    /// Lines that could not be read: torn, or spliced into another.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub damaged_lines: u64,
+    /// Lines of types that this program does not know, by type.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unknown_lines: BTreeMap<String, u64>,
+    /// Only in the vault any more: the CLI has cleaned it up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub archived: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    User,
+    Assistant,
+}
+
+/// Why a message is not part of what the model would see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Branch {
+    /// A compaction has replaced it by a summary.
+    Compacted,
+    /// The conversation went back to an earlier point and took another way.
+    Left,
+}
+
+/// One message. Of a subagent, if `sidechain` is set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    pub role: Role,
+    /// Content blocks. A plain string of the file is one `text` block; a `tool_result` has the `tool_name` it belongs to, and
+    /// `persisted_output {name, size}` if the whole of it lies in a file beside the transcript.
+    pub content: Vec<Value>,
+    pub timestamp: String,
+    pub uuid: String,
+    #[serde(rename = "parentUuid")]
+    pub parent_uuid: Option<String>,
+
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Lines of one model message have the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<String>,
+    /// Set when it is not in the chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<Branch>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sidechain: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// The call that started the subagent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_tool_use_id: Option<String>,
+    /// Written by the CLI in the user's name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_meta: bool,
+    /// The summary that a compaction put in place of what was said before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<Compaction>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_api_error: bool,
+    /// What an edit changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<Patch>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compaction {
+    /// `manual` or `auto`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pre_tokens: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Patch {
+    pub file_path: String,
+    /// Hunks, as the CLI recorded them.
+    pub structured_patch: Value,
+}
+
+/// A part of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    pub offset: Offset,
+    pub limit: usize,
+}
+
+/// Where a page begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offset {
+    FromStart(usize),
+    /// The page ends this many items before the end: 0 is the last page.
+    FromEnd(usize),
+}
+
+impl Page {
+    /// The most that one page may have.
+    pub const MAX: usize = 1000;
+
+    pub fn first(limit: usize) -> Self {
+        Self {
+            offset: Offset::FromStart(0),
+            limit,
+        }
+    }
+
+    pub fn last(limit: usize) -> Self {
+        Self {
+            offset: Offset::FromEnd(0),
+            limit,
+        }
+    }
+
+    /// The items of a list of `total` that are on it.
+    pub(crate) fn range(self, total: usize) -> std::ops::Range<usize> {
+        let limit = self.limit.min(Self::MAX);
+        match self.offset {
+            Offset::FromStart(offset) => {
+                let start = offset.min(total);
+                start..start.saturating_add(limit).min(total)
+            }
+            Offset::FromEnd(offset) => {
+                let end = total.saturating_sub(offset);
+                end.saturating_sub(limit)..end
+            }
+        }
+    }
+}
+
+/// Which messages of a session to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Include {
+    /// What the model would see if the session were resumed.
+    #[default]
+    Chain,
+    /// That, and before it what compactions have replaced: the conversation from its beginning.
+    Conversation,
+    /// Everything: subagents behind the calls that started them, and branches that were left.
+    All,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectList {
+    pub projects: Vec<Project>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionPage {
+    pub sessions: Vec<Session>,
+    pub total: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MessagePage {
+    pub session: Session,
+    pub messages: Vec<Message>,
+    pub total: usize,
+    /// The number of the first message of this page.
+    pub offset: usize,
+}

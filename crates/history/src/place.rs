@@ -1,0 +1,343 @@
+//! Where transcripts lie under the CLI's home, and the only way to open them.
+//!
+//! Everything is opened beneath the `projects` folder through a handle on it: no name, and no symbolic link in it, leads
+//! anywhere else. Nothing is ever opened for writing.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{HistoryError, Result};
+use crate::follow::Stamp;
+
+/// The id of a session: the name of its file without `.jsonl`. A UUID in everything the CLI writes today.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SessionId(String);
+
+/// The id of a project: the name of its folder.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ProjectId(String);
+
+macro_rules! id {
+    ($name:ident, $why:literal) => {
+        impl $name {
+            /// Accepts a plain name: never a path.
+            pub fn parse(text: &str) -> Result<Self> {
+                if is_plain_name(text) {
+                    Ok(Self(text.to_owned()))
+                } else {
+                    Err(HistoryError::Invalid($why))
+                }
+            }
+
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = HistoryError;
+
+            fn try_from(text: String) -> Result<Self> {
+                Self::parse(&text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str(&self.0)
+            }
+        }
+    };
+}
+
+id!(SessionId, "a session id is a UUID or the name of a transcript");
+id!(ProjectId, "a project id is the name of a folder of the history");
+
+/// A name of letters (of any script), digits and a few signs, that can't be a path, hidden, or too long for a file.
+fn is_plain_name(text: &str) -> bool {
+    (1..=255).contains(&text.len())
+        && !text.starts_with('.')
+        && text
+            .chars()
+            .all(|letter| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.' | ' ' | '+' | '@'))
+}
+
+/// A transcript that exists.
+#[derive(Clone, Debug)]
+pub(crate) struct Transcript {
+    pub(crate) project: String,
+    /// The file's name without `.jsonl`.
+    pub(crate) stem: String,
+    /// Relative to the `projects` folder.
+    pub(crate) path: String,
+    pub(crate) stamp: Stamp,
+}
+
+impl Transcript {
+    /// Older releases put subagents' transcripts beside those of sessions.
+    pub(crate) fn is_subagent(&self) -> bool {
+        self.stem.starts_with("agent-")
+    }
+}
+
+/// The `projects` folder of the CLI's home.
+#[derive(Clone, Debug)]
+pub(crate) struct Projects {
+    path: PathBuf,
+}
+
+impl Projects {
+    pub(crate) fn new(claude_home: &Path) -> Self {
+        Self {
+            path: claude_home.join("projects"),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A handle on the folder; `None` while there is none.
+    fn root(&self) -> Result<Option<Dir>> {
+        match Dir::open_ambient_dir(&self.path, ambient_authority()) {
+            Ok(dir) => Ok(Some(dir)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// All projects' names.
+    pub(crate) fn names(&self) -> Result<Vec<String>> {
+        let Some(root) = self.root()? else {
+            return Ok(Vec::new());
+        };
+        let mut names = Vec::new();
+        for entry in root.entries()? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if let Some(name) = entry.file_name().to_str().filter(|name| is_plain_name(name))
+                && (kind.is_dir()
+                    || (kind.is_symlink() && root.metadata(name).is_ok_and(|target| target.is_dir())))
+            {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// The transcripts directly in a project's folder, subagents' of older releases included.
+    pub(crate) fn transcripts(&self, project: &str) -> Result<Vec<Transcript>> {
+        let root = self.root()?.ok_or(HistoryError::NotFound)?;
+        list(&root, project, project)
+    }
+
+    /// Every transcript of every project. A folder that can't be read is left out: the others are still worth seeing.
+    pub(crate) fn all_transcripts(&self) -> Result<Vec<Transcript>> {
+        let Some(root) = self.root()? else {
+            return Ok(Vec::new());
+        };
+        let mut all = Vec::new();
+        for project in self.names()? {
+            match list(&root, &project, &project) {
+                Ok(mut found) => all.append(&mut found),
+                Err(error) => tracing::warn!(%error, "a project of the history could not be read"),
+            }
+        }
+        Ok(all)
+    }
+
+    /// The transcript of a session; the newest, if several projects have one.
+    pub(crate) fn session(&self, id: &SessionId) -> Result<Transcript> {
+        let root = self.root()?.ok_or(HistoryError::NotFound)?;
+        let mut found: Option<Transcript> = None;
+        for project in self.names()? {
+            let path = format!("{project}/{id}.jsonl");
+            let Ok(metadata) = root.metadata(&path) else {
+                continue;
+            };
+            let stamp = Stamp::of(&metadata);
+            if metadata.is_file()
+                && found
+                    .as_ref()
+                    .is_none_or(|best| best.stamp.modified_ns < stamp.modified_ns)
+            {
+                found = Some(Transcript {
+                    project,
+                    stem: id.as_str().to_owned(),
+                    path,
+                    stamp,
+                });
+            }
+        }
+        found.ok_or(HistoryError::NotFound)
+    }
+
+    /// The transcripts of a session's subagents, from the folder beside its own.
+    pub(crate) fn subagents(&self, session: &Transcript) -> Result<Vec<Transcript>> {
+        let Some(root) = self.root()? else {
+            return Ok(Vec::new());
+        };
+        let folder = format!("{}/{}/subagents", session.project, session.stem);
+        match list(&root, &session.project, &folder) {
+            Ok(mut found) => {
+                found.sort_by(|a, b| a.stem.cmp(&b.stem));
+                Ok(found)
+            }
+            Err(HistoryError::NotFound) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Large tool results that the CLI keeps beside the transcript: names and sizes.
+    pub(crate) fn tool_results(&self, session: &Transcript) -> Result<Vec<(String, Stamp)>> {
+        let Some(root) = self.root()? else {
+            return Ok(Vec::new());
+        };
+        let folder = match root.open_dir(format!("{}/{}/tool-results", session.project, session.stem)) {
+            Ok(folder) => folder,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let mut found = Vec::new();
+        for entry in folder.entries()? {
+            let entry = entry?;
+            if let Some(name) = entry.file_name().to_str().filter(|name| is_plain_name(name)) {
+                let metadata = entry.metadata()?;
+                if metadata.is_file() {
+                    found.push((name.to_owned(), Stamp::of(&metadata)));
+                }
+            }
+        }
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(found)
+    }
+
+    pub(crate) fn open_tool_result(&self, session: &Transcript, name: &str) -> Result<File> {
+        if !is_plain_name(name) {
+            return Err(HistoryError::Invalid("the name of a tool result is no path"));
+        }
+        self.open(&format!(
+            "{}/{}/tool-results/{name}",
+            session.project, session.stem
+        ))
+        .map(|(file, _)| file)
+    }
+
+    /// A small file beside a transcript, whole; `None` if there is none.
+    pub(crate) fn read_small(&self, path: &str) -> Option<Vec<u8>> {
+        use std::io::Read as _;
+        let (file, _) = self.open(path).ok()?;
+        let mut bytes = Vec::new();
+        file.take(64 * 1024).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    /// Opens a file by its path relative to the `projects` folder.
+    pub(crate) fn open(&self, path: &str) -> Result<(File, Stamp)> {
+        let root = self.root()?.ok_or(HistoryError::NotFound)?;
+        let file = root.open(path)?;
+        let stamp = Stamp::of(&file.metadata()?);
+        Ok((file.into_std(), stamp))
+    }
+}
+
+fn list(root: &Dir, project: &str, folder: &str) -> Result<Vec<Transcript>> {
+    let dir = root.open_dir(folder)?;
+    let mut found = Vec::new();
+    for entry in dir.entries()? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some(stem) = name
+            .to_str()
+            .and_then(|name| name.strip_suffix(".jsonl"))
+            .filter(|stem| is_plain_name(stem))
+        else {
+            continue;
+        };
+        // A file may vanish while the folder is read: the CLI cleans up.
+        let Ok(mut metadata) = entry.metadata() else {
+            continue;
+        };
+        if metadata.is_symlink() {
+            let Ok(target) = dir.metadata(&name) else { continue };
+            metadata = target;
+        }
+        if metadata.is_file() {
+            found.push(Transcript {
+                project: project.to_owned(),
+                stem: stem.to_owned(),
+                path: format!("{folder}/{stem}.jsonl"),
+                stamp: Stamp::of(&metadata),
+            });
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_never_a_path() {
+        for bad in [
+            "",
+            ".",
+            "..",
+            "../x",
+            "a/b",
+            "a\\b",
+            "a\0b",
+            ".hidden",
+            "/etc/passwd",
+            "a\nb",
+        ] {
+            assert!(SessionId::parse(bad).is_err(), "{bad:?}");
+            assert!(ProjectId::parse(bad).is_err(), "{bad:?}");
+        }
+        assert!(SessionId::parse("20b3ed5b-9a44-438e-953a-93695d674a09").is_ok());
+        assert!(ProjectId::parse("-home-user-my-project").is_ok());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_leads_out_is_not_followed() {
+        let home = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        std::fs::write(outside.path().join("secret.jsonl"), "{}\n").unwrap();
+        let project = home.path().join("projects/-p");
+        std::fs::create_dir_all(&project).unwrap();
+        std::fs::write(project.join("real.jsonl"), "{}\n").unwrap();
+        std::os::unix::fs::symlink(outside.path().join("secret.jsonl"), project.join("out.jsonl")).unwrap();
+        std::os::unix::fs::symlink("real.jsonl", project.join("inside.jsonl")).unwrap();
+        std::os::unix::fs::symlink(outside.path(), home.path().join("projects/-out")).unwrap();
+
+        let projects = Projects::new(home.path());
+        assert_eq!(projects.names().unwrap(), ["-p"]);
+        let mut stems: Vec<_> = projects
+            .transcripts("-p")
+            .unwrap()
+            .into_iter()
+            .map(|found| found.stem)
+            .collect();
+        stems.sort();
+        assert_eq!(stems, ["inside", "real"]);
+        assert!(projects.open("-p/out.jsonl").is_err());
+        assert!(projects.open("../secret").is_err());
+        assert!(projects.session(&SessionId::parse("out").unwrap()).is_err());
+    }
+}

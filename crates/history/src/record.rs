@@ -1,0 +1,278 @@
+//! One line of a transcript: what the rest of the crate may ask of it.
+//!
+//! This is the only place that knows the names of the CLI's keys at the top of a line. `type` alone tells what a line is
+//! (others carry a `message` too), it may stand anywhere in the line, and types that are not known stay what they are.
+
+use crate::json::{Raw, Walk};
+
+/// What a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Kind<'a> {
+    User,
+    Assistant,
+    System,
+    Attachment,
+    Summary,
+    CustomTitle,
+    AiTitle,
+    LastPrompt,
+    FileHistorySnapshot,
+    FileHistoryDelta,
+    /// Known, and of no interest to the history.
+    Bookkeeping,
+    /// A type of a release that came after this program.
+    Unknown(&'a [u8]),
+    /// No `type` at all.
+    #[default]
+    Untyped,
+}
+
+impl Kind<'_> {
+    /// Whether lines of this kind are links of the chain of messages.
+    pub(crate) fn is_link(self) -> bool {
+        matches!(
+            self,
+            Kind::User | Kind::Assistant | Kind::System | Kind::Attachment
+        )
+    }
+
+    pub(crate) fn is_message(self) -> bool {
+        matches!(self, Kind::User | Kind::Assistant)
+    }
+}
+
+fn kind(name: &[u8]) -> Kind<'_> {
+    match name {
+        b"user" => Kind::User,
+        b"assistant" => Kind::Assistant,
+        b"system" => Kind::System,
+        b"attachment" => Kind::Attachment,
+        b"summary" => Kind::Summary,
+        b"custom-title" => Kind::CustomTitle,
+        b"ai-title" => Kind::AiTitle,
+        b"last-prompt" => Kind::LastPrompt,
+        b"file-history-snapshot" => Kind::FileHistorySnapshot,
+        b"file-history-delta" => Kind::FileHistoryDelta,
+        b"queue-operation"
+        | b"progress"
+        | b"tools-used"
+        | b"cost-state"
+        | b"api-request"
+        | b"api-request-shape"
+        | b"api-request-blob"
+        | b"atis-latch"
+        | b"agent-name"
+        | b"agent-color"
+        | b"agent-setting"
+        | b"tag"
+        | b"pr-link"
+        | b"mode"
+        | b"permission-mode"
+        | b"worktree-state"
+        | b"content-replacement"
+        | b"task-summary"
+        | b"attribution-snapshot" => Kind::Bookkeeping,
+        other => Kind::Unknown(other),
+    }
+}
+
+/// The keys of a line, each the raw value of the file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Record<'a> {
+    pub(crate) kind: Kind<'a>,
+    pub(crate) uuid: Option<Raw<'a>>,
+    pub(crate) parent: Option<Raw<'a>>,
+    pub(crate) logical_parent: Option<Raw<'a>>,
+    pub(crate) timestamp: Option<Raw<'a>>,
+    pub(crate) cwd: Option<Raw<'a>>,
+    pub(crate) session: Option<Raw<'a>>,
+    pub(crate) version: Option<Raw<'a>>,
+    pub(crate) branch: Option<Raw<'a>>,
+    pub(crate) agent: Option<Raw<'a>>,
+    /// `message.id`, `message.model`, `message.content` and `message.usage`.
+    pub(crate) message_id: Option<&'a [u8]>,
+    pub(crate) model: Option<&'a [u8]>,
+    /// A string, or an array of blocks.
+    pub(crate) content: Option<Raw<'a>>,
+    pub(crate) usage: Option<Raw<'a>>,
+    /// The file that a tool's structured result names at its top, whether it is the result of an edit, and of one that failed.
+    pub(crate) result_path: Option<Raw<'a>>,
+    pub(crate) result_is_edit: bool,
+    pub(crate) result_is_error: bool,
+    /// The subagent that a tool's structured result names.
+    pub(crate) result_agent: Option<Raw<'a>>,
+    pub(crate) subtype: Option<Raw<'a>>,
+    pub(crate) compact: Option<Raw<'a>>,
+    pub(crate) leaf: Option<Raw<'a>>,
+    pub(crate) snapshot: Option<Raw<'a>>,
+    pub(crate) tracking_path: Option<Raw<'a>>,
+    pub(crate) origin: Option<Raw<'a>>,
+    /// `summary`, `customTitle` or `aiTitle`.
+    pub(crate) title: Option<Raw<'a>>,
+    pub(crate) is_sidechain: bool,
+    pub(crate) is_meta: bool,
+    pub(crate) is_compact_summary: bool,
+}
+
+impl<'a> Record<'a> {
+    /// Reads a line; `None` if it is torn, spliced, or no JSON object.
+    pub(crate) fn read(line: &'a [u8]) -> Option<Self> {
+        let (record, end) = Self::begin(line)?;
+        line[end..].iter().all(u8::is_ascii_whitespace).then_some(record)
+    }
+
+    /// Reads the record that these bytes begin with, and tells where it ends. Everything that is ever asked of a line is
+    /// gathered on one walk: most of its bytes are text, and should be passed only once.
+    #[inline]
+    pub(crate) fn begin(bytes: &'a [u8]) -> Option<(Self, usize)> {
+        let mut record = Self::default();
+        let mut walk = Walk::new(bytes);
+        walk.object(|walk, key| record.entry(walk, key))?;
+        Some((record, walk.at()))
+    }
+
+    #[inline]
+    fn entry(&mut self, walk: &mut Walk<'a>, key: &'a [u8]) -> Option<()> {
+        // By length first: a dozen comparisons for every key of every line would be a good part of the work.
+        match key.len() {
+            3 if key == b"cwd" => self.cwd = Some(walk.value()?),
+            4 if key == b"type" => {
+                if let Some(name) = walk.value()?.escaped() {
+                    self.kind = kind(name);
+                }
+            }
+            4 if key == b"uuid" => self.uuid = Some(walk.value()?),
+            6 if key == b"isMeta" => self.is_meta = walk.value()?.is_true(),
+            6 if key == b"origin" => self.origin = Some(walk.value()?),
+            7 => match key {
+                b"message" if walk.peek()? == b'{' => self.message(walk)?,
+                b"version" => self.version = Some(walk.value()?),
+                b"agentId" => self.agent = Some(walk.value()?),
+                b"subtype" => self.subtype = Some(walk.value()?),
+                b"summary" | b"aiTitle" => self.title = Some(walk.value()?),
+                _ => drop(walk.value()?),
+            },
+            8 => match key {
+                b"leafUuid" => self.leaf = Some(walk.value()?),
+                b"snapshot" => self.snapshot = Some(walk.value()?),
+                _ => drop(walk.value()?),
+            },
+            9 => match key {
+                b"timestamp" => self.timestamp = Some(walk.value()?),
+                b"sessionId" => self.session = Some(walk.value()?),
+                b"gitBranch" => self.branch = Some(walk.value()?),
+                _ => drop(walk.value()?),
+            },
+            10 if key == b"parentUuid" => self.parent = Some(walk.value()?),
+            11 => match key {
+                b"isSidechain" => self.is_sidechain = walk.value()?.is_true(),
+                b"customTitle" => self.title = Some(walk.value()?),
+                _ => drop(walk.value()?),
+            },
+            12 if key == b"trackingPath" => self.tracking_path = Some(walk.value()?),
+            13 if key == b"toolUseResult" && walk.peek()? == b'{' => self.result(walk)?,
+            15 if key == b"compactMetadata" => self.compact = Some(walk.value()?),
+            16 if key == b"isCompactSummary" => self.is_compact_summary = walk.value()?.is_true(),
+            17 if key == b"logicalParentUuid" => self.logical_parent = Some(walk.value()?),
+            _ => drop(walk.value()?),
+        }
+        Some(())
+    }
+
+    #[inline]
+    fn message(&mut self, walk: &mut Walk<'a>) -> Option<()> {
+        walk.object(|walk, key| {
+            match key {
+                b"id" => self.message_id = walk.value()?.escaped(),
+                b"model" => self.model = walk.value()?.escaped(),
+                b"content" => self.content = Some(walk.value()?),
+                b"usage" => self.usage = Some(walk.value()?),
+                _ => drop(walk.value()?),
+            }
+            Some(())
+        })
+    }
+
+    #[inline]
+    fn result(&mut self, walk: &mut Walk<'a>) -> Option<()> {
+        walk.object(|walk, key| {
+            match key {
+                b"filePath" | b"notebook_path" => self.result_path = Some(walk.value()?),
+                b"structuredPatch" | b"edit_mode" => {
+                    walk.value()?;
+                    self.result_is_edit = true;
+                }
+                b"error" => self.result_is_error = walk.value()?.0.len() > 2,
+                b"agentId" => self.result_agent = Some(walk.value()?),
+                _ => drop(walk.value()?),
+            }
+            Some(())
+        })
+    }
+
+    pub(crate) fn is_compact_boundary(&self) -> bool {
+        self.kind == Kind::System && self.subtype.and_then(Raw::escaped) == Some(b"compact_boundary")
+    }
+}
+
+/// Milliseconds since 1970 of the CLI's times, which are all of the form `2026-11-15T22:14:20.809Z`; others go the long way.
+pub(crate) fn millis(timestamp: &[u8]) -> Option<i64> {
+    let digits = |range: std::ops::Range<usize>| -> Option<i64> {
+        timestamp[range].iter().try_fold(0i64, |number, byte| {
+            byte.is_ascii_digit()
+                .then(|| number * 10 + i64::from(byte - b'0'))
+        })
+    };
+    let plain =
+        timestamp.len() == 24 && timestamp[10] == b'T' && timestamp[19] == b'.' && timestamp[23] == b'Z';
+    if !plain {
+        let text = std::str::from_utf8(timestamp).ok()?;
+        return text
+            .parse::<jiff::Timestamp>()
+            .ok()
+            .map(jiff::Timestamp::as_millisecond);
+    }
+    let (year, month, day) = (digits(0..4)?, digits(5..7)?, digits(8..10)?);
+    // Days since 1970 of a Gregorian date, with the year beginning in March so that leap days come last.
+    let shifted = if month <= 2 { year - 1 } else { year };
+    let era = shifted.div_euclid(400);
+    let of_era = shifted.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + day_of_year - 719_468;
+    let seconds = days * 86_400 + digits(11..13)? * 3600 + digits(14..16)? * 60 + digits(17..19)?;
+    Some(seconds * 1000 + digits(20..23)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn type_counts_wherever_it_stands() {
+        let line = br#"{"parentUuid":null,"message":{"type":"message","role":"assistant"},"type":"user","uuid":"u"}"#;
+        let record = Record::read(line).unwrap();
+        assert_eq!(record.kind, Kind::User);
+        assert_eq!(record.uuid, Some(Raw(b"\"u\"")));
+        let blob = br#"{"type":"api-request-blob","message":{"role":"user","content":"x"}}"#;
+        assert_eq!(Record::read(blob).unwrap().kind, Kind::Bookkeeping);
+        assert_eq!(
+            Record::read(br#"{"type":"of-tomorrow"}"#).unwrap().kind,
+            Kind::Unknown(b"of-tomorrow")
+        );
+    }
+
+    #[test]
+    fn times_agree_with_the_calendar() {
+        for text in [
+            "2026-11-15T22:14:20.809Z",
+            "1970-01-01T00:00:00.000Z",
+            "2024-02-29T23:59:59.999Z",
+            "2000-03-01T00:00:00.001Z",
+        ] {
+            let expected = text.parse::<jiff::Timestamp>().unwrap().as_millisecond();
+            assert_eq!(millis(text.as_bytes()), Some(expected), "{text}");
+        }
+        assert_eq!(millis(b"2026-11-15T22:14:20Z"), Some(1_794_780_860_000));
+        assert_eq!(millis(b"yesterday"), None);
+    }
+}

@@ -1,0 +1,292 @@
+//! Full-text search: a question, and messages with the words that answer it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{HistoryError, Result};
+use crate::history::History;
+use crate::index::{Hit, Wanted, find, owner};
+use crate::model::{Page, Role};
+use crate::place::{ProjectId, SessionId};
+use crate::text::{Term, terms};
+
+/// Characters of an excerpt, and how many of them stand before the first match.
+const EXCERPT: usize = 240;
+const BEFORE: usize = 60;
+
+/// What to search for. Every filter that is set must hold.
+#[derive(Clone, Debug, Default)]
+pub struct SearchQuery {
+    /// Words that must all be there, in any order; "in quotes" just so. Chinese needs no blanks. The last word may be
+    /// unfinished.
+    pub text: String,
+    pub project: Option<ProjectId>,
+    /// Only messages that call this tool or return from it.
+    pub tool: Option<String>,
+    /// Only sessions that changed a file whose path contains this.
+    pub file: Option<String>,
+    /// Only sessions in which a model whose name contains this answered.
+    pub model: Option<String>,
+    /// Milliseconds since 1970: said at or after this time.
+    pub from: Option<i64>,
+    /// Said before this time.
+    pub to: Option<i64>,
+}
+
+/// A message that was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchResult {
+    pub session_id: SessionId,
+    pub project: ProjectId,
+    pub uuid: String,
+    pub role: Role,
+    pub timestamp: String,
+    pub excerpt: String,
+    /// The excerpt again, cut where matches begin and end.
+    pub fragments: Vec<Fragment>,
+    /// What the session is called.
+    pub title: String,
+    /// Said by this subagent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+}
+
+/// A piece of an excerpt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fragment {
+    pub text: String,
+    /// Whether it is what was searched for.
+    pub is_match: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchPage {
+    pub results: Vec<SearchResult>,
+    pub total: usize,
+    /// False when there are more than were counted.
+    pub total_is_exact: bool,
+}
+
+impl History {
+    /// Finds messages in what has been indexed so far, newest first.
+    pub fn search(&self, query: &SearchQuery, page: Page) -> Result<SearchPage> {
+        let index = self.index.as_ref().ok_or(HistoryError::NoIndex)?;
+        let terms = terms(&query.text);
+        if terms.is_empty() {
+            return Err(HistoryError::Invalid(
+                "a search needs at least one letter, digit or character",
+            ));
+        }
+        let crate::model::Offset::FromStart(offset) = page.offset else {
+            return Err(HistoryError::Invalid("search results are counted from the first"));
+        };
+        let wanted = Wanted {
+            terms: &terms,
+            tool: query.tool.as_deref(),
+            times: query.from.unwrap_or(i64::MIN)..query.to.unwrap_or(i64::MAX),
+            offset,
+            limit: page.limit.min(Page::MAX),
+        };
+        let digests = self.catalogue.by_path(self.index.as_ref());
+        let session_of = |path: &str| {
+            let owner = owner(path);
+            let own = digests
+                .get(path)
+                .and_then(|digest| digest.current().sidechain_of.clone());
+            let stem = own.unwrap_or(owner.stem);
+            (format!("{}/{stem}.jsonl", owner.project), owner.project, stem)
+        };
+        let found = find(index, &self.projects, &wanted, |path| {
+            let (session, project, _) = session_of(path);
+            if query
+                .project
+                .as_ref()
+                .is_some_and(|wanted| wanted.as_str() != project)
+            {
+                return false;
+            }
+            if query.file.is_none() && query.model.is_none() {
+                return true;
+            }
+            digests.get(&session).is_some_and(|digest| {
+                let digest = digest.current();
+                let has = |names: &[String], wanted: &Option<String>| {
+                    wanted
+                        .as_ref()
+                        .is_none_or(|wanted| names.iter().any(|name| name.contains(wanted.as_str())))
+                };
+                has(&digest.files, &query.file) && has(&digest.models, &query.model)
+            })
+        })?;
+        let results = found.hits.into_iter().filter_map(|hit| {
+            let (session, project, stem) = session_of(&hit.path);
+            let title = digests
+                .get(&session)
+                .map(|digest| digest.current().title())
+                .unwrap_or_default();
+            result(hit, &terms, &project, &stem, title)
+        });
+        Ok(SearchPage {
+            results: results.collect(),
+            total: found.total,
+            total_is_exact: found.is_exact,
+        })
+    }
+}
+
+fn result(hit: Hit, terms: &[Term], project: &str, stem: &str, title: String) -> Option<SearchResult> {
+    let fragments = excerpt(&hit.text, terms);
+    let file = hit
+        .path
+        .rsplit('/')
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches(".jsonl");
+    Some(SearchResult {
+        session_id: SessionId::parse(stem).ok()?,
+        project: ProjectId::parse(project).ok()?,
+        uuid: hit.uuid,
+        role: if hit.role == "user" {
+            Role::User
+        } else {
+            Role::Assistant
+        },
+        timestamp: hit.timestamp,
+        excerpt: fragments.iter().map(|fragment| fragment.text.as_str()).collect(),
+        fragments,
+        title,
+        agent_id: file.strip_prefix("agent-").map(str::to_owned),
+    })
+}
+
+/// The part of a text around the first match, on one line, cut where matches begin and end.
+fn excerpt(text: &str, terms: &[Term]) -> Vec<Fragment> {
+    let letters: Vec<char> = text
+        .chars()
+        .map(|letter| if letter.is_whitespace() { ' ' } else { letter })
+        .collect();
+    // Lower case by single characters keeps positions; the few letters that grow are not worth losing them.
+    let lower: Vec<char> = letters
+        .iter()
+        .map(|letter| letter.to_lowercase().next().unwrap_or(*letter))
+        .collect();
+    let mut matches = Vec::new();
+    for term in terms {
+        let needles: Vec<Vec<char>> = match occurrences(&lower, &term.text.chars().collect::<Vec<_>>()) {
+            found if !found.is_empty() => {
+                matches.extend(found);
+                continue;
+            }
+            _ => term.words.iter().map(|word| word.chars().collect()).collect(),
+        };
+        for needle in needles {
+            matches.extend(occurrences(&lower, &needle));
+        }
+    }
+    matches.sort_unstable();
+    let first = matches.first().map_or(0, |(start, _)| *start);
+    let mut start = first.saturating_sub(BEFORE);
+    let end = (start + EXCERPT).min(letters.len());
+    start = start.min(end.saturating_sub(EXCERPT));
+    let mut fragments = Vec::new();
+    let mut push = |letters: &[char], is_match: bool| {
+        if !letters.is_empty() {
+            fragments.push(Fragment {
+                text: letters.iter().collect(),
+                is_match,
+            });
+        }
+    };
+    if start > 0 {
+        push(&['…'], false);
+    }
+    let mut at = start;
+    for (from, to) in matches {
+        let (from, to) = (from.max(at), to.min(end));
+        if from < to {
+            push(&letters[at..from], false);
+            push(&letters[from..to], true);
+            at = to;
+        }
+    }
+    push(&letters[at..end], false);
+    if end < letters.len() {
+        push(&['…'], false);
+    }
+    fragments
+}
+
+/// Where a needle stands; a word of letters only where a word begins.
+fn occurrences(text: &[char], needle: &[char]) -> Vec<(usize, usize)> {
+    let Some(first) = needle.first() else {
+        return Vec::new();
+    };
+    let is_word = first.is_ascii_alphanumeric();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at + needle.len() <= text.len() && found.len() < 200 {
+        let begins = !is_word || at == 0 || !text[at - 1].is_alphanumeric();
+        if begins && text[at] == *first && text[at..].starts_with(needle) {
+            found.push((at, at + needle.len()));
+            at += needle.len();
+        } else {
+            at += 1;
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marked(text: &str, query: &str) -> String {
+        excerpt(text, &terms(query))
+            .iter()
+            .map(|fragment| {
+                if fragment.is_match {
+                    format!("[{}]", fragment.text)
+                } else {
+                    fragment.text.clone()
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn excerpts_mark_what_was_searched_for() {
+        assert_eq!(
+            marked("Please fix the Login\npage", "login pag"),
+            "Please fix the [Login] [pag]e"
+        );
+        assert_eq!(
+            marked("请修复登录页面的错误", "登录页面"),
+            "请修复[登录页面]的错误"
+        );
+        assert_eq!(marked("错", "错"), "[错]");
+        let long = format!("{} needle {}", "word ".repeat(100), "tail ".repeat(100));
+        let shown = marked(&long, "needle");
+        assert!(
+            shown.starts_with('…') && shown.contains("[needle]") && shown.ends_with('…'),
+            "{shown}"
+        );
+        assert!(shown.chars().count() < EXCERPT + 10);
+    }
+
+    #[test]
+    fn a_result_is_the_shape_of_the_contract() {
+        let hit = Hit {
+            path: "-p/s/subagents/agent-a1.jsonl".into(),
+            uuid: "u".into(),
+            role: "assistant",
+            timestamp: "t".into(),
+            text: "all done".into(),
+        };
+        let json = serde_json::to_value(result(hit, &terms("done"), "-p", "s", "T".into()).unwrap()).unwrap();
+        assert_eq!(
+            json,
+            serde_json::json!({"session_id": "s", "project": "-p", "uuid": "u", "role": "assistant", "timestamp": "t",
+                "excerpt": "all done", "title": "T", "agent_id": "a1",
+                "fragments": [{"text": "all ", "is_match": false}, {"text": "done", "is_match": true}]})
+        );
+    }
+}

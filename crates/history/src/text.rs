@@ -1,0 +1,368 @@
+//! The words of a message: what search looks through, and how text and questions are cut into words.
+//!
+//! Letters and digits make words, in lower case. Scripts that are written without blanks have no words to cut at, so every
+//! character and every pair of neighbours counts as one: any piece of Chinese text, of one character or of twenty, is found
+//! in the middle of any sentence.
+
+use crate::json::{Raw, unescape_into};
+use crate::record::{Kind, Record};
+
+/// Longer words are cut: they are hashes and encoded data, which their beginning tells apart well enough.
+pub(crate) const MAX_WORD: usize = 40;
+
+/// Marks a word that stands for a tool's name and not for text. Private use, so no text has it by accident.
+pub(crate) const TOOL_MARK: char = '\u{e000}';
+
+/// Appends everything that was said, called and returned in this line, each piece on lines of its own.
+pub(crate) fn searchable(record: &Record<'_>, out: &mut Vec<u8>) {
+    if !record.kind.is_message() {
+        return;
+    }
+    let Some(content) = record.content else { return };
+    pieces(content, out);
+}
+
+fn pieces(content: Raw<'_>, out: &mut Vec<u8>) {
+    if let Some(text) = content.escaped() {
+        push(text, out);
+        return;
+    }
+    if !content.is_array() {
+        return;
+    }
+    content.items(|block| {
+        if let Some(text) = block.escaped() {
+            push(text, out);
+            return;
+        }
+        match block.get(b"type").and_then(Raw::escaped) {
+            Some(b"text") => field(block, b"text", out),
+            Some(b"thinking") => field(block, b"thinking", out),
+            Some(b"tool_use" | b"server_tool_use" | b"mcp_tool_use") => {
+                field(block, b"name", out);
+                if let Some(input) = block.get(b"input") {
+                    strings(input, out);
+                }
+            }
+            Some(b"image" | b"document" | b"redacted_thinking") => {}
+            _ => {
+                if let Some(content) = block.get(b"content") {
+                    pieces(content, out);
+                }
+            }
+        }
+    });
+}
+
+fn field(block: Raw<'_>, name: &[u8], out: &mut Vec<u8>) {
+    if let Some(text) = block.get(name).and_then(Raw::escaped) {
+        push(text, out);
+    }
+}
+
+fn push(escaped: &[u8], out: &mut Vec<u8>) {
+    unescape_into(escaped, out);
+    out.push(b'\n');
+}
+
+/// Every string inside a value.
+fn strings(value: Raw<'_>, out: &mut Vec<u8>) {
+    if let Some(text) = value.escaped() {
+        push(text, out);
+    } else if value.is_array() {
+        value.items(|item| strings(item, out));
+    } else if value.is_object() {
+        value.entries(|_, item| strings(item, out));
+    }
+}
+
+/// Calls `each` with the id and name of every tool that this line calls.
+pub(crate) fn tool_calls<'a>(record: &Record<'a>, mut each: impl FnMut(&'a [u8], &'a [u8])) {
+    if record.kind != Kind::Assistant {
+        return;
+    }
+    let Some(content) = record.content.filter(|content| content.is_array()) else {
+        return;
+    };
+    if memchr::memmem::find(content.0, b"tool_use\"").is_none() {
+        return;
+    }
+    content.items(|block| {
+        if block
+            .get(b"type")
+            .and_then(Raw::escaped)
+            .is_some_and(|kind| kind.ends_with(b"tool_use"))
+        {
+            let id = block.get(b"id").and_then(Raw::escaped);
+            let name = block.get(b"name").and_then(Raw::escaped);
+            if let (Some(id), Some(name)) = (id, name) {
+                each(id, name);
+            }
+        }
+    });
+}
+
+/// Calls `each` with the id of the call that a result of this line answers.
+pub(crate) fn tool_results<'a>(record: &Record<'a>, mut each: impl FnMut(&'a [u8])) {
+    if record.kind != Kind::User {
+        return;
+    }
+    let Some(content) = record.content.filter(|content| content.is_array()) else {
+        return;
+    };
+    if memchr::memmem::find(content.0, b"tool_result\"").is_none() {
+        return;
+    }
+    content.items(|block| {
+        if let Some(id) = block.get(b"tool_use_id").and_then(Raw::escaped) {
+            each(id);
+        }
+    });
+}
+
+/// A file beside the transcript that holds the whole of a large result, by its name.
+pub(crate) fn persisted_name(text: &str) -> Option<&str> {
+    let (_, after) = text.split_once("<persisted-output>")?;
+    let (_, after) = after.split_once("saved to: ")?;
+    let path = after.lines().next()?.trim();
+    let name = path.rsplit(['/', '\\']).next()?;
+    let in_folder = path.strip_suffix(name)?.ends_with("tool-results/")
+        || path.strip_suffix(name)?.ends_with("tool-results\\");
+    (in_folder && !name.is_empty()).then_some(name)
+}
+
+/// How a character takes part in words.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Word,
+    /// Of a script written without blanks.
+    Dense,
+    Other,
+}
+
+fn class(letter: char) -> Class {
+    if letter.is_ascii() {
+        return if letter.is_ascii_alphanumeric() {
+            Class::Word
+        } else {
+            Class::Other
+        };
+    }
+    match u32::from(letter) {
+        // Thai to Myanmar, Khmer, kana, CJK ideographs with all extensions, Hangul.
+        0x0E00..=0x109F
+        | 0x1780..=0x17FF
+        | 0x3040..=0x30FF
+        | 0x3400..=0x4DBF
+        | 0x4E00..=0x9FFF
+        | 0xAC00..=0xD7AF
+        | 0xF900..=0xFAFF
+        | 0x20000..=0x3FFFF => Class::Dense,
+        0xE000 => Class::Other,
+        _ if letter.is_alphanumeric() => Class::Word,
+        _ => Class::Other,
+    }
+}
+
+/// Cuts text into words, one after another, repetitions included.
+pub(crate) fn words(text: &str, mut each: impl FnMut(&str)) {
+    let mut word = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        match class(first) {
+            Class::Other => rest = &rest[first.len_utf8()..],
+            Class::Word => {
+                let end = rest
+                    .find(|letter| class(letter) != Class::Word)
+                    .unwrap_or(rest.len());
+                let (run, after) = rest.split_at(end);
+                rest = after;
+                word.clear();
+                for letter in run.chars() {
+                    if letter.is_ascii() {
+                        word.push(letter.to_ascii_lowercase());
+                    } else {
+                        word.extend(letter.to_lowercase());
+                    }
+                    if word.len() >= MAX_WORD {
+                        break;
+                    }
+                }
+                each(&word);
+            }
+            Class::Dense => {
+                let end = rest
+                    .find(|letter| class(letter) != Class::Dense)
+                    .unwrap_or(rest.len());
+                let (run, after) = rest.split_at(end);
+                rest = after;
+                let mut starts = run
+                    .char_indices()
+                    .map(|(at, letter)| (at, at + letter.len_utf8()))
+                    .peekable();
+                while let Some((start, stop)) = starts.next() {
+                    each(&run[start..stop]);
+                    if let Some((_, next)) = starts.peek() {
+                        each(&run[start..*next]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One thing that a message must contain to be found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Term {
+    /// In lower case, as it must stand in the text.
+    pub(crate) text: String,
+    /// The words to look up.
+    pub(crate) words: Vec<String>,
+    /// Its last word may go on.
+    pub(crate) open_end: bool,
+    /// The words alone do not prove that the text is there.
+    pub(crate) needs_proof: bool,
+}
+
+/// Cuts a question into terms: words, runs of dense script, and "phrases in quotes", all of which must be there. The last
+/// word may be unfinished, as it is while someone types.
+pub(crate) fn terms(query: &str) -> Vec<Term> {
+    let mut found = Vec::new();
+    for (position, part) in query.split('"').enumerate() {
+        if position % 2 == 1 {
+            push_term(&mut found, part.trim(), true);
+            continue;
+        }
+        for word in part.split(|letter: char| {
+            class(letter) == Class::Other && !matches!(letter, '_' | '-' | '.' | '/' | ':')
+        }) {
+            push_term(&mut found, word, false);
+        }
+    }
+    if let Some(last) = found.last_mut() {
+        let unfinished = query.ends_with(|letter| class(letter) == Class::Word);
+        let long_enough = last
+            .words
+            .last()
+            .is_some_and(|word| word.chars().count() >= 3 && word.len() < MAX_WORD);
+        last.open_end = unfinished && long_enough;
+    }
+    found
+}
+
+fn push_term(found: &mut Vec<Term>, text: &str, quoted: bool) {
+    let text = text.to_lowercase();
+    let mut list: Vec<String> = Vec::new();
+    words(&text, |word| {
+        if !list.iter().any(|known| known == word) {
+            list.push(word.to_owned());
+        }
+    });
+    if list.is_empty() {
+        return;
+    }
+    let dense: Vec<&String> = list
+        .iter()
+        .filter(|word| {
+            word.chars()
+                .next()
+                .is_some_and(|first| class(first) == Class::Dense)
+        })
+        .collect();
+    // Single characters add nothing to the pairs they are part of.
+    let pairs = dense.iter().any(|word| word.chars().count() > 1);
+    let text_chars = text.chars().count();
+    let needs_proof = quoted && list.len() > 1
+        || text_chars > 2 && !dense.is_empty()
+        || dense.is_empty() && list.len() > 1
+        || list.iter().any(|word| word.len() >= MAX_WORD);
+    if pairs {
+        list.retain(|word| {
+            word.chars().count() > 1 || word.chars().all(|letter| class(letter) == Class::Word)
+        });
+    }
+    found.push(Term {
+        text,
+        words: list,
+        open_end: false,
+        needs_proof,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(text: &str) -> Vec<String> {
+        let mut out = Vec::new();
+        words(text, |word| out.push(word.to_owned()));
+        out
+    }
+
+    #[test]
+    fn words_are_cut_in_every_script() {
+        assert_eq!(
+            cut("Fix the Login-page, please: Ünïcode_2"),
+            ["fix", "the", "login", "page", "please", "ünïcode", "2"]
+        );
+        assert_eq!(cut("修复登录"), ["修", "修复", "复", "复登", "登", "登录", "录"]);
+        assert_eq!(cut("用React写"), ["用", "react", "写"]);
+        assert_eq!(cut(&"x".repeat(100)), ["x".repeat(MAX_WORD)]);
+    }
+
+    #[test]
+    fn questions_become_terms() {
+        let of = |query: &str| {
+            terms(query)
+                .into_iter()
+                .map(|term| (term.words.join("+"), term.open_end, term.needs_proof))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of("login page"),
+            [("login".into(), false, false), ("page".into(), true, false)]
+        );
+        assert_eq!(of("录"), [("录".into(), false, false)]);
+        assert_eq!(of("登录"), [("登录".into(), false, false)]);
+        assert_eq!(of("登录页面"), [("登录+录页+页面".into(), false, true)]);
+        assert_eq!(
+            of("\"login page\" 修"),
+            [("login+page".into(), false, true), ("修".into(), false, false)]
+        );
+        assert_eq!(of("parent_uuid"), [("parent+uuid".into(), true, true)]);
+        assert_eq!(of(" ... "), []);
+    }
+
+    #[test]
+    fn everything_said_called_and_returned_is_searchable() {
+        let of = |line: &str| {
+            let mut out = Vec::new();
+            searchable(&Record::read(line.as_bytes()).unwrap(), &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(of(r#"{"type":"user","message":{"content":"a\nb"}}"#), "a\nb\n");
+        assert_eq!(
+            of(
+                r#"{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"hm","signature":"c2ln"},{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls \"x\"","n":3,"list":["deep"]}}]}}"#
+            ),
+            "hm\nBash\nls \"x\"\ndeep\n"
+        );
+        assert_eq!(
+            of(
+                r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"out"},{"type":"image","source":{"data":"AAAA"}}]}]},"toolUseResult":{"stdout":"twice"}}"#
+            ),
+            "out\n"
+        );
+        assert_eq!(of(r#"{"type":"attachment","attachment":{"content":"no"}}"#), "");
+    }
+
+    #[test]
+    fn names_the_file_of_a_large_result() {
+        let text = "<persisted-output>\nOutput too large (340.7KB). Full output saved to: /home/u/.claude/projects/-p/s/tool-results/b25.txt\n\nPreview";
+        assert_eq!(persisted_name(text), Some("b25.txt"));
+        assert_eq!(
+            persisted_name("<persisted-output>\nsaved to: /etc/passwd\n"),
+            None
+        );
+    }
+}
