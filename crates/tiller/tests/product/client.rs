@@ -19,10 +19,14 @@ pub(crate) struct EventClient {
 
 impl EventClient {
     pub(crate) async fn connect(server: &Server, cookie: &str) -> Self {
+        Self::connect_to(server, "/ws/events", cookie).await
+    }
+
+    /// As a page of ours does.
+    pub(crate) async fn connect_to(server: &Server, path: &str, cookie: &str) -> Self {
         let origin = format!("http://{}", server.address);
-        Self::connect_with(server, "/ws/events", &[("cookie", cookie), ("origin", &origin)])
-            .await
-            .unwrap()
+        let headers = [("cookie", cookie), ("origin", origin.as_str())];
+        Self::connect_with(server, path, &headers).await.unwrap()
     }
 
     /// The status if the server refuses.
