@@ -25,8 +25,10 @@ use crate::transport::{self, LineSink, Sockets, Wire};
 use crate::user::UserMessage;
 
 pub use inbox::{Inbound, Inbox};
+pub(crate) use inbox::{Receiver as InboxReceiver, Sender as InboxSender, channel as inbox_channel};
 use supervisor::Closing;
 pub use supervisor::Exit;
+pub(crate) use supervisor::NOT_FOUND;
 
 /// Lines that wait to be written. More senders than this have to wait themselves.
 const OUTGOING: usize = 64;

@@ -3,14 +3,23 @@
 //! Reading a message's head is one pass over the line that checks the JSON and remembers where the few routing
 //! fields are; nothing is copied. The typed body is decoded only when somebody asks for it.
 
+mod body;
+mod content;
+mod head;
+
 use std::fmt;
 
 use bytes::Bytes;
-use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::DeserializeOwned;
 use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::frame::Frame;
+
+use head::{BorrowedHead, Piece};
+
+pub use body::*;
+pub use content::*;
 
 /// What a message is about: the `type` of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -114,6 +123,40 @@ struct Head {
     uuid: Text,
     session_id: Text,
     parent_tool_use_id: Text,
+    delta: Option<DeltaHead>,
+}
+
+/// Where a stream event's delta is. Deltas are most of what an agent says, so they are read in the same pass as the
+/// head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct DeltaHead {
+    index: u32,
+    kind: DeltaKind,
+    text: Text,
+}
+
+/// What a [`Delta`] adds to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DeltaKind {
+    /// The text of a text block.
+    Text,
+    /// The thoughts of a thinking block.
+    Thinking,
+    /// The input of a tool call, as JSON.
+    InputJson,
+    /// The signature of a thinking block.
+    Signature,
+}
+
+/// A piece of a content block while the model writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delta<'a> {
+    /// The block's place in the message.
+    pub index: u32,
+    /// What it adds to.
+    pub kind: DeltaKind,
+    /// What it adds.
+    pub text: &'a str,
 }
 
 /// A string of the head: a place in the line, or a copy where the JSON had escapes.
@@ -154,6 +197,7 @@ impl Message {
             uuid: Piece::keep_option(borrowed.uuid, text),
             session_id: Piece::keep_option(borrowed.session_id, text),
             parent_tool_use_id: Piece::keep_option(borrowed.parent_tool_use_id, text),
+            delta: borrowed.event.keep(text),
         };
         Ok(Self { line, head })
     }
@@ -186,6 +230,20 @@ impl Message {
     /// Set on what a subagent says: the id of the tool call that started it.
     pub fn parent_tool_use_id(&self) -> Option<&str> {
         self.text(&self.head.parent_tool_use_id)
+    }
+
+    /// For a stream event that adds a piece to a content block: that piece.
+    pub fn delta(&self) -> Option<Delta<'_>> {
+        let head = self
+            .head
+            .delta
+            .as_ref()
+            .filter(|_| self.head.kind == Kind::StreamEvent)?;
+        Some(Delta {
+            index: head.index,
+            kind: head.kind,
+            text: self.text(&head.text)?,
+        })
     }
 
     /// The JSON as the CLI wrote it.
@@ -239,171 +297,5 @@ impl TryFrom<Frame> for Message {
                 reason: format!("a line of {length} bytes was skipped"),
             }),
         }
-    }
-}
-
-#[derive(Default)]
-struct BorrowedHead<'a> {
-    name: Option<Piece<'a>>,
-    subtype: Option<Piece<'a>>,
-    uuid: Option<Piece<'a>>,
-    session_id: Option<Piece<'a>>,
-    parent_tool_use_id: Option<Piece<'a>>,
-}
-
-/// A string of the line: borrowed, unless it had escapes.
-enum Piece<'a> {
-    Borrowed(&'a str),
-    Owned(Box<str>),
-}
-
-impl Piece<'_> {
-    fn as_str(&self) -> &str {
-        match self {
-            Self::Borrowed(text) => text,
-            Self::Owned(text) => text,
-        }
-    }
-
-    fn keep(self, line: &str) -> Text {
-        match self {
-            Self::Borrowed(text) => {
-                let start = text.as_ptr() as usize - line.as_ptr() as usize;
-                match (u32::try_from(start), u32::try_from(text.len())) {
-                    (Ok(start), Ok(length)) => Text::At { start, length },
-                    _ => Text::Unescaped(text.into()),
-                }
-            }
-            Self::Owned(text) => Text::Unescaped(text),
-        }
-    }
-
-    fn keep_option(piece: Option<Self>, line: &str) -> Text {
-        piece.map_or(Text::Absent, |piece| piece.keep(line))
-    }
-}
-
-/// Reads a string as [`Piece`] and anything else as nothing: a field that changed its type must not cost the
-/// message.
-struct Lenient<'a>(Option<Piece<'a>>);
-
-impl<'de> Deserialize<'de> for Lenient<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LenientVisitor)
-    }
-}
-
-struct LenientVisitor;
-
-impl<'de> Visitor<'de> for LenientVisitor {
-    type Value = Lenient<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON value")
-    }
-
-    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Lenient(Some(Piece::Borrowed(text))))
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Lenient(Some(Piece::Owned(text.into()))))
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
-        Ok(Lenient(None))
-    }
-
-    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Lenient(None))
-    }
-
-    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(Lenient(None))
-    }
-
-    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(Lenient(None))
-    }
-
-    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(Lenient(None))
-    }
-
-    fn visit_seq<A: de::SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Lenient(None))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Lenient(None))
-    }
-}
-
-enum HeadKey {
-    Type,
-    Subtype,
-    Uuid,
-    SessionId,
-    ParentToolUseId,
-    Other,
-}
-
-impl<'de> Deserialize<'de> for HeadKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct KeyVisitor;
-        impl Visitor<'_> for KeyVisitor {
-            type Value = HeadKey;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a key")
-            }
-
-            fn visit_str<E: de::Error>(self, key: &str) -> Result<HeadKey, E> {
-                Ok(match key {
-                    "type" => HeadKey::Type,
-                    "subtype" => HeadKey::Subtype,
-                    "uuid" => HeadKey::Uuid,
-                    "session_id" => HeadKey::SessionId,
-                    "parent_tool_use_id" => HeadKey::ParentToolUseId,
-                    _ => HeadKey::Other,
-                })
-            }
-        }
-        deserializer.deserialize_identifier(KeyVisitor)
-    }
-}
-
-impl<'de> Deserialize<'de> for BorrowedHead<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct HeadVisitor;
-        impl<'de> Visitor<'de> for HeadVisitor {
-            type Value = BorrowedHead<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut head = BorrowedHead::default();
-                while let Some(key) = map.next_key()? {
-                    let field = match key {
-                        HeadKey::Type => &mut head.name,
-                        HeadKey::Subtype => &mut head.subtype,
-                        HeadKey::Uuid => &mut head.uuid,
-                        HeadKey::SessionId => &mut head.session_id,
-                        HeadKey::ParentToolUseId => &mut head.parent_tool_use_id,
-                        HeadKey::Other => {
-                            map.next_value::<IgnoredAny>()?;
-                            continue;
-                        }
-                    };
-                    *field = map.next_value::<Lenient>()?.0;
-                }
-                Ok(head)
-            }
-        }
-        deserializer.deserialize_map(HeadVisitor)
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::options::PermissionMode;
+use crate::record::records;
 
 /// An operation of the control protocol. Send it with [`Link::request`](crate::Link::request).
 ///
@@ -238,22 +239,7 @@ pub struct HookMatcher {
     pub timeout: Option<f64>,
 }
 
-macro_rules! answers {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident : $kind:ty,)* })*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-            pub struct $name {
-                $($(#[$field_doc])* #[serde(default, deserialize_with = "crate::lenient::or_default")] pub $field: $kind,)*
-                /// Fields that this version of the crate does not know.
-                #[serde(flatten)]
-                pub extra: Map<String, Value>,
-            }
-        )*
-    };
-}
-
-answers! {
+records! {
     /// What this CLI has to offer.
     Initialized {
         /// The slash commands.
@@ -279,8 +265,7 @@ answers! {
         /// What it does.
         description: String,
         /// What it takes.
-        #[serde(rename = "argumentHint")]
-        argument_hint: Value,
+        argument_hint = "argumentHint": Value,
     }
 
     /// A model that can be chosen.
@@ -288,13 +273,11 @@ answers! {
         /// What to give to [`SetModel`].
         value: String,
         /// Its name for people.
-        #[serde(rename = "displayName")]
-        display_name: String,
+        display_name = "displayName": String,
         /// What it is good for.
         description: String,
         /// How hard it can be asked to try.
-        #[serde(rename = "supportedEffortLevels")]
-        supported_effort_levels: Vec<String>,
+        supported_effort_levels = "supportedEffortLevels": Vec<String>,
     }
 
     /// The models that can be chosen.
@@ -306,8 +289,7 @@ answers! {
     /// The state of the MCP servers.
     McpStatusAnswer {
         /// The servers.
-        #[serde(rename = "mcpServers")]
-        mcp_servers: Vec<McpServerStatus>,
+        mcp_servers = "mcpServers": Vec<McpServerStatus>,
     }
 
     /// The state of one MCP server.
@@ -335,11 +317,9 @@ answers! {
     /// What fills the model's context.
     ContextUsage {
         /// Tokens in use.
-        #[serde(rename = "totalTokens")]
-        total_tokens: u64,
+        total_tokens = "totalTokens": u64,
         /// Tokens that can be used.
-        #[serde(rename = "maxTokens")]
-        max_tokens: u64,
+        max_tokens = "maxTokens": u64,
         /// How full it is, from 0 to 100.
         percentage: f64,
         /// The model.
@@ -405,13 +385,11 @@ answers! {
     /// What rewinding changed, or would change.
     Rewound {
         /// Whether it can be done.
-        #[serde(rename = "canRewind")]
-        can_rewind: bool,
+        can_rewind = "canRewind": bool,
         /// Why not.
         error: Option<String>,
         /// The files.
-        #[serde(rename = "filesChanged")]
-        files_changed: Vec<String>,
+        files_changed = "filesChanged": Vec<String>,
         /// Lines that come back.
         insertions: Option<u64>,
         /// Lines that go.

@@ -70,7 +70,7 @@ impl Inbox {
 }
 
 /// A queue that is bounded by the size of what is in it, not by its number: one message may be 16 MiB.
-pub(super) fn channel(bytes: usize) -> (Sender, Receiver) {
+pub(crate) fn channel(bytes: usize) -> (Sender, Receiver) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let limit = bytes.clamp(MIN_COST, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
     let room = Arc::new(Semaphore::new(limit));
@@ -87,22 +87,22 @@ pub(super) fn channel(bytes: usize) -> (Sender, Receiver) {
     )
 }
 
-pub(super) struct Sender {
+pub(crate) struct Sender {
     queue: mpsc::UnboundedSender<(Inbound, usize)>,
     room: Arc<Semaphore>,
     limit: usize,
 }
 
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     queue: mpsc::UnboundedReceiver<(Inbound, usize)>,
     room: Arc<Semaphore>,
 }
 
 /// Nobody reads any more.
-struct Unread;
+pub(crate) struct Unread;
 
 impl Sender {
-    async fn send(&self, item: Inbound, size: usize) -> Result<(), Unread> {
+    pub(crate) async fn send(&self, item: Inbound, size: usize) -> Result<(), Unread> {
         let cost = size.max(MIN_COST).min(self.limit);
         let permits = u32::try_from(cost).unwrap_or(u32::MAX);
         tokio::select! {
@@ -118,7 +118,7 @@ impl Sender {
     }
 
     /// The last item needs no room.
-    fn send_last(&self, item: Inbound) {
+    pub(crate) fn send_last(&self, item: Inbound) {
         if self.queue.send((item, 0)).is_err() {
             tracing::trace!("nobody waits for the agent's end");
         }
@@ -126,7 +126,7 @@ impl Sender {
 }
 
 impl Receiver {
-    async fn receive(&mut self) -> Option<Inbound> {
+    pub(crate) async fn receive(&mut self) -> Option<Inbound> {
         let (item, cost) = self.queue.recv().await?;
         self.room.add_permits(cost);
         Some(item)

@@ -1,6 +1,12 @@
 //! A place to run the real CLI in: a home folder, a working directory and a scripted model.
 
 #![allow(dead_code, reason = "each test program uses its own part of this")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that fails here should say so"
+)]
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,7 +17,7 @@ use tiller_testkit::installed::Claude;
 use tiller_testkit::model::{ModelServer, Script};
 
 /// Far longer than anything takes; only there so that a mistake shows as a failure instead of a hang.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) struct Stage {
     pub(crate) model: ModelServer,

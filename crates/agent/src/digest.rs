@@ -1,0 +1,196 @@
+//! What a conversation comes to: the session, the final text, the tool calls with their results, the to-do list and
+//! the cost. Feed it every message; look at it whenever you like.
+
+mod todos;
+
+use serde_json::Value;
+
+use crate::message::{Body, Content, Kind, Message, SystemMessage, TurnResult, Usage};
+
+pub use todos::{Todo, TodoStatus, Todos};
+
+/// What a conversation comes to.
+///
+/// ```
+/// use tiller_agent::{Digest, Message};
+///
+/// let mut digest = Digest::new();
+/// for line in [
+///     r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}]}}"#,
+///     r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"a.txt"}]}}"#,
+///     r#"{"type":"result","subtype":"success","result":"One file.","total_cost_usd":0.01,"session_id":"5f0c"}"#,
+/// ] {
+///     digest.push(&Message::parse(line)?);
+/// }
+/// assert_eq!(digest.tool_calls()[0].result.as_ref().map(|result| result.text()), Some("a.txt".to_owned()));
+/// assert_eq!(digest.final_text(), Some("One file."));
+/// assert_eq!(digest.session_id(), Some("5f0c"));
+/// # Ok::<(), tiller_agent::ParseError>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Digest {
+    session_id: Option<String>,
+    model: Option<String>,
+    tool_calls: Vec<ToolCall>,
+    todos: Todos,
+    cost: Cost,
+    last_result: Option<TurnResult>,
+}
+
+/// A tool call, and what came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolCall {
+    /// Its id.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// What it was called with.
+    pub input: Value,
+    /// Set on calls of a subagent: the tool call that started it.
+    pub parent_tool_use_id: Option<String>,
+    /// What it returned; `None` while it runs.
+    pub result: Option<Content>,
+    /// What it returned, in the tool's own structure.
+    pub structured_result: Value,
+    /// Whether it failed.
+    pub is_error: bool,
+}
+
+/// What a run has cost, by the CLI's own account.
+///
+/// The CLI repeats a message's usage on each of its lines, so adding those up counts tokens several times. The result
+/// of a turn has the turn's usage and the cost of all turns so far.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Cost {
+    /// All turns of this process, in dollars.
+    pub total_usd: f64,
+    /// The last turn, in dollars.
+    pub last_turn_usd: f64,
+    /// The tokens of the last turn.
+    pub last_turn: Usage,
+    /// How many turns have ended.
+    pub turns: u64,
+}
+
+impl Cost {
+    /// Takes the end of a turn into account.
+    pub fn push(&mut self, result: &TurnResult) {
+        // A turn that failed before the model was called may report nothing.
+        self.last_turn_usd = (result.total_cost_usd - self.total_usd).max(0.0);
+        self.total_usd = self.total_usd.max(result.total_cost_usd);
+        self.last_turn = result.usage.clone();
+        self.turns += 1;
+    }
+}
+
+impl Digest {
+    /// Nothing has been said yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next message, whatever it is.
+    pub fn push(&mut self, message: &Message) {
+        if let Some(id) = message
+            .session_id()
+            .filter(|id| self.session_id.as_deref() != Some(id))
+        {
+            self.session_id = Some(id.to_owned());
+        }
+        match message.kind() {
+            Kind::Assistant | Kind::User | Kind::Result | Kind::System => {}
+            // Most messages are pieces of others.
+            _ => return,
+        }
+        let body = message.body();
+        self.todos.push(&body);
+        match body {
+            Body::Assistant(assistant) => {
+                for call in assistant
+                    .message
+                    .content
+                    .iter()
+                    .filter_map(|block| block.as_tool_use())
+                {
+                    if self.tool_calls.iter().all(|known| known.id != call.id) {
+                        self.tool_calls.push(ToolCall {
+                            id: call.id.clone(),
+                            name: call.name.clone(),
+                            input: call.input.clone(),
+                            parent_tool_use_id: assistant.parent_tool_use_id.clone(),
+                            result: None,
+                            structured_result: Value::Null,
+                            is_error: false,
+                        });
+                    }
+                }
+            }
+            Body::User(user) => {
+                for result in user
+                    .message
+                    .content
+                    .blocks()
+                    .iter()
+                    .filter_map(|block| block.as_tool_result())
+                {
+                    let call = self
+                        .tool_calls
+                        .iter_mut()
+                        .rev()
+                        .find(|call| call.id == result.tool_use_id);
+                    if let Some(call) = call {
+                        call.result = Some(result.content.clone());
+                        call.is_error = result.is_error;
+                        call.structured_result = user.tool_use_result.clone();
+                    }
+                }
+            }
+            Body::Result(result) => {
+                self.cost.push(&result);
+                self.last_result = Some(result);
+            }
+            Body::System(SystemMessage::Init(init)) => self.model = Some(init.model),
+            _ => {}
+        }
+    }
+
+    /// The session, to resume it later.
+    pub fn session_id(&self) -> Option<&str> {
+        self.session_id.as_deref()
+    }
+
+    /// The model.
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// The final text of the last turn.
+    pub fn final_text(&self) -> Option<&str> {
+        self.last_result.as_ref()?.result.as_deref()
+    }
+
+    /// How the last turn ended.
+    pub fn last_result(&self) -> Option<&TurnResult> {
+        self.last_result.as_ref()
+    }
+
+    /// All tool calls, in order.
+    pub fn tool_calls(&self) -> &[ToolCall] {
+        &self.tool_calls
+    }
+
+    /// A tool call by its id.
+    pub fn tool_call(&self, id: &str) -> Option<&ToolCall> {
+        self.tool_calls.iter().find(|call| call.id == id)
+    }
+
+    /// The to-do list.
+    pub fn todos(&self) -> &Todos {
+        &self.todos
+    }
+
+    /// What it has cost.
+    pub fn cost(&self) -> &Cost {
+        &self.cost
+    }
+}
