@@ -1,5 +1,6 @@
 //! All sessions: what the front doors call.
 
+use std::collections::hash_map::Entry as MapEntry;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -54,6 +55,8 @@ pub struct StartSession {
     /// `None`: the default working directory.
     pub cwd: Option<String>,
     pub settings: Settings,
+    /// Goes on with a conversation that the agent had elsewhere, under its id. Only the person at the machine may.
+    pub resume: Option<SessionId>,
 }
 
 /// What became of a prompt.
@@ -196,12 +199,15 @@ impl Sessions {
             "" => title_from_prompt(&prompt),
             title => title.to_owned(),
         };
+        if start.resume.is_some() && self.viewer.key.is_some() {
+            return Err(CommandError::UnknownSession);
+        }
         let now = Timestamp::now();
         let record = SessionRecord {
-            id: SessionId::random(),
+            id: start.resume.unwrap_or_else(SessionId::random),
             owner: self.viewer.key.clone(),
             title,
-            claude_session_id: None,
+            claude_session_id: start.resume.map(|id| id.to_string()),
             expired: false,
             status: SessionStatus::Idle,
             cwd: cwd.to_string_lossy().into_owned(),
@@ -213,15 +219,21 @@ impl Sessions {
             last_seq: 0,
         };
         let id = record.id;
-        self.shared
-            .store
-            .commit(Commit {
-                record: record.clone(),
-                events: Vec::new(),
-            })
-            .await?;
-        self.entries()
-            .insert(id, Entry::Dormant(Box::new((record, Vec::new()))));
+        // Taken before anything is written: two who resume one conversation at once would fork it.
+        match self.entries().entry(id) {
+            MapEntry::Occupied(_) => return Err(CommandError::UnknownSession),
+            MapEntry::Vacant(place) => {
+                place.insert(Entry::Dormant(Box::new((record.clone(), Vec::new()))));
+            }
+        }
+        let first = Commit {
+            record,
+            events: Vec::new(),
+        };
+        if let Err(error) = self.shared.store.commit(first).await {
+            self.entries().remove(&id);
+            return Err(error.into());
+        }
         self.input(id, Input::Prompt(prompt)).await?;
         Ok(id)
     }
@@ -232,6 +244,12 @@ impl Sessions {
         // An unknown session is the graver mistake, so it is named first.
         self.find(session).ok_or(CommandError::UnknownSession)?;
         self.input(session, Input::Prompt(checked_prompt(prompt)?)).await
+    }
+
+    /// Changes what the next turn runs with.
+    pub async fn configure(&self, session: SessionId, settings: Settings) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        self.input(session, Input::Configure(settings)).await.map(drop)
     }
 
     pub async fn stop(&self, session: SessionId) -> Result<(), CommandError> {

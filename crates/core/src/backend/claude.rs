@@ -116,8 +116,21 @@ fn options(launch: &Launch, claude_home: Option<PathBuf>) -> Options {
     if let Some(model) = &settings.model {
         options = options.model(model);
     }
-    if let Some(tools) = &settings.allowed_tools {
-        options = options.allowed_tools(split_rules(tools));
+    let mut granted = settings
+        .allowed_tools
+        .as_deref()
+        .map(split_rules)
+        .unwrap_or_default();
+    if let Some(tools) = &settings.tools {
+        options = options
+            .tools(tools)
+            // The CLI's list is of its own tools; those of MCP servers would come beside it.
+            .strict_mcp(!tools.iter().any(|tool| tool.starts_with("mcp__")));
+        granted.extend(tools.iter().cloned());
+    }
+    options = options.allowed_tools(granted);
+    if let Some(turns) = settings.max_turns {
+        options = options.max_turns(turns);
     }
     if settings.permission_mode == PermissionMode::BypassPermissions && is_root() {
         // As root the CLI wants to be told that someone has thought about it. The user has: they chose the mode.

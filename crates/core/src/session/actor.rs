@@ -192,7 +192,7 @@ impl Actor {
                 _ => None,
             })
             .collect();
-        if events.is_empty() && !queue_changed {
+        if events.is_empty() && !queue_changed && !effects.contains(&Effect::SettingsChanged) {
             return Ok(());
         }
         let record = self.state.record.clone();
@@ -223,7 +223,7 @@ impl Actor {
     fn perform(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
-                Effect::Record(_) | Effect::QueueChanged => {}
+                Effect::Record(_) | Effect::QueueChanged | Effect::SettingsChanged => {}
                 Effect::Launch(launch) => {
                     let AgentChannels { commands, events } = self.backend.launch(launch);
                     self.agent = Some(Agent {

@@ -51,18 +51,24 @@ named!(
 pub struct Settings {
     /// Comma-separated tools and rules that run without asking.
     pub allowed_tools: Option<String>,
+    /// The only tools that it has, which then run without asking. `None`: the agent's usual ones.
+    pub tools: Option<Vec<String>>,
     pub model: Option<String>,
     pub permission_mode: PermissionMode,
     pub approval: Approval,
+    /// How often the model may be called in one turn.
+    pub max_turns: Option<u32>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
             allowed_tools: None,
+            tools: None,
             model: None,
             permission_mode: PermissionMode::Default,
             approval: Approval::Ask,
+            max_turns: None,
         }
     }
 }
@@ -94,6 +100,8 @@ pub struct SessionRecord {
 pub struct State {
     pub record: SessionRecord,
     pub agent: AgentState,
+    /// What the agent was started with, where this server started it.
+    pub agent_settings: Option<Settings>,
     pub turn: Option<Turn>,
     /// Decisions that wait for the user.
     pub pending: Vec<DecisionRequest>,
@@ -109,6 +117,7 @@ impl State {
         Self {
             record,
             agent: AgentState::Absent,
+            agent_settings: None,
             turn: None,
             pending,
             settled: Vec::new(),

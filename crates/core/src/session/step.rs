@@ -5,7 +5,9 @@ use crate::backend::{AgentCommand, AgentEvent, Conversation, Exit, Launch, Meani
 use crate::event::{Behavior, DecisionRequest, Event, EventBody, StatusChange};
 use crate::ids::{RequestId, Timestamp};
 use crate::json::RawJson;
-use crate::session::state::{AgentState, Answer, Approval, DecisionRef, SessionStatus, State, Turn};
+use crate::session::state::{
+    AgentState, Answer, Approval, DecisionRef, SessionStatus, Settings, State, Turn,
+};
 
 /// What happens to a session.
 #[derive(Clone, Debug)]
@@ -13,6 +15,8 @@ pub enum Input {
     /// The user says something. The first one starts the session.
     Prompt(String),
     Stop,
+    /// From the next turn on.
+    Configure(Settings),
     Answer {
         decision: DecisionRef,
         answer: Answer,
@@ -36,6 +40,8 @@ pub enum Effect {
     Record(Event),
     /// The queue is another: it is part of the session's record, and watchers are told.
     QueueChanged,
+    /// The settings are others: they are part of the session's record.
+    SettingsChanged,
     Launch(Launch),
     Send(AgentCommand),
     /// End the agent's whole process tree; `Exited` follows.
@@ -67,6 +73,7 @@ pub fn step(state: &mut State, input: Input, now: Timestamp) -> Result<Vec<Effec
     match input {
         Input::Prompt(prompt) => step.prompt(prompt)?,
         Input::Stop => step.stop(),
+        Input::Configure(settings) => step.configure(settings),
         Input::Answer { decision, answer } => step.answer(&decision, answer)?,
         Input::Agent(event) => step.agent(event),
         Input::StopOverdue { turn } => step.stop_overdue(turn),
@@ -125,10 +132,25 @@ impl Step<'_> {
         self.record(EventBody::UserPrompt { prompt });
         match self.state.agent {
             AgentState::Absent => self.launch(),
+            // A process keeps what it was started with; another one goes on with the conversation.
+            AgentState::Live if self.is_outdated() => self.end_agent(),
             AgentState::Live => self.deliver(),
             // Goes on when the old process is gone.
             AgentState::Ending => {}
         }
+    }
+
+    fn configure(&mut self, settings: Settings) {
+        if self.state.record.settings != settings {
+            self.state.record.settings = settings;
+            self.state.record.updated_at = self.now;
+            self.effects.push(Effect::SettingsChanged);
+        }
+    }
+
+    fn is_outdated(&self) -> bool {
+        let started_with = self.state.agent_settings.as_ref();
+        started_with.is_some_and(|settings| *settings != self.state.record.settings)
     }
 
     fn launch(&mut self) {
@@ -145,6 +167,7 @@ impl Step<'_> {
             settings: record.settings.clone(),
             conversation,
         }));
+        self.state.agent_settings = Some(record.settings.clone());
         self.state.agent = AgentState::Live;
         self.deliver();
     }
@@ -273,6 +296,12 @@ impl Step<'_> {
         if stopping {
             // It asked before it heard of the stop.
             self.reply(question.agent_request, question.input, aborted());
+        } else if !question.always_ask && !self.may_have(&question.tool_name) {
+            let answer = Answer::Deny {
+                message: Some("This tool is not among those that this session may use.".to_owned()),
+                interrupt: false,
+            };
+            self.reply(question.agent_request, question.input, answer);
         } else if self.state.record.settings.approval == Approval::Auto && !question.always_ask {
             let answer = Answer::Allow {
                 input: None,
@@ -292,6 +321,11 @@ impl Step<'_> {
             self.record(EventBody::DecisionRequested(request.clone()));
             self.state.pending.push(request);
         }
+    }
+
+    fn may_have(&self, tool: &str) -> bool {
+        let tools = self.state.record.settings.tools.as_ref();
+        tools.is_none_or(|tools| tools.iter().any(|listed| listed == tool))
     }
 
     fn turn_ended(&mut self, end: TurnEnd) {
@@ -334,6 +368,8 @@ impl Step<'_> {
             return;
         };
         if was == AgentState::Ending && turn.undelivered.is_some() {
+            // What the old process asked in the background nobody can answer any more.
+            self.withdraw_all();
             self.launch();
             return;
         }

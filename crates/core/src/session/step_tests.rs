@@ -94,6 +94,7 @@ fn in_short(effect: &Effect) -> String {
             }
         },
         Effect::QueueChanged => "queue".to_owned(),
+        Effect::SettingsChanged => "settings".to_owned(),
         Effect::Launch(Launch {
             conversation: Conversation::New(_),
             ..
@@ -351,6 +352,41 @@ fn auto_approval_asks_people_only_what_is_theirs() {
 }
 
 #[test]
+fn other_settings_take_another_process_for_the_next_turn() {
+    let mut story = Story::running();
+    let same = story.state.record.settings.clone();
+    story.take(Input::Configure(same.clone())).take(success()).tale();
+    story.take(prompt("as before"));
+    assert_eq!(story.tale(), ["running", "prompt as before", "> as before"]);
+
+    let other = Settings {
+        max_turns: Some(3),
+        ..same
+    };
+    story.take(Input::Configure(other.clone())).take(success()).tale();
+    assert_eq!(story.state.record.settings, other);
+    story.take(asks(1, true)).tale();
+    story.take(prompt("as wanted"));
+    assert_eq!(story.tale(), ["running", "prompt as wanted", "end agent"]);
+    story.take(exited("bye"));
+    assert_eq!(story.tale(), ["withdrawn t1", "launch c1", "> as wanted"]);
+    story.take(success()).take(prompt("again")).tale();
+    assert_eq!(story.state.agent, AgentState::Live);
+}
+
+#[test]
+fn a_tool_that_was_not_listed_is_denied() {
+    let mut story = Story::running();
+    story.state.record.settings.tools = Some(vec!["Read".to_owned()]);
+    story.tale();
+    story.take(asks(1, false));
+    assert_eq!(story.tale(), ["> deny r1"]);
+    story.state.record.settings.tools = Some(vec!["Bash".to_owned()]);
+    story.take(asks(2, false));
+    assert_eq!(story.tale(), ["asks t2"]);
+}
+
+#[test]
 fn an_agent_in_the_background_may_ask_after_the_turn() {
     let mut story = Story::running();
     story.take(asks(1, false)).take(success()).tale();
@@ -426,6 +462,9 @@ fn any_input() -> impl Strategy<Value = Input> {
     prop_oneof![
         3 => Just(prompt("p")),
         1 => Just(Input::Stop),
+        1 => (1u32..3).prop_map(|turns| {
+            Input::Configure(Settings { max_turns: Some(turns), ..Settings::default() })
+        }),
         2 => (0u8..4).prop_map(|number| allow(&format!("t{number}"))),
         2 => Just(init()),
         3 => Just(message("m", None, Meaning::Nothing)),
@@ -458,7 +497,10 @@ impl Watcher {
                 assert!(self.agents <= 1, "two agents at once");
             }
             Effect::Send(_) => assert_eq!(self.agents, 1, "something was sent to nobody"),
-            Effect::QueueChanged | Effect::EndAgent | Effect::ArmStopDeadline { .. } => {}
+            Effect::QueueChanged
+            | Effect::SettingsChanged
+            | Effect::EndAgent
+            | Effect::ArmStopDeadline { .. } => {}
         }
     }
 

@@ -43,6 +43,8 @@ pub(super) fn start(start: SessionStart) -> StartSession {
         cwd: start.cwd,
         settings: Settings {
             allowed_tools: start.allowed_tools.filter(|tools| !tools.trim().is_empty()),
+            tools: None,
+            max_turns: None,
             model: start.model.filter(|model| !model.trim().is_empty()),
             permission_mode: match start.permission_mode.unwrap_or(PermissionMode::Default) {
                 PermissionMode::Default => tiller_core::PermissionMode::Default,
@@ -55,6 +57,7 @@ pub(super) fn start(start: SessionStart) -> StartSession {
                 Approval::Auto => tiller_core::Approval::Auto,
             },
         },
+        resume: None,
     }
 }
 

@@ -184,7 +184,7 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
 }
 
 pub(super) const SESSION_COLUMNS: &str = "id, title, claude_session_id, status, cwd, allowed_tools, last_prompt, \
-     created_at, updated_at, model, permission_mode, approval, owner, expired, queue, last_seq";
+     created_at, updated_at, model, permission_mode, approval, owner, expired, queue, last_seq, tools, max_turns";
 
 /// A row of [`SESSION_COLUMNS`].
 pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError> {
@@ -208,6 +208,8 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
         cwd: text(row, "cwd")?,
         settings: Settings {
             allowed_tools: optional(row, "allowed_tools")?,
+            tools: optional(row, "tools")?.as_deref().map(from_json).transpose()?,
+            max_turns: row.get("max_turns").map_err(store_error)?,
             model: optional(row, "model")?,
             permission_mode: named(PermissionMode::parse, &text(row, "permission_mode")?)?,
             approval: named(Approval::parse, &text(row, "approval")?)?,

@@ -6,7 +6,8 @@ use tiller_core::StoreError;
 use super::store_error;
 
 /// Each entry takes the schema one version further. Entries are never changed once released, only added.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE sessions (
         id                TEXT PRIMARY KEY,
         title             TEXT NOT NULL,
@@ -79,7 +80,12 @@ const MIGRATIONS: &[&str] = &["
         scopes     TEXT NOT NULL,
         created_at INTEGER NOT NULL
     ) STRICT;
-"];
+",
+    "
+    ALTER TABLE sessions ADD COLUMN tools TEXT;
+    ALTER TABLE sessions ADD COLUMN max_turns INTEGER;
+",
+];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let version = |connection: &Connection| {

@@ -78,11 +78,12 @@ fn write_commit(connection: &Connection, commit: &Commit) -> rusqlite::Result<()
 
 fn write_session(connection: &Connection, record: &SessionRecord) -> rusqlite::Result<()> {
     let sql = "INSERT INTO sessions (id, title, claude_session_id, status, cwd, allowed_tools, last_prompt, \
-                   created_at, updated_at, model, permission_mode, approval, expired, queue, last_seq, owner) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) \
+                   created_at, updated_at, model, permission_mode, approval, expired, queue, last_seq, owner, \
+                   tools, max_turns) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) \
                ON CONFLICT (id) DO UPDATE SET title = ?2, claude_session_id = ?3, status = ?4, cwd = ?5, \
                    allowed_tools = ?6, last_prompt = ?7, updated_at = ?9, model = ?10, permission_mode = ?11, \
-                   approval = ?12, expired = ?13, queue = ?14, last_seq = ?15";
+                   approval = ?12, expired = ?13, queue = ?14, last_seq = ?15, tools = ?17, max_turns = ?18";
     let settings = &record.settings;
     connection.prepare_cached(sql)?.execute(params![
         record.id.to_string(),
@@ -101,6 +102,13 @@ fn write_session(connection: &Connection, record: &SessionRecord) -> rusqlite::R
         serde_json::to_string(&record.queue).map_err(cannot_encode)?,
         record.last_seq,
         record.owner,
+        settings
+            .tools
+            .as_ref()
+            .map(serde_json::to_string)
+            .transpose()
+            .map_err(cannot_encode)?,
+        settings.max_turns,
     ])?;
     Ok(())
 }

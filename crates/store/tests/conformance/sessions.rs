@@ -18,6 +18,8 @@ fn record(title: &str) -> SessionRecord {
         cwd: "/项目/a b".to_owned(),
         settings: Settings {
             allowed_tools: Some("Read,Bash(git *)".to_owned()),
+            tools: Some(vec!["Read".to_owned(), "mcp__查询__a".to_owned()]),
+            max_turns: Some(7),
             model: Some("opus".to_owned()),
             permission_mode: PermissionMode::Plan,
             approval: Approval::Auto,
