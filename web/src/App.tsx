@@ -9,6 +9,7 @@ import { SignedOut } from "./frame/SignedOut";
 import { StartView } from "./start/StartView";
 import { useApp, useSessionList } from "./store/hooks";
 import { go, useRoute } from "./store/route";
+import { ErrorBoundary } from "./ui/ErrorBoundary";
 import { Toaster } from "./ui/Toaster";
 
 export function App() {
@@ -17,7 +18,9 @@ export function App() {
     // The page's policy allows no injected style elements; what they would say is in our own style sheet.
     <CSPProvider disableStyleElements>
       <Tooltip.Provider delay={500}>
-        <Toaster>{signedOut ? <SignedOut /> : <Workbench />}</Toaster>
+        <ErrorBoundary>
+          <Toaster>{signedOut ? <SignedOut /> : <Workbench />}</Toaster>
+        </ErrorBoundary>
       </Tooltip.Provider>
     </CSPProvider>
   );

@@ -3,7 +3,10 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./App";
 import { setUpLanguage } from "./i18n";
+import { whenIdle } from "./lib/onDemand";
+import { Markdown } from "./markdown/Markdown";
 import { connect } from "./store/controller";
+import { Diff } from "./tools/Diff";
 import { toasts } from "./ui/toasts";
 
 const root = document.getElementById("root");
@@ -11,6 +14,11 @@ if (!root) throw new Error("the page has no root element");
 
 await setUpLanguage();
 connect((message) => toasts.add({ title: message, type: "error", priority: "high" }));
+// What the first conversation will need, so that it does not wait, nor fail when the connection does.
+whenIdle(() => {
+  Markdown.preload();
+  Diff.preload();
+});
 createRoot(root).render(
   <StrictMode>
     <App />

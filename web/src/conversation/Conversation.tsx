@@ -6,6 +6,7 @@ import type { SessionInfo } from "../gen/events";
 import { hasOlder, isAsked, isLoading, type SessionLog } from "../session/log";
 import { projectRows, type Row } from "../session/rows";
 import { loadOlder } from "../store/controller";
+import { ErrorBoundary } from "../ui/ErrorBoundary";
 import { RowView } from "./rows";
 
 /** How near the end counts as being there, and how near the top calls for older entries. */
@@ -73,7 +74,9 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
                   className="absolute inset-x-0 top-0 px-3 sm:px-10"
                   style={{ transform: `translateY(${item.start}px)` }}
                 >
-                  <RowView row={row} sessionId={session.id} cwd={session.cwd} />
+                  <ErrorBoundary>
+                    <RowView row={row} sessionId={session.id} cwd={session.cwd} />
+                  </ErrorBoundary>
                 </div>
               )
             );

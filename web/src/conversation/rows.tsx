@@ -42,7 +42,7 @@ export const RowView = memo(function RowView({ row, sessionId, cwd }: RowContext
               row.children.length > 0 && <Nested items={row.children} sessionId={sessionId} cwd={cwd} />
             }
           >
-            {row.decision && <DecisionPanel decision={row.decision} cwd={cwd} />}
+            {row.decision && <DecisionPanel decision={row.decision} call={row.item.input} cwd={cwd} />}
           </ToolCard>
         );
       }

@@ -2,6 +2,7 @@ import { memo } from "react";
 import type { PermissionResult } from "../gen/events";
 import type { Decision } from "../session/log";
 import { answerDecision } from "../store/controller";
+import type { Json } from "../wire/json";
 import { PermissionPanel } from "./PermissionPanel";
 import { PlanPanel } from "./PlanPanel";
 import { QuestionPanel } from "./QuestionPanel";
@@ -11,17 +12,18 @@ export interface PanelProps {
   answer: (result: PermissionResult) => void;
 }
 
-/** What waits for the user, in the flow of the conversation. */
-export const DecisionPanel = memo(function DecisionPanel({
-  decision,
-  cwd,
-}: {
+interface DecisionPanelProps {
   decision: Decision;
+  /** The input of the tool call as the model wrote it. */
+  call?: Json;
   cwd?: string;
-}) {
+}
+
+/** What waits for the user, in the flow of the conversation. */
+export const DecisionPanel = memo(function DecisionPanel({ decision, call, cwd }: DecisionPanelProps) {
   const { sessionId, requestId, toolUseId, toolName } = decision.request;
   const answer = (result: PermissionResult) => answerDecision(sessionId, requestId, toolUseId, result);
   if (toolName === "AskUserQuestion") return <QuestionPanel decision={decision} answer={answer} />;
-  if (toolName === "ExitPlanMode") return <PlanPanel decision={decision} answer={answer} />;
+  if (toolName === "ExitPlanMode") return <PlanPanel decision={decision} answer={answer} call={call} />;
   return <PermissionPanel decision={decision} answer={answer} cwd={cwd} />;
 });

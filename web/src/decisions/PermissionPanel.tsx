@@ -1,9 +1,9 @@
 import { ShieldQuestionMark } from "lucide-react";
-import { type KeyboardEvent, lazy, Suspense, useState } from "react";
+import { type KeyboardEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { HighlightedCode } from "../markdown/HighlightedCode";
 import { familyOf } from "../tools/describe";
-import { Loading } from "../tools/views";
+import { Diff } from "../tools/Diff";
 import { Button } from "../ui/Button";
 import { Kbd } from "../ui/Kbd";
 import { asString } from "../wire/json";
@@ -11,8 +11,6 @@ import type { PanelProps } from "./DecisionPanel";
 import { DenyForm } from "./DenyForm";
 import { describeSuggestions, type SuggestedRule } from "./rules";
 import { useFocusWhenFree } from "./useFocusWhenFree";
-
-const DiffView = lazy(() => import("../tools/DiffView"));
 
 export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: string }) {
   const { t } = useTranslation();
@@ -99,9 +97,7 @@ function ExactInput({ decision }: Pick<PanelProps, "decision">) {
     return (
       <>
         {path && <p className="px-3 pt-2.5 font-mono text-xs break-all">{path}</p>}
-        <Suspense fallback={<Loading />}>
-          <DiffView id={requestId} input={input} whole />
-        </Suspense>
+        <Diff id={requestId} input={input} whole />
       </>
     );
   }

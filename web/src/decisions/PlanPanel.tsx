@@ -3,15 +3,16 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Markdown } from "../markdown/Markdown";
 import { Button } from "../ui/Button";
-import { asString } from "../wire/json";
+import { asString, type Json } from "../wire/json";
 import type { PanelProps } from "./DecisionPanel";
 import { DenyForm } from "./DenyForm";
 
-export function PlanPanel({ decision, answer }: PanelProps) {
+export function PlanPanel({ decision, answer, call }: PanelProps & { call?: Json }) {
   const { t } = useTranslation();
   const [refusing, setRefusing] = useState(false);
   const sent = decision.state === "sent";
-  const plan = asString(decision.request.input.plan);
+  // Newer agents keep the plan in a file and leave it out of the request when there is none; the model wrote it all the same.
+  const plan = asString(decision.request.input.plan) ?? asString(call?.plan);
   return (
     <section aria-label={t("plan.label")}>
       <div className="flex items-center gap-2 bg-wait-soft px-3 py-2 text-sm font-medium">

@@ -15,7 +15,7 @@ export function Sidebar() {
   const { toggle, closeNarrow } = useNavigation();
   const route = useRoute();
   return (
-    <div className="flex h-full flex-col bg-side">
+    <nav aria-label={t("nav.sessions")} className="flex h-full flex-col bg-side">
       <div className="flex h-13 shrink-0 items-center gap-2.5 pr-2 pl-3.5">
         <Logo className="size-6" />
         <span className="flex-1 font-semibold tracking-tight">{t("app.name")}</span>
@@ -39,7 +39,7 @@ export function Sidebar() {
         <ConnectionMark />
         <Preferences />
       </div>
-    </div>
+    </nav>
   );
 }
 
@@ -50,7 +50,7 @@ function SessionList() {
   const route = useRoute();
   const closeNarrow = useNavigation((state) => state.closeNarrow);
   return (
-    <nav aria-label={t("nav.sessions")} className="min-h-0 flex-1 overflow-y-auto px-2.5 pb-3">
+    <div className="min-h-0 flex-1 overflow-y-auto px-2.5 pb-3">
       <h2 className="px-2.5 pt-2 pb-1.5 text-xs font-medium text-ink-3">{t("nav.sessions")}</h2>
       {!listed && <ListSkeleton />}
       {listed && sessions.length === 0 && <p className="px-2.5 py-1 text-sm text-ink-3">{t("nav.empty")}</p>}
@@ -64,7 +64,7 @@ function SessionList() {
           />
         ))}
       </ul>
-    </nav>
+    </div>
   );
 }
 

@@ -1,12 +1,13 @@
-/** Loads the renderer when the first answer appears; until then the text itself is shown, unformatted. */
-import { lazy, memo, Suspense } from "react";
+import { onDemand } from "../lib/onDemand";
 
-const StreamedMarkdown = lazy(() => import("./StreamedMarkdown"));
+export interface MarkdownProps {
+  text: string;
+  /** Still being written. */
+  live?: boolean;
+}
 
-export const Markdown = memo(function Markdown({ text, live = false }: { text: string; live?: boolean }) {
-  return (
-    <Suspense fallback={<div className="prose-answer whitespace-pre-wrap">{text}</div>}>
-      <StreamedMarkdown text={text} live={live} />
-    </Suspense>
-  );
-});
+/** Until the renderer is there, the text itself is shown, unformatted. */
+export const Markdown = onDemand<MarkdownProps>(
+  () => import("./StreamedMarkdown"),
+  ({ text }) => <div className="prose-answer whitespace-pre-wrap">{text}</div>,
+);

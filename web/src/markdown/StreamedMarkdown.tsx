@@ -9,6 +9,7 @@ import { type ComponentProps, isValidElement, memo } from "react";
 import { type Components, defaultRehypePlugins, type ExtraProps, Streamdown } from "streamdown";
 import { CodeBlock } from "./CodeBlock";
 import { safeLink } from "./links";
+import type { MarkdownProps } from "./Markdown";
 
 type Props<Tag extends keyof React.JSX.IntrinsicElements> = ComponentProps<Tag> & ExtraProps;
 
@@ -48,31 +49,34 @@ function Table({ children }: Props<"table">) {
   );
 }
 
+type PlainTag =
+  | "p"
+  | "ul"
+  | "ol"
+  | "li"
+  | "blockquote"
+  | "hr"
+  | "strong"
+  | "thead"
+  | "tbody"
+  | "tr"
+  | "th"
+  | "td";
+
 /** The plain element, without the renderer's own classes. */
-function plain<
-  Tag extends
-    | "p"
-    | "h1"
-    | "h2"
-    | "h3"
-    | "h4"
-    | "h5"
-    | "h6"
-    | "ul"
-    | "ol"
-    | "li"
-    | "blockquote"
-    | "hr"
-    | "strong"
-    | "thead"
-    | "tbody"
-    | "tr"
-    | "th"
-    | "td",
->(Element: Tag) {
+function plain<Tag extends PlainTag>(Element: Tag) {
   return function Plain({ node: _node, ...rest }: Props<Tag>) {
     const Component = Element as React.ElementType;
     return <Component {...rest} />;
+  };
+}
+
+/**
+ * Answers begin at any rank and skip some. Below the page's own heading they are all of one; their size tells the rest.
+ */
+function heading(rank: number) {
+  return function Heading({ children }: Props<"h2">) {
+    return <h2 data-rank={rank}>{children}</h2>;
   };
 }
 
@@ -83,13 +87,12 @@ const components = {
   code: Code,
   table: Table,
   p: plain("p"),
-  // Headings of an answer rank below those of the page.
-  h1: plain("h3"),
-  h2: plain("h4"),
-  h3: plain("h5"),
-  h4: plain("h6"),
-  h5: plain("h6"),
-  h6: plain("h6"),
+  h1: heading(1),
+  h2: heading(2),
+  h3: heading(3),
+  h4: heading(4),
+  h5: heading(5),
+  h6: heading(6),
   ul: plain("ul"),
   ol: plain("ol"),
   li: plain("li"),
@@ -107,7 +110,7 @@ const rehypePlugins = [defaultRehypePlugins.sanitize, defaultRehypePlugins.harde
   (plugin) => plugin !== undefined,
 );
 
-const StreamedMarkdown = memo(function StreamedMarkdown({ text, live }: { text: string; live: boolean }) {
+const StreamedMarkdown = memo(function StreamedMarkdown({ text, live = false }: MarkdownProps) {
   return (
     <Streamdown
       className="prose-answer"

@@ -58,6 +58,9 @@ const aliases: Record<string, string> = {
   zsh: "bash",
 };
 
+/** The light theme's comments are too pale for our background. */
+const colorReplacements = { "github-light-default": { "#6e7781": "#57606a" } };
+
 let highlighter: Promise<HighlighterCore> | undefined;
 
 function ready(): Promise<HighlighterCore> {
@@ -80,6 +83,7 @@ async function tokenize(code: string, named: string): Promise<TokenLine[] | unde
     lang: language,
     themes: { light: "github-light-default", dark: "github-dark-default" },
     defaultColor: "light-dark()",
+    colorReplacements,
   });
   return tokens.map((line) =>
     line.map((token) => ({ text: token.content, color: token.htmlStyle?.color ?? token.color ?? "inherit" })),

@@ -12,7 +12,7 @@ const looks: Record<DiffRow["kind"], { row: string; sign: string }> = {
   gap: { row: "", sign: " " },
 };
 
-interface DiffViewProps {
+export interface DiffViewProps {
   id: string;
   input: Json;
   details?: Json;

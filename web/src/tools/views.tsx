@@ -1,6 +1,6 @@
 /** What a tool card shows inside: one view for each family of tools. */
 import { CircleCheck, CircleDashed, CircleDotDashed } from "lucide-react";
-import { lazy, type ReactNode, Suspense, useMemo } from "react";
+import { type ReactNode, useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import { Fold } from "../conversation/Fold";
 import { parseAnsi } from "../lib/ansi";
@@ -11,8 +11,7 @@ import { Markdown } from "../markdown/Markdown";
 import type { ToolItem } from "../session/items";
 import { asObject, asObjects, asString, type Json } from "../wire/json";
 import { familyOf } from "./describe";
-
-const DiffView = lazy(() => import("./DiffView"));
+import { Diff } from "./Diff";
 
 const VISIBLE_LINES = 12;
 
@@ -91,9 +90,7 @@ function ReadView({ tool }: { tool: ToolItem }) {
 function EditView({ tool }: { tool: ToolItem }) {
   return (
     <>
-      <Suspense fallback={<Loading />}>
-        <DiffView id={tool.key} input={tool.input} details={tool.details} />
-      </Suspense>
+      <Diff id={tool.key} input={tool.input} details={tool.details} />
       {tool.phase === "error" && tool.output && <Output id={`${tool.key}:err`} text={tool.output} failed />}
     </>
   );
@@ -290,8 +287,3 @@ export function Section({ label, children }: { label: string; children: ReactNod
 export const Remark = ({ children }: { children: ReactNode }) => (
   <p className="border-t border-line px-3 py-2 text-xs text-ink-3 first:border-t-0">{children}</p>
 );
-
-export function Loading() {
-  const { t } = useTranslation();
-  return <p className="px-3 py-2 text-xs text-ink-3">{t("common.loading")}</p>;
-}

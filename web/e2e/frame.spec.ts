@@ -1,0 +1,190 @@
+/** The page around the conversation: lists, drafts, queues, connections. */
+import { expect, say, startSession, test } from "./product";
+
+const reply = (text: string) => ({ parts: [{ type: "text" as const, text }] });
+const waiting = (gate: string) => ({
+  parts: [
+    { type: "text" as const, text: "Working on it. " },
+    { type: "gate" as const, name: gate },
+    { type: "text" as const, text: "Finished." },
+  ],
+});
+
+test("an empty task is refused under the field", async ({ page, product }) => {
+  await page.goto(await product.start({ rules: [] }));
+  const task = page.getByRole("textbox", { name: "Task" });
+  await task.press("Enter");
+  await expect(page.getByRole("alert")).toHaveText("Please describe the task.");
+  await expect(task).toHaveAttribute("aria-invalid", "true");
+  await task.fill("x");
+  await expect(page.getByRole("alert")).toBeHidden();
+});
+
+test("a folder outside the roots is refused, and the task is kept", async ({ page, product }) => {
+  await page.goto(await product.start({ rules: [] }));
+  await page.getByRole("textbox", { name: "Working directory" }).fill("/etc");
+  await page.getByRole("textbox", { name: "Task" }).fill("look around");
+  await page.getByRole("textbox", { name: "Task" }).press("Enter");
+  await expect(page.getByRole("alert").first()).toBeVisible();
+  await expect(page.getByRole("textbox", { name: "Task" })).toHaveValue("look around");
+  await expect(page.getByRole("navigation").getByText("Nothing here yet.")).toBeVisible();
+});
+
+test("a folder is picked by walking there", async ({ page, product }) => {
+  await page.goto(await product.start({ rules: [{ contains: "hi", replies: [reply("Hello.")] }] }));
+  await page.getByRole("button", { name: "Browse folders" }).click();
+  const picker = page.getByRole("dialog", { name: "Choose a folder" });
+  await picker.getByRole("button", { name: "Up one level" }).click();
+  await picker.getByRole("button", { name: "project" }).click();
+  await expect(picker.getByText(product.project, { exact: true })).toBeVisible();
+  await picker.getByRole("button", { name: "Use this folder" }).click();
+  await expect(page.getByRole("textbox", { name: "Working directory" })).toHaveValue(product.project);
+});
+
+test("keys: Enter sends, Ctrl+Enter and Shift+Enter break the line, Escape stops", async ({
+  page,
+  product,
+}) => {
+  const link = await product.start({ rules: [{ contains: "line one", replies: [waiting("never")] }] });
+  await page.goto(link);
+  const task = page.getByRole("textbox", { name: "Task" });
+  await task.pressSequentially("line one");
+  await task.press("Control+Enter");
+  await task.pressSequentially("line two");
+  await task.press("Shift+Enter");
+  await task.pressSequentially("line three");
+  await expect(task).toHaveValue("line one\nline two\nline three");
+  await task.press("Enter");
+  await product.model?.reached("never");
+  await page.getByRole("textbox", { name: "Message" }).press("Escape");
+  await expect(page.getByRole("region", { name: "Result" })).toContainText("Stopped");
+});
+
+test("a prompt sent meanwhile is queued in sight, then sent", async ({ page, product }) => {
+  const link = await product.start({
+    rules: [
+      { contains: "start", replies: [waiting("go")] },
+      { contains: "afterwards", replies: [reply("And that too.")] },
+    ],
+  });
+  await startSession(page, link, "start");
+  await product.model?.reached("go");
+  await say(page, "afterwards this");
+  await expect(page.getByText("Queued. Sent when the current turn ends")).toBeVisible();
+  await expect(page.getByText("afterwards this")).toBeVisible();
+  await page.reload();
+  await expect(page.getByText("Queued. Sent when the current turn ends")).toBeVisible();
+  await product.model?.open("go");
+  await expect(page.getByText("And that too.")).toBeVisible();
+  await expect(page.getByText("Queued. Sent when the current turn ends")).toBeHidden();
+});
+
+test("drafts stay with their session", async ({ page, product }) => {
+  const link = await product.start({ rules: [{ contains: "a", replies: [reply("Done.")] }] });
+  await startSession(page, link, "alpha task");
+  await expect(page.getByText("Done.")).toBeVisible();
+  await page.getByRole("textbox", { name: "Message" }).fill("not finished yet");
+  await page.getByRole("link", { name: "New session" }).click();
+  await page.getByRole("textbox", { name: "Task" }).fill("another idea");
+  await page.getByRole("link", { name: /alpha task/ }).click();
+  await expect(page.getByRole("textbox", { name: "Message" })).toHaveValue("not finished yet");
+  await page.reload();
+  await expect(page.getByRole("textbox", { name: "Message" })).toHaveValue("not finished yet");
+});
+
+test("a deleted session can be brought back, and is gone when it is not", async ({ page, product }) => {
+  const link = await product.start({ rules: [{ contains: "short", replies: [reply("Done.")] }] });
+  await startSession(page, link, "short task");
+  await expect(page.getByText("Done.")).toBeVisible();
+  const entry = page.getByRole("navigation").getByRole("link", { name: /short task/ });
+  const remove = async () => {
+    await page.getByRole("navigation").getByRole("button", { name: "Actions for short task" }).click();
+    await page.getByRole("menuitem", { name: "Delete" }).click();
+  };
+  await remove();
+  await expect(entry).toBeHidden();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect(entry).toBeVisible();
+
+  await remove();
+  await expect(entry).toBeHidden();
+  // Leaving the page does not leave the deletion behind.
+  await page.reload();
+  await expect(page.getByText("Nothing here yet.")).toBeVisible();
+});
+
+test("the command that goes on in a terminal names the agent's own session", async ({ page, product }) => {
+  const link = await product.start({ rules: [{ contains: "short", replies: [reply("Done.")] }] });
+  await startSession(page, link, "short task");
+  await expect(page.getByText("Done.")).toBeVisible();
+  await page.getByRole("main").getByRole("button", { name: "Actions for short task" }).click();
+  await page.getByRole("menuitem", { name: "Continue in terminal" }).click();
+  const session = page.url().split("/s/")[1];
+  await expect(page.getByRole("dialog")).toContainText(`cd ${product.project} && claude --resume ${session}`);
+});
+
+test("a broken connection is shown, and nothing is lost or doubled over it", async ({ page, product }) => {
+  const link = await product.start({
+    rules: [
+      {
+        contains: "keep talking",
+        replies: [
+          {
+            parts: [
+              { type: "text", text: "Before. " },
+              { type: "gate", name: "cut" },
+              { type: "text", text: "During. " },
+              { type: "gate", name: "back" },
+              { type: "text", text: "After." },
+            ],
+          },
+        ],
+      },
+    ],
+  });
+  let online = true;
+  const open: { close(): Promise<void> }[] = [];
+  await page.routeWebSocket(/\/ws\/events/, (socket) => {
+    if (!online) {
+      void socket.close();
+      return;
+    }
+    socket.connectToServer();
+    open.push(socket);
+  });
+  await startSession(page, link, "keep talking");
+  await product.model?.reached("cut");
+  await expect(page.getByText("Before.")).toBeVisible();
+
+  online = false;
+  await Promise.all(open.map((socket) => socket.close()));
+  await expect(page.getByText("Offline, reconnecting…")).toBeVisible();
+  await product.model?.open("cut");
+  await product.model?.reached("back");
+  await expect(page.getByText("During.")).toBeHidden();
+
+  online = true;
+  await page.getByRole("button", { name: "Try now" }).click();
+  await expect(page.getByText("Before. During.", { exact: true })).toBeVisible();
+  await product.model?.open("back");
+  await expect(page.getByText("Before. During. After.", { exact: true })).toBeVisible();
+  await expect(page.getByRole("region", { name: "Result" })).toContainText("Done");
+  await expect(page.getByRole("log").getByText("keep talking")).toHaveCount(1);
+});
+
+test("a session begun elsewhere appears by itself", async ({ page, product, context }) => {
+  const link = await product.start({ rules: [{ contains: "elsewhere", replies: [reply("Done.")] }] });
+  await page.goto(link);
+  const other = await context.newPage();
+  await startSession(other, new URL("/#/new", link).href, "begun elsewhere");
+  await expect(page.getByRole("navigation").getByRole("link", { name: /begun elsewhere/ })).toBeVisible();
+});
+
+test("raw messages are one click away", async ({ page, product }) => {
+  const link = await product.start({ rules: [{ contains: "short", replies: [reply("A short answer.")] }] });
+  await startSession(page, link, "short task");
+  const answer = page.getByText("A short answer.");
+  await answer.hover();
+  await page.getByRole("log").getByRole("button", { name: "Show raw message" }).nth(2).click();
+  await expect(page.getByRole("dialog", { name: "Raw message" })).toContainText('"type": "assistant"');
+});

@@ -1,0 +1,116 @@
+/** Every page in both themes and on a phone: nothing that keeps anyone out, and nothing that overflows. */
+import { AxeBuilder } from "@axe-core/playwright";
+import type { Page } from "@playwright/test";
+import { expect, type Product, test, tool } from "./product";
+
+async function expectAccessible(page: Page, where: string): Promise<void> {
+  // A menu or a list of options lies over the page, outside its landmarks, as such things do.
+  const popup = (await page.getByRole("menu").or(page.getByRole("listbox")).count()) > 0;
+  // Measured when nothing moves: a colour halfway through a transition is no colour of ours.
+  await page.evaluate(() =>
+    Promise.all(
+      document
+        .getAnimations()
+        .flatMap((each) => (each.effect?.getComputedTiming().iterations === Infinity ? [] : [each.finished])),
+    ),
+  );
+  const { violations } = await new AxeBuilder({ page }).disableRules(popup ? ["region"] : []).analyze();
+  const found = violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join("\n  ")}`,
+  );
+  expect(found, where).toEqual([]);
+}
+
+async function expectNoSidewaysScroll(page: Page): Promise<void> {
+  const { scroll, width } = await page.evaluate(() => ({
+    scroll: document.documentElement.scrollWidth,
+    width: innerWidth,
+  }));
+  expect(scroll).toBeLessThanOrEqual(width);
+}
+
+/** Walks through every page and panel there is, and looks at each. */
+async function walk(page: Page, product: Product, phone: boolean): Promise<void> {
+  // The whole tour at the speed of a reader, with a dozen examinations on the way.
+  test.slow();
+  const look = async (where: string) => {
+    await expectAccessible(page, where);
+    await expectNoSidewaysScroll(page);
+  };
+  await page.goto(await product.start("demo"));
+  await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
+  await look("start");
+  await page.getByRole("button", { name: "Browse folders" }).click();
+  await expect(page.getByRole("button", { name: "Use this folder" })).toBeVisible();
+  await look("folder picker");
+  await page.keyboard.press("Escape");
+  await page.getByRole("combobox", { name: "Permission mode" }).click();
+  await look("permission modes");
+  await page.keyboard.press("Escape");
+
+  await page.getByRole("textbox", { name: "Task" }).fill("show me around");
+  await page.getByRole("button", { name: "Start session" }).click();
+  const allow = page.getByRole("button", { name: /^Allow/ });
+  await expect(allow).toBeVisible();
+  await look("permission for a command");
+  await page.getByRole("button", { name: "Deny…" }).click();
+  await look("reason");
+  await page.getByRole("button", { name: "Back" }).click();
+  await allow.click();
+  await expect(page.getByRole("group", { name: "Permission for Write" })).toBeVisible();
+  await look("permission for a file");
+  await allow.click();
+  const form = page.getByRole("form", { name: "Questions of the agent" });
+  await form.getByRole("radio", { name: "Other" }).check();
+  await look("question");
+  await form.getByRole("radio", { name: /With both/ }).check();
+  await form.getByRole("button", { name: "Confirm" }).click();
+  await expect(page.getByRole("region", { name: "Result" })).toContainText("Done");
+  await look("finished conversation");
+  await page.getByRole("log").evaluate((list) => list.scrollTo({ top: 0 }));
+  await expect(page.getByRole("button", { name: "Newest" })).toBeVisible();
+  await expect(tool(page, "Bash")).toBeVisible();
+  await look("scrolled up");
+
+  if (phone) {
+    await page.getByRole("button", { name: "Show the side" }).click();
+    await expect(page.getByRole("dialog", { name: "Sessions" })).toBeVisible();
+    await look("side");
+  }
+  await page.getByRole("button", { name: "Preferences" }).click();
+  await look("preferences");
+  await page.keyboard.press("Escape");
+}
+
+for (const scheme of ["light", "dark"] as const) {
+  test.describe(scheme, () => {
+    test.use({ colorScheme: scheme });
+
+    test("every page can be used by everyone", ({ page, product }) => walk(page, product, false));
+
+    test("the page for those who are not signed in", async ({ page, product }) => {
+      const link = await product.start("demo");
+      await page.goto(new URL("/", link).href);
+      await expect(page.getByRole("heading", { name: "You are not signed in" })).toBeVisible();
+      await expectAccessible(page, "signed out");
+    });
+
+    test.describe("on a phone", () => {
+      test.use({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+      test("every page fits", ({ page, product }) => walk(page, product, true));
+    });
+  });
+}
+
+test("a chosen theme stays", async ({ page, product }) => {
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.goto(await product.start("demo"));
+  const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await background();
+  await page.getByRole("button", { name: "Preferences" }).click();
+  await page.getByRole("menuitemradio", { name: "Dark" }).click();
+  expect(await background()).not.toBe(light);
+  await page.reload();
+  await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
+  expect(await background()).not.toBe(light);
+});
