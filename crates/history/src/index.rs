@@ -194,15 +194,18 @@ fn prepared(connection: Connection) -> rusqlite::Result<Option<Connection>> {
         return Ok(None);
     }
     // Looks at the roots of all tables; a thorough check would read the whole file.
-    for table in [
-        "digest", "outline", "ledger", "source", "span", "counter", "words",
-    ] {
+    for table in ["digest", "outline", "ledger", "source", "span", "counter"] {
         connection.query_row(
             &format!("SELECT count(*) FROM (SELECT rowid FROM {table} LIMIT 1)"),
             [],
             |_| Ok(()),
         )?;
     }
+    connection.query_row(
+        "SELECT count(*) FROM words WHERE words MATCH '\"index\" AND \"damaged\"'",
+        [],
+        |_| Ok(()),
+    )?;
     Ok(Some(connection))
 }
 

@@ -160,6 +160,39 @@ fn result(hit: Hit, terms: &[Term], project: &str, stem: &str, title: String) ->
 
 /// The part of a text around the first match, on one line, cut where matches begin and end.
 fn excerpt(text: &str, terms: &[Term]) -> Vec<Fragment> {
+    // A result may be megabytes long: look closely only at the part that will be shown.
+    let around = first_match(text, terms).unwrap_or(0);
+    let start = text.floor_char_boundary(around.saturating_sub(4 * BEFORE));
+    let end = text.ceil_char_boundary((around + 4 * EXCERPT).min(text.len()));
+    close_excerpt(&text[start..end], terms, start > 0, end < text.len())
+}
+
+/// Where, roughly, the first match is: in bytes, found without regard to the case of letters beyond ASCII.
+fn first_match(text: &str, terms: &[Term]) -> Option<usize> {
+    let lower = text.to_ascii_lowercase();
+    let needles = terms.iter().flat_map(|term| {
+        if lower.contains(&term.text) {
+            vec![term.text.as_str()]
+        } else {
+            term.words.iter().map(String::as_str).collect()
+        }
+    });
+    let begins = |at: usize, needle: &str| {
+        let before = lower[..at].chars().next_back();
+        !needle.starts_with(|first: char| first.is_ascii_alphanumeric())
+            || !before.is_some_and(char::is_alphanumeric)
+    };
+    needles
+        .filter_map(|needle| {
+            lower
+                .match_indices(needle)
+                .map(|(at, _)| at)
+                .find(|at| begins(*at, needle))
+        })
+        .min()
+}
+
+fn close_excerpt(text: &str, terms: &[Term], more_before: bool, more_after: bool) -> Vec<Fragment> {
     let letters: Vec<char> = text
         .chars()
         .map(|letter| if letter.is_whitespace() { ' ' } else { letter })
@@ -196,7 +229,7 @@ fn excerpt(text: &str, terms: &[Term]) -> Vec<Fragment> {
             });
         }
     };
-    if start > 0 {
+    if start > 0 || more_before {
         push(&['…'], false);
     }
     let mut at = start;
@@ -209,7 +242,7 @@ fn excerpt(text: &str, terms: &[Term]) -> Vec<Fragment> {
         }
     }
     push(&letters[at..end], false);
-    if end < letters.len() {
+    if end < letters.len() || more_after {
         push(&['…'], false);
     }
     fragments

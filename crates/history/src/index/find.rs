@@ -18,8 +18,8 @@ use super::build::{Place, append_persisted, decode};
 
 /// Matches beyond this are not counted: nobody pages that far, and counting them all would take longer than finding them.
 const MAX_COUNT: usize = 10_000;
-/// Time for reading messages whose words match but may not be what was asked for.
-const PROOF_TIME: Duration = Duration::from_millis(20);
+/// Time for counting what is not on the page, and for reading messages whose words match but may not be what was asked for.
+const COUNT_TIME: Duration = Duration::from_millis(10);
 
 /// What to look for.
 pub(crate) struct Wanted<'a> {
@@ -67,7 +67,7 @@ pub(crate) fn find(
                 files: HashMap::new(),
             },
             proves: wanted.terms.iter().any(|term| term.needs_proof),
-            deadline: Instant::now() + PROOF_TIME,
+            deadline: Instant::now() + COUNT_TIME,
             found: Found {
                 hits: Vec::new(),
                 total: 0,
@@ -150,7 +150,9 @@ impl Search<'_> {
             }
         }
         self.found.total += 1;
-        if self.found.total >= MAX_COUNT.max(self.wanted.offset + self.wanted.limit) {
+        let is_full = self.found.total >= self.wanted.offset + self.wanted.limit;
+        let is_late = self.found.total.is_multiple_of(64) && Instant::now() >= self.deadline;
+        if is_full && (self.found.total >= MAX_COUNT || is_late) {
             self.found.is_exact = false;
             return Ok(false);
         }

@@ -1,0 +1,116 @@
+//! A place of its own for the real CLI, and the history of what it does there.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tiller_history::History;
+use tiller_testkit::installed::Claude;
+use tiller_testkit::model::{ModelServer, Script};
+
+/// A home, a project and a scripted model for the CLI.
+pub(crate) struct Scene {
+    folder: tempfile::TempDir,
+    pub(crate) model: ModelServer,
+    version: Claude,
+}
+
+impl Scene {
+    pub(crate) async fn new(version: Claude, script: impl FnOnce(&Path) -> Script) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let project = folder.path().join("project");
+        std::fs::create_dir_all(&project).unwrap();
+        std::fs::create_dir_all(folder.path().join("home")).unwrap();
+        let model = ModelServer::start(script(&project)).await.unwrap();
+        Self {
+            folder,
+            model,
+            version,
+        }
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        self.folder.path().join("project")
+    }
+
+    pub(crate) fn claude_home(&self) -> PathBuf {
+        self.folder.path().join("home/.claude")
+    }
+
+    pub(crate) fn index(&self) -> PathBuf {
+        self.folder.path().join("index")
+    }
+
+    pub(crate) fn history(&self) -> History {
+        History::open(&self.claude_home(), Some(&self.index())).unwrap()
+    }
+
+    /// Runs the CLI for one prompt, and returns the line with its result.
+    pub(crate) async fn run(&self, prompt: &str, arguments: &[&str]) -> Value {
+        let program = self
+            .version
+            .executable()
+            .unwrap_or_else(|missing| panic!("{missing}"));
+        let mut command = tokio::process::Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.folder.path().join("home"))
+            .env("IS_SANDBOX", "1")
+            .env("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "1")
+            .envs(self.model.env())
+            .current_dir(self.project())
+            .args([
+                "--print",
+                "--permission-mode=bypassPermissions",
+                "--output-format=json",
+            ])
+            .args(arguments)
+            .arg("--")
+            .arg(prompt)
+            .stdin(std::process::Stdio::null())
+            .kill_on_drop(true);
+        let output = command.output().await.unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        serde_json::from_str(text.trim()).unwrap_or_else(|error| {
+            panic!("{error}: {text} {}", String::from_utf8_lossy(&output.stderr));
+        })
+    }
+
+    /// The lines of a session's own transcript, parsed the slow and certain way.
+    pub(crate) fn lines(&self, session: &str) -> Vec<Value> {
+        let path = walk(&self.claude_home().join("projects"))
+            .into_iter()
+            .find(|path| path.ends_with(format!("{session}.jsonl")))
+            .unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+}
+
+/// Every file beneath a folder.
+pub(crate) fn walk(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(walk(&path));
+        }
+        found.push(path);
+    }
+    found.sort();
+    found
+}
+
+/// What would differ if anything beneath a folder were written.
+pub(crate) fn state(folder: &Path) -> BTreeMap<PathBuf, (u64, std::time::SystemTime)> {
+    walk(folder)
+        .into_iter()
+        .map(|path| {
+            let metadata = std::fs::symlink_metadata(&path).unwrap();
+            (path, (metadata.len(), metadata.modified().unwrap()))
+        })
+        .collect()
+}

@@ -1,0 +1,608 @@
+//! Transcripts of every age and in every state: written by an older CLI, torn, spliced, growing, replaced, gone.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tiller_history::{
+    Branch, Format, History, HistoryError, Include, Message, Page, ProjectId, SearchQuery, SessionId,
+    UsageQuery, Vault,
+};
+
+const ID: &str = "11111111-1111-4111-8111-111111111111";
+
+/// A home of the CLI's with crafted transcripts.
+struct Home {
+    folder: tempfile::TempDir,
+}
+
+impl Home {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("claude/projects/-p")).unwrap();
+        Self { folder }
+    }
+
+    fn claude(&self) -> PathBuf {
+        self.folder.path().join("claude")
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.claude().join("projects/-p").join(name)
+    }
+
+    fn index(&self) -> PathBuf {
+        self.folder.path().join("index")
+    }
+
+    fn write(&self, name: &str, lines: &[Value]) {
+        let text: Vec<String> = lines.iter().map(Value::to_string).collect();
+        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        fs::write(self.path(name), text.join("\n") + "\n").unwrap();
+    }
+
+    fn append(&self, name: &str, text: &str) {
+        fs::OpenOptions::new()
+            .append(true)
+            .open(self.path(name))
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
+    }
+
+    fn history(&self) -> History {
+        History::open(&self.claude(), Some(&self.index())).unwrap()
+    }
+
+    fn without_index(&self) -> History {
+        History::open(&self.claude(), None).unwrap()
+    }
+}
+
+fn id() -> SessionId {
+    SessionId::parse(ID).unwrap()
+}
+
+fn line(kind: &str, uuid: &str, parent: Option<&str>, content: Value) -> Value {
+    // The later in the alphabet of these tests, the later in time: u1, a1, u2, a2, …
+    let number = uuid.bytes().last().map_or(0, |digit| u64::from(digit % 16));
+    let second = 2 * number + u64::from(uuid.starts_with('a'));
+    json!({"type": kind, "uuid": uuid, "parentUuid": parent, "isSidechain": false, "sessionId": ID, "cwd": "/home/user/p",
+        "timestamp": format!("2026-11-15T10:00:{second:02}.000Z"), "version": "2.1.325",
+        "message": {"role": kind, "content": content}})
+}
+
+fn user(uuid: &str, parent: Option<&str>, text: &str) -> Value {
+    line("user", uuid, parent, json!(text))
+}
+
+fn assistant(uuid: &str, parent: &str, text: &str) -> Value {
+    line(
+        "assistant",
+        uuid,
+        Some(parent),
+        json!([{"type": "text", "text": text}]),
+    )
+}
+
+fn texts(messages: &[Message]) -> Vec<String> {
+    let text = |message: &Message| message.content[0]["text"].as_str().unwrap_or("-").to_owned();
+    messages.iter().map(text).collect()
+}
+
+fn conversation() -> Vec<Value> {
+    vec![
+        user("u1", None, "first question"),
+        assistant("a1", "u1", "first answer"),
+    ]
+}
+
+#[test]
+fn a_transcript_of_2_1_49_reads_as_any_other() {
+    let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/2.1.49");
+    let history = History::open(&home, None).unwrap();
+    let projects = history.projects().unwrap().projects;
+    assert_eq!(projects.len(), 1);
+    assert_eq!(
+        (projects[0].path.as_str(), projects[0].session_count),
+        ("/home/user/project", 1)
+    );
+    let session = history.all_sessions(Page::first(50)).unwrap().sessions.remove(0);
+    assert!(session.title.starts_with("Please build the 登录页面 for me"));
+    assert_eq!(session.title.chars().count(), 50);
+    assert_eq!(session.tools_used, ["Write", "Edit", "Bash", "Task"]);
+    assert_eq!(session.files_changed, ["hello.txt"]);
+    assert_eq!(session.cli_version.as_deref(), Some("2.1.49"));
+    assert_eq!((session.damaged_lines, session.unknown_lines.len()), (0, 0));
+
+    let chain = history
+        .messages(&session.id, Page::first(100), Include::Chain)
+        .unwrap()
+        .messages;
+    assert!(chain[0].compaction.is_some());
+    assert_eq!(texts(&chain).last().unwrap(), "answer two");
+    let all = history
+        .messages(&session.id, Page::first(100), Include::All)
+        .unwrap()
+        .messages;
+    let call = all
+        .iter()
+        .position(|message| message.content[0]["name"] == "Task")
+        .unwrap();
+    assert!(all[call + 1].sidechain);
+    assert_eq!(
+        all[call + 1].parent_tool_use_id.as_deref(),
+        all[call].content[0]["id"].as_str()
+    );
+    assert_eq!(all.iter().filter(|message| message.sidechain).count(), 4);
+    assert!(
+        all.iter()
+            .flat_map(|message| &message.content)
+            .any(|block| block["persisted_output"]["size"] == 38_893)
+    );
+}
+
+#[test]
+fn shapes_are_those_of_the_contract() {
+    let home = Home::new();
+    let mut lines = conversation();
+    lines.push(line(
+        "user",
+        "u2",
+        Some("a1"),
+        json!([{"type": "tool_result", "tool_use_id": "t", "content": "x"}]),
+    ));
+    home.write(&format!("{ID}.jsonl"), &lines);
+    let history = home.without_index();
+    let projects = serde_json::to_value(history.projects().unwrap()).unwrap();
+    assert_eq!(
+        projects,
+        json!({"projects": [{"id": "-p", "path": "/home/user/p", "name": "p", "session_count": 1,
+            "last_active": lines[2]["timestamp"]}]})
+    );
+    let page =
+        serde_json::to_value(history.messages(&id(), Page::first(50), Include::Chain).unwrap()).unwrap();
+    for field in [
+        "id",
+        "title",
+        "project_path",
+        "timestamp",
+        "message_count",
+        "tools_used",
+        "files_changed",
+    ] {
+        assert!(!page["session"][field].is_null(), "{field}");
+    }
+    assert_eq!(page["total"], 3);
+    assert_eq!(
+        page["messages"][0],
+        json!({"role": "user", "content": [{"type": "text", "text": "first question"}], "uuid": "u1", "parentUuid": null,
+            "timestamp": lines[0]["timestamp"]})
+    );
+}
+
+#[test]
+fn torn_and_spliced_lines_are_skipped_and_counted_and_unknown_ones_are_kept_apart() {
+    let home = Home::new();
+    let name = format!("{ID}.jsonl");
+    home.write(&name, &conversation());
+    let torn = user("u2", Some("a1"), "this one is torn").to_string();
+    home.append(&name, &torn[..torn.len() / 2]);
+    home.append(&name, &format!("{}\n", assistant("a2", "u2", "spliced into it")));
+    home.append(
+        &name,
+        "\n{\"type\":\"from-tomorrow\",\"x\":[1]}\n{\"no\":\"type\"}\nnot json at all\n",
+    );
+    home.append(&name, &format!("{}\n", user("u3", Some("a2"), "whole again")));
+    let history = home.without_index();
+    let session = history.session(&id()).unwrap();
+    assert_eq!(session.message_count, 3);
+    assert_eq!(session.damaged_lines, 2);
+    assert_eq!(
+        session.unknown_lines,
+        [("from-tomorrow".to_owned(), 1), (String::new(), 1)].into()
+    );
+    // The link to what was torn away is mended, as the CLI does it.
+    let chain = history.messages(&id(), Page::first(50), Include::Chain).unwrap();
+    assert_eq!(
+        texts(&chain.messages),
+        ["first question", "first answer", "whole again"]
+    );
+}
+
+#[test]
+fn a_line_that_is_still_being_written_counts_once_it_is_whole() {
+    let home = Home::new();
+    let name = format!("{ID}.jsonl");
+    home.write(&name, &conversation());
+    let history = home.history();
+    let next = user("u2", Some("a1"), "slowly written").to_string();
+    let (head, tail) = next.split_at(40);
+    home.append(&name, head);
+    let session = history.session(&id()).unwrap();
+    assert_eq!((session.message_count, session.damaged_lines), (2, 1));
+    home.append(&name, tail);
+    assert_eq!(history.session(&id()).unwrap().message_count, 3);
+    home.append(&name, "\n");
+    let session = history.session(&id()).unwrap();
+    assert_eq!((session.message_count, session.damaged_lines), (3, 0));
+    assert_eq!(
+        history
+            .messages(&id(), Page::last(1), Include::Chain)
+            .unwrap()
+            .messages[0]
+            .uuid,
+        "u2"
+    );
+}
+
+#[test]
+fn growth_replacement_and_removal_are_noticed_with_and_without_an_index() {
+    let home = Home::new();
+    let name = format!("{ID}.jsonl");
+    home.write(&name, &conversation());
+    let search = |history: &History, text: &str| {
+        history.update_index().unwrap();
+        history
+            .search(
+                &SearchQuery {
+                    text: text.into(),
+                    ..SearchQuery::default()
+                },
+                Page::first(9),
+            )
+            .unwrap()
+            .total
+    };
+    let check = |expected: &[&str]| {
+        for history in [home.history(), home.without_index()] {
+            let page = history.messages(&id(), Page::first(50), Include::Chain).unwrap();
+            assert_eq!(texts(&page.messages), expected);
+            assert_eq!(page.session.message_count, expected.len() as u64);
+        }
+    };
+    check(&["first question", "first answer"]);
+    let history = home.history();
+    assert_eq!((search(&history, "answer"), search(&history, "second")), (1, 0));
+
+    home.append(&name, &format!("{}\n", user("u2", Some("a1"), "second question")));
+    check(&["first question", "first answer", "second question"]);
+    assert_eq!((search(&history, "answer"), search(&history, "second")), (1, 1));
+
+    // The same file, written anew in place and longer than before.
+    home.write(
+        &name,
+        &[
+            user("v1", None, "something else entirely"),
+            assistant("b1", "v1", &"and longer ".repeat(200)),
+        ],
+    );
+    assert_eq!(history.session(&id()).unwrap().title, "something else entirely");
+    assert_eq!((search(&history, "answer"), search(&history, "entirely")), (0, 1));
+
+    fs::remove_file(home.path(&name)).unwrap();
+    assert!(matches!(history.session(&id()), Err(HistoryError::NotFound)));
+    assert_eq!(history.projects().unwrap().projects, []);
+    assert_eq!(search(&history, "entirely"), 0);
+}
+
+#[test]
+fn a_damaged_index_is_built_again() {
+    let home = Home::new();
+    home.write(&format!("{ID}.jsonl"), &conversation());
+    assert!(home.history().update_index().unwrap().bytes > 0);
+    assert_eq!(
+        home.history().update_index().unwrap().bytes,
+        0,
+        "a sound index is kept"
+    );
+    let database = home.index().join("history.db");
+    for damage in [b"this is no database".to_vec(), vec![0; 5000]] {
+        fs::write(&database, damage).unwrap();
+        let history = home.history();
+        assert_eq!(history.session(&id()).unwrap().message_count, 2);
+        history.update_index().unwrap();
+        let query = SearchQuery {
+            text: "question".into(),
+            ..SearchQuery::default()
+        };
+        assert_eq!(history.search(&query, Page::first(5)).unwrap().total, 1);
+    }
+}
+
+#[test]
+fn branches_that_were_left_are_shown_only_when_asked_for() {
+    let home = Home::new();
+    let mut lines = conversation();
+    lines.push(user("u2", Some("a1"), "one way"));
+    lines.push(assistant("a2", "u2", "gone there"));
+    lines.push(user("u3", Some("a1"), "another way"));
+    home.write(&format!("{ID}.jsonl"), &lines);
+    let history = home.without_index();
+    let chain = history.messages(&id(), Page::first(50), Include::Chain).unwrap();
+    assert_eq!(
+        texts(&chain.messages),
+        ["first question", "first answer", "another way"]
+    );
+    let all = history.messages(&id(), Page::first(50), Include::All).unwrap();
+    assert_eq!(all.total, 5);
+    let left: Vec<&str> = all
+        .messages
+        .iter()
+        .filter(|m| m.branch == Some(Branch::Left))
+        .map(|m| m.uuid.as_str())
+        .collect();
+    assert_eq!(left, ["u2", "a2"]);
+}
+
+/// Subagents as releases before 2.1 wrote them: in the session's own file, and in files beside it.
+#[test]
+fn subagents_of_older_layouts_are_found() {
+    let home = Home::new();
+    let task = |id: &str, prompt: &str| json!([{"type": "tool_use", "id": id, "name": "Task", "input": {"prompt": prompt}}]);
+    let side = |mut line: Value| {
+        line["isSidechain"] = true.into();
+        line
+    };
+    home.write(
+        &format!("{ID}.jsonl"),
+        &[
+            user("u1", None, "delegate"),
+            line("assistant", "a1", Some("u1"), task("t1", "look inside")),
+            side(user("s1", None, "look inside")),
+            side(assistant("s2", "s1", "seen inside")),
+            line("assistant", "a2", Some("a1"), task("t2", "look beside")),
+            assistant("a3", "a2", "all looked at"),
+        ],
+    );
+    home.write(
+        "agent-0a1b.jsonl",
+        &[
+            side(user("b1", None, "look beside")),
+            side(assistant("b2", "b1", "seen beside")),
+        ],
+    );
+    let history = home.history();
+    assert_eq!(history.all_sessions(Page::first(9)).unwrap().total, 1);
+    let chain = history.messages(&id(), Page::first(50), Include::Chain).unwrap();
+    assert_eq!(
+        chain.messages.iter().map(|m| m.uuid.as_str()).collect::<Vec<_>>(),
+        ["u1", "a1", "a2", "a3"]
+    );
+    let all = history
+        .messages(&id(), Page::first(50), Include::All)
+        .unwrap()
+        .messages;
+    let order: Vec<&str> = all.iter().map(|m| m.uuid.as_str()).collect();
+    assert_eq!(order, ["u1", "a1", "s1", "s2", "a2", "b1", "b2", "a3"]);
+    let calls: Vec<Option<&str>> = all
+        .iter()
+        .filter(|m| m.sidechain)
+        .map(|m| m.parent_tool_use_id.as_deref())
+        .collect();
+    assert_eq!(calls, [Some("t1"), Some("t1"), Some("t2"), Some("t2")]);
+    history.update_index().unwrap();
+    let found = history
+        .search(
+            &SearchQuery {
+                text: "beside".into(),
+                ..SearchQuery::default()
+            },
+            Page::first(9),
+        )
+        .unwrap();
+    assert!(found.results.iter().all(|result| result.session_id == id()));
+    assert_eq!(found.total, 3);
+}
+
+#[test]
+fn titles_counts_and_files_follow_the_rules() {
+    let home = Home::new();
+    let meta = |text: &str| {
+        let mut line = user("m1", None, text);
+        line["isMeta"] = true.into();
+        line
+    };
+    home.write(
+        &format!("{ID}.jsonl"),
+        &[
+            meta("<local-command-caveat>Caveat</local-command-caveat>"),
+            user("u0", Some("m1"), "<command-name>/clear</command-name><command-args></command-args>"),
+            line("user", "u1", Some("u0"), json!([
+                {"type": "text", "text": "<ide_opened_file>a.rs</ide_opened_file>"},
+                {"type": "text", "text": format!("{}！", "修".repeat(60))},
+            ])),
+            json!({"type": "file-history-snapshot", "snapshot": {"trackedFileBackups": {"/home/user/p/b.rs": {}, "a.rs": {}}}}),
+            json!({"type": "file-history-delta", "trackingPath": "c.rs"}),
+            {
+                let mut edit = line("user", "u2", Some("u1"), json!([{"type": "tool_result", "tool_use_id": "t"}]));
+                edit["toolUseResult"] = json!({"filePath": "/elsewhere/d.rs", "structuredPatch": []});
+                edit
+            },
+            {
+                let mut read = line("user", "u3", Some("u2"), json!([{"type": "tool_result", "tool_use_id": "t"}]));
+                read["toolUseResult"] = json!({"type": "text", "file": {"filePath": "/home/user/p/read.rs"}});
+                read
+            },
+            json!({"type": "api-request-blob", "message": {"role": "user", "content": "not a message"}}),
+        ],
+    );
+    let history = home.without_index();
+    let session = history.session(&id()).unwrap();
+    assert_eq!(session.title, "修".repeat(50));
+    assert_eq!(session.message_count, 5);
+    assert_eq!(session.files_changed, ["b.rs", "a.rs", "c.rs", "/elsewhere/d.rs"]);
+
+    home.append(
+        &format!("{ID}.jsonl"),
+        "{\"type\":\"custom-title\",\"customTitle\":\"My name for it\"}\n",
+    );
+    assert_eq!(history.session(&id()).unwrap().title, "My name for it");
+
+    home.write(
+        "22222222-2222-4222-8222-222222222222.jsonl",
+        &[json!({"type": "file-history-snapshot", "snapshot": {}})],
+    );
+    assert_eq!(
+        history.all_sessions(Page::first(9)).unwrap().total,
+        1,
+        "a transcript without a message is no session"
+    );
+}
+
+#[test]
+fn a_message_counts_once_with_its_last_line_also_in_a_fork() {
+    let home = Home::new();
+    let said = |uuid: &str, parent: &str, message: &str, output: u64| {
+        let mut said = assistant(uuid, parent, "x");
+        said["message"]["id"] = message.into();
+        said["message"]["model"] = "claude-sonnet-4-6".into();
+        said["message"]["usage"] = json!({"input_tokens": 10, "output_tokens": output});
+        said
+    };
+    let lines = [
+        user("u1", None, "go"),
+        said("a1", "u1", "m1", 1),
+        said("a2", "a1", "m1", 50),
+        said("a3", "a2", "m2", 7),
+    ];
+    home.write(&format!("{ID}.jsonl"), &lines);
+    home.write("33333333-3333-4333-8333-333333333333.jsonl", &lines);
+    let query = UsageQuery {
+        time_zone: jiff::tz::TimeZone::UTC,
+        ..UsageQuery::default()
+    };
+    for history in [home.without_index(), home.history(), home.history()] {
+        let report = history.usage(&query).unwrap();
+        assert_eq!(
+            (
+                report.total.messages,
+                report.total.tokens.input_tokens,
+                report.total.tokens.output_tokens
+            ),
+            (2, 20, 57)
+        );
+        assert_eq!(report.days.len(), 1);
+        assert_eq!(report.days[0].key, "2026-11-15");
+        assert!((report.total.cost_usd - (20.0 * 3.0 + 57.0 * 15.0) / 1e6).abs() < 1e-12);
+    }
+    let later = UsageQuery {
+        from: Some(4_000_000_000_000),
+        ..query
+    };
+    assert_eq!(home.history().usage(&later).unwrap().total.messages, 0);
+}
+
+#[test]
+fn exports_are_whole_and_harmless() {
+    let home = Home::new();
+    home.write(
+        &format!("{ID}.jsonl"),
+        &[
+            user("u1", None, "<b>bold</b> & <script>alert(1)</script> ```"),
+            line("assistant", "a1", Some("u1"), json!([
+                {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "echo '````'"}}])),
+            line("user", "u2", Some("a1"), json!([
+                {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "</pre><img src=x onerror=alert(1)>"}]}])),
+        ],
+    );
+    let history = home.without_index();
+    let export = |format: Format| {
+        let mut out = Vec::new();
+        history.export(&id(), format, Include::All, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let html = export(Format::Html);
+    assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;") && html.contains("default-src 'none'"));
+    for tag in ["<script", "<img", "<b>", "src=\"http", "href="] {
+        assert!(!html.contains(tag), "{tag}");
+    }
+    let markdown = export(Format::Markdown);
+    assert!(
+        markdown.contains("`````json") && markdown.contains("Bash →"),
+        "{markdown}"
+    );
+    let json: Value = serde_json::from_str(&export(Format::Json)).unwrap();
+    assert_eq!(json["session"]["id"], ID);
+    assert_eq!(json["messages"][2]["content"][0]["tool_name"], "Bash");
+}
+
+#[test]
+fn the_vault_outlives_the_transcript_and_gives_it_back() {
+    let home = Home::new();
+    let name = format!("{ID}.jsonl");
+    home.write(&name, &conversation());
+    home.write(
+        &format!("{ID}/subagents/agent-a.jsonl"),
+        &[user("s1", None, "side")],
+    );
+    fs::create_dir_all(home.path(&format!("{ID}/tool-results"))).unwrap();
+    fs::write(home.path(&format!("{ID}/tool-results/big.txt")), "big").unwrap();
+    let folder = home.folder.path().join("vault");
+    let vault = Vault::open(&folder).unwrap();
+    let history = home.history();
+    assert_eq!(vault.archive(&history).unwrap().sessions, 1);
+    assert_eq!(vault.archive(&history).unwrap().sessions, 0, "nothing new");
+    home.append(&name, &format!("{}\n", user("u2", Some("a1"), "more")));
+    assert_eq!(vault.archive(&history).unwrap().sessions, 1);
+    assert_eq!(vault.sessions(&history).unwrap(), []);
+
+    let original = fs::read(home.path(&name)).unwrap();
+    fs::remove_file(home.path(&name)).unwrap();
+    fs::remove_dir_all(home.path(ID)).unwrap();
+    let kept = vault.sessions(&history).unwrap();
+    assert_eq!(
+        (kept.len(), kept[0].archived, kept[0].message_count),
+        (1, true, 3)
+    );
+    assert_eq!(vault.archive(&history).unwrap().sessions, 0);
+
+    vault.restore(&id(), &home.claude()).unwrap();
+    assert_eq!(fs::read(home.path(&name)).unwrap(), original);
+    assert_eq!(
+        fs::read(home.path(&format!("{ID}/tool-results/big.txt"))).unwrap(),
+        b"big"
+    );
+    let restored = history.messages(&id(), Page::first(9), Include::All).unwrap();
+    assert_eq!(restored.total, 4);
+    assert!(matches!(
+        vault.restore(&SessionId::parse("unknown").unwrap(), &home.claude()),
+        Err(HistoryError::NotFound)
+    ));
+}
+
+#[test]
+fn what_is_not_there_is_not_found_and_a_home_may_come_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let history = History::open(&folder.path().join("none"), None).unwrap();
+    assert_eq!(history.projects().unwrap().projects, []);
+    assert_eq!(history.all_sessions(Page::first(5)).unwrap().total, 0);
+    let project = ProjectId::parse("-nowhere").unwrap();
+    assert!(matches!(
+        history.sessions(&project, Page::first(5)),
+        Err(HistoryError::NotFound)
+    ));
+    assert!(matches!(
+        history.messages(&id(), Page::first(5), Include::Chain),
+        Err(HistoryError::NotFound)
+    ));
+    let query = SearchQuery {
+        text: "x".into(),
+        ..SearchQuery::default()
+    };
+    assert!(matches!(
+        history.search(&query, Page::first(5)),
+        Err(HistoryError::NoIndex)
+    ));
+    assert_eq!(history.retention_days(), 30);
+    fs::create_dir_all(folder.path().join("none")).unwrap();
+    fs::write(
+        folder.path().join("none/settings.json"),
+        r#"{"cleanupPeriodDays": 365}"#,
+    )
+    .unwrap();
+    assert_eq!(history.retention_days(), 365);
+}
