@@ -46,13 +46,19 @@ impl Catalogue {
     fn known(&self, index: Option<&Index>) -> MutexGuard<'_, Option<Known>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.is_none() {
-            let saved = index
-                .map(Index::load_all::<Digest>)
-                .transpose()
-                .unwrap_or_else(|error| {
-                    tracing::warn!(%error, "the list of sessions could not be taken from the index");
-                    None
-                });
+            let saved = index.map_or_else(
+                || Ok(Vec::new()),
+                |index| {
+                    index.load_all::<Digest>().inspect_err(|error| {
+                        if let Err(error) = index.mend_parts(error) {
+                            tracing::warn!(%error, "the index of the history can't be made anew");
+                        }
+                    })
+                },
+            );
+            let saved = saved.inspect_err(
+                |error| tracing::warn!(%error, "the list of sessions is read without the index"),
+            );
             let saved = saved
                 .unwrap_or_default()
                 .into_iter()

@@ -22,6 +22,25 @@ pub enum HistoryError {
     Io(#[source] io::Error),
 }
 
+impl HistoryError {
+    /// Whether the index itself is broken, as opposed to busy or out of space.
+    pub(crate) fn is_damage(&self) -> bool {
+        let Self::Index(error) = self else { return false };
+        let code = error
+            .downcast_ref::<rusqlite::Error>()
+            .and_then(rusqlite::Error::sqlite_error_code);
+        // Tables of words report damage of their own as a mere error of theirs.
+        matches!(
+            code,
+            Some(
+                rusqlite::ErrorCode::DatabaseCorrupt
+                    | rusqlite::ErrorCode::NotADatabase
+                    | rusqlite::ErrorCode::Unknown
+            )
+        )
+    }
+}
+
 pub type Result<T> = std::result::Result<T, HistoryError>;
 
 impl From<io::Error> for HistoryError {

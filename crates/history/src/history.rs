@@ -109,14 +109,22 @@ impl History {
     }
 
     /// Brings the index up to date with the transcripts. Takes a while the first time, and milliseconds after that; meant to
-    /// be called in the background, at the start and after changes. Without an index it does nothing.
+    /// be called in the background, at the start and after changes. Without an index it does nothing. An index that turns
+    /// out to be damaged is built again.
     pub fn update_index(&self) -> Result<Indexed> {
         let Some(index) = &self.index else {
             return Ok(Indexed { bytes: 0 });
         };
         let files = self.every_transcript()?;
         save_outlines(self, &files);
-        let bytes = index::build(index, &self.projects, files, &self.cancel)?;
+        let built = index::build(index, &self.projects, files.clone(), &self.cancel);
+        let bytes = match built {
+            Err(error) if error.is_damage() => {
+                index.mend_words(&error)?;
+                index::build(index, &self.projects, files, &self.cancel)?
+            }
+            built => built?,
+        };
         Ok(Indexed { bytes })
     }
 

@@ -11,73 +11,53 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::error::Result;
+use crate::error::{HistoryError, Result};
 use crate::follow::{Followed, Part, Stamp};
 
 pub(crate) use build::{Cancel, build};
 pub(crate) use find::{Hit, Wanted, find, owner};
 
 /// Changes whenever the tables, or the meaning of what is in them, change.
-const VERSION: i64 = 1;
-const NAME: &str = "history.db";
+const VERSION: i64 = 2;
 
 pub(crate) struct Index {
-    path: PathBuf,
-    writer: Mutex<Connection>,
-    /// Connections for searching, which must not wait for the writer.
-    readers: Mutex<Vec<Connection>>,
+    /// What has been read of each transcript.
+    parts: Database,
+    /// Which messages have which words. A database of its own: filling it takes a while, and keeping parts must not wait.
+    words: Database,
 }
 
 impl Index {
     /// Opens the index in `folder`, or starts a new one if it can't be used.
     pub(crate) fn open(folder: &Path) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
-        let path = folder.join(NAME);
-        let writer = match connect(&path).and_then(prepared) {
-            Ok(Some(connection)) => connection,
-            Ok(None) => renew(&path)?,
-            Err(error) => {
-                tracing::warn!(%error, "the index of the history is damaged and will be built again");
-                renew(&path)?
-            }
-        };
         Ok(Self {
-            path,
-            writer: Mutex::new(writer),
-            readers: Mutex::default(),
+            parts: Database::open(folder.join("history.db"), &PARTS)?,
+            words: Database::open(folder.join("search.db"), &WORDS)?,
         })
-    }
-
-    fn writer(&self) -> MutexGuard<'_, Connection> {
-        // A panic while writing rolled the transaction back; the connection itself is fine.
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Throws everything away and starts anew.
     pub(crate) fn renew(&self) -> Result<()> {
-        let mut writer = self.writer();
-        self.readers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
-        *writer = Connection::open_in_memory()?;
-        *writer = renew(&self.path)?;
+        self.parts.renew()?;
+        self.words.renew()
+    }
+
+    /// Throws the words away if the error says that they are damaged.
+    pub(crate) fn mend_words(&self, error: &HistoryError) -> Result<()> {
+        if error.is_damage() {
+            tracing::warn!(%error, "the search index of the history is damaged and will be built again");
+            self.words.renew()?;
+        }
         Ok(())
     }
 
-    /// Runs something on a connection of its own.
-    fn read<T>(&self, run: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        let pooled = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let connection = match pooled {
-            Some(connection) => connection,
-            None => connect(&self.path)?,
-        };
-        let result = run(&connection)?;
-        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        if readers.len() < 2 {
-            readers.push(connection);
+    /// Throws away what was kept of transcripts if the error says that it is damaged.
+    pub(crate) fn mend_parts(&self, error: &HistoryError) -> Result<()> {
+        if error.is_damage() {
+            self.parts.renew()?;
         }
-        Ok(result)
+        Ok(())
     }
 
     pub(crate) fn load<P: Part>(&self, path: &str) -> Result<Option<Followed<P>>> {
@@ -85,7 +65,7 @@ impl Index {
             "SELECT inode, size, modified, offset, tail, data FROM {} WHERE path = ?",
             P::TABLE
         );
-        self.read(|connection| {
+        self.parts.read(|connection| {
             let row = connection
                 .prepare_cached(&sql)?
                 .query_row([path], |row| followed(row, 0))
@@ -99,7 +79,7 @@ impl Index {
             "SELECT path, inode, size, modified, offset, tail, data FROM {}",
             P::TABLE
         );
-        self.read(|connection| {
+        self.parts.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
             let mut rows = statement.query([])?;
             let mut all = Vec::new();
@@ -120,7 +100,7 @@ impl Index {
             "INSERT OR REPLACE INTO {} (path, inode, size, modified, offset, tail, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
             P::TABLE
         );
-        let mut writer = self.writer();
+        let mut writer = self.parts.writer();
         let transaction = writer.transaction()?;
         {
             let mut statement = transaction.prepare_cached(&sql)?;
@@ -149,7 +129,7 @@ impl Index {
 
     /// Forgets files that are gone.
     pub(crate) fn forget<P: Part>(&self, paths: &[String]) -> Result<()> {
-        let mut writer = self.writer();
+        let mut writer = self.parts.writer();
         let transaction = writer.transaction()?;
         for path in paths {
             transaction.execute(&format!("DELETE FROM {} WHERE path = ?", P::TABLE), [path])?;
@@ -176,40 +156,121 @@ fn followed<P: Part>(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<
     }))
 }
 
+/// How a database is made, and how to see that it is not obviously damaged.
+struct Schema {
+    create: &'static str,
+    /// Looks at the root of every table; a thorough check would read the whole file.
+    check: &'static str,
+}
+
+const PARTS: Schema = Schema {
+    create: "CREATE TABLE digest (path TEXT PRIMARY KEY, inode INTEGER NOT NULL, size INTEGER NOT NULL,
+               modified INTEGER NOT NULL, offset INTEGER NOT NULL, tail INTEGER NOT NULL, data BLOB NOT NULL);
+             CREATE TABLE outline (path TEXT PRIMARY KEY, inode INTEGER NOT NULL, size INTEGER NOT NULL,
+               modified INTEGER NOT NULL, offset INTEGER NOT NULL, tail INTEGER NOT NULL, data BLOB NOT NULL);
+             CREATE TABLE ledger (path TEXT PRIMARY KEY, inode INTEGER NOT NULL, size INTEGER NOT NULL,
+               modified INTEGER NOT NULL, offset INTEGER NOT NULL, tail INTEGER NOT NULL, data BLOB NOT NULL);",
+    check: "SELECT (SELECT count(path) FROM digest), (SELECT count(path) FROM outline), (SELECT count(path) FROM ledger)",
+};
+
+/// `source` is a file whose words are in the index, up to `offset`; `span` is a run of its messages, numbered from `first`;
+/// `words` knows which numbers have which words. Numbers grow with time, so the newest come last, and are never used
+/// again. One whose span is gone means nothing: that is how a file is taken out.
+const WORDS: Schema = Schema {
+    create: "CREATE TABLE source (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL,
+               size INTEGER NOT NULL, modified INTEGER NOT NULL, offset INTEGER NOT NULL, tail INTEGER NOT NULL);
+             CREATE TABLE span (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, source INTEGER NOT NULL,
+               messages BLOB NOT NULL);
+             CREATE INDEX span_source ON span (source);
+             CREATE TABLE counter (next INTEGER NOT NULL);
+             INSERT INTO counter VALUES (1);
+             CREATE VIRTUAL TABLE words USING fts5(list, content = '', columnsize = 0, detail = none, tokenize = 'ascii');
+             INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);",
+    check: "SELECT (SELECT count(id) FROM source), (SELECT count(first) FROM span), (SELECT next FROM counter),
+              (SELECT count(*) FROM words WHERE words MATCH '\"is\" AND \"damaged\"')",
+};
+
+/// One SQLite file, with one writer and a few readers that need not wait for it.
+struct Database {
+    path: PathBuf,
+    schema: &'static Schema,
+    writer: Mutex<Connection>,
+    readers: Mutex<Vec<Connection>>,
+}
+
+impl Database {
+    fn open(path: PathBuf, schema: &'static Schema) -> Result<Self> {
+        let writer = match connect(&path).and_then(|connection| sound(connection, schema)) {
+            Ok(Some(connection)) => connection,
+            Ok(None) => create(&path, schema)?,
+            Err(error) => {
+                tracing::warn!(%error, "an index of the history is damaged and will be built again");
+                create(&path, schema)?
+            }
+        };
+        Ok(Self {
+            path,
+            schema,
+            writer: Mutex::new(writer),
+            readers: Mutex::default(),
+        })
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Connection> {
+        // A panic while writing rolled the transaction back; the connection itself is fine.
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs something on a connection of its own.
+    fn read<T>(&self, run: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let pooled = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let connection = match pooled {
+            Some(connection) => connection,
+            None => connect(&self.path)?,
+        };
+        let result = run(&connection)?;
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if readers.len() < 2 {
+            readers.push(connection);
+        }
+        Ok(result)
+    }
+
+    fn renew(&self) -> Result<()> {
+        let mut writer = self.writer();
+        self.readers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+        // The old one must be closed before its file is replaced.
+        *writer = Connection::open_in_memory()?;
+        *writer = create(&self.path, self.schema)?;
+        Ok(())
+    }
+}
+
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     // Everything in here can be read again from the transcripts: no write is worth waiting for the disk.
     connection.execute_batch(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY;
-         PRAGMA journal_size_limit = 4000000; PRAGMA mmap_size = 0;",
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -4000; PRAGMA temp_store = MEMORY;
+         PRAGMA journal_size_limit = 4000000;",
     )?;
     Ok(connection)
 }
 
 /// The connection, if its tables are of this version and not obviously damaged.
-fn prepared(connection: Connection) -> rusqlite::Result<Option<Connection>> {
+fn sound(connection: Connection, schema: &Schema) -> rusqlite::Result<Option<Connection>> {
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if version != VERSION {
         return Ok(None);
     }
-    // Looks at the roots of all tables; a thorough check would read the whole file.
-    for table in ["digest", "outline", "ledger", "source", "span", "counter"] {
-        connection.query_row(
-            &format!("SELECT count(*) FROM (SELECT rowid FROM {table} LIMIT 1)"),
-            [],
-            |_| Ok(()),
-        )?;
-    }
-    connection.query_row(
-        "SELECT count(*) FROM words WHERE words MATCH '\"index\" AND \"damaged\"'",
-        [],
-        |_| Ok(()),
-    )?;
+    connection.query_row(schema.check, [], |_| Ok(()))?;
     Ok(Some(connection))
 }
 
-fn renew(path: &Path) -> Result<Connection> {
+fn create(path: &Path, schema: &Schema) -> Result<Connection> {
     for suffix in ["", "-wal", "-shm"] {
         let mut file = path.as_os_str().to_owned();
         file.push(suffix);
@@ -219,29 +280,9 @@ fn renew(path: &Path) -> Result<Connection> {
         }
     }
     let connection = connect(path)?;
-    let part = |table: &str| {
-        format!(
-            "CREATE TABLE {table} (path TEXT PRIMARY KEY, inode INTEGER NOT NULL, size INTEGER NOT NULL,
-             modified INTEGER NOT NULL, offset INTEGER NOT NULL, tail INTEGER NOT NULL, data BLOB NOT NULL);"
-        )
-    };
-    // `source` is a file whose words are in the index, up to `offset`; `span` is a run of its messages, numbered from
-    // `first`; `words` knows which numbers have which words. Numbers grow with time, so the newest come last. A number
-    // whose span is gone means nothing: that is how a file is taken out.
     connection.execute_batch(&format!(
-        "BEGIN; {} {} {}
-         CREATE TABLE source (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL,
-           size INTEGER NOT NULL, modified INTEGER NOT NULL, offset INTEGER NOT NULL, tail INTEGER NOT NULL);
-         CREATE TABLE span (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, source INTEGER NOT NULL, messages BLOB NOT NULL);
-         CREATE INDEX span_source ON span (source);
-         CREATE TABLE counter (next INTEGER NOT NULL);
-         INSERT INTO counter VALUES (1);
-         CREATE VIRTUAL TABLE words USING fts5(list, content = '', columnsize = 0, detail = none, tokenize = 'ascii');
-         INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);
-         PRAGMA user_version = {VERSION}; COMMIT;",
-        part("digest"),
-        part("outline"),
-        part("ledger")
+        "BEGIN; {} PRAGMA user_version = {VERSION}; COMMIT;",
+        schema.create
     ))?;
     Ok(connection)
 }

@@ -116,7 +116,15 @@ impl History {
                 };
                 has(&digest.files, &query.file) && has(&digest.models, &query.model)
             })
-        })?;
+        });
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => {
+                // The next update builds it again.
+                index.mend_words(&error)?;
+                return Err(error);
+            }
+        };
         let results = found.hits.into_iter().filter_map(|hit| {
             let (session, project, stem) = session_of(&hit.path);
             let title = digests

@@ -299,9 +299,12 @@ fn a_damaged_index_is_built_again() {
         0,
         "a sound index is kept"
     );
-    let database = home.index().join("history.db");
-    for damage in [b"this is no database".to_vec(), vec![0; 5000]] {
-        fs::write(&database, damage).unwrap();
+    for (name, damage) in [
+        ("history.db", b"this is no database".to_vec()),
+        ("history.db", vec![0; 5000]),
+        ("search.db", b"neither is this".to_vec()),
+    ] {
+        fs::write(home.index().join(name), damage).unwrap();
         let history = home.history();
         assert_eq!(history.session(&id()).unwrap().message_count, 2);
         history.update_index().unwrap();
@@ -311,6 +314,38 @@ fn a_damaged_index_is_built_again() {
         };
         assert_eq!(history.search(&query, Page::first(5)).unwrap().total, 1);
     }
+}
+
+#[test]
+fn an_index_that_turns_out_to_be_damaged_is_built_again() {
+    let home = Home::new();
+    let many: Vec<Value> = (0..3000)
+        .map(|n| user(&format!("m{n}"), None, &format!("word{n} and word{}", n * 7)))
+        .collect();
+    home.write(&format!("{ID}.jsonl"), &many);
+    home.history().update_index().unwrap();
+    for name in ["history.db", "search.db"] {
+        // Everything but the first page, which opening looks at.
+        let path = home.index().join(name);
+        let mut bytes = fs::read(&path).unwrap();
+        assert!(bytes.len() > 8192, "{name}");
+        bytes[4096..].fill(0x5a);
+        fs::write(&path, bytes).unwrap();
+    }
+    let history = home.history();
+    assert_eq!(history.session(&id()).unwrap().message_count, 3000);
+    let query = SearchQuery {
+        text: "word2999".into(),
+        ..SearchQuery::default()
+    };
+    if history
+        .search(&query, Page::first(5))
+        .is_ok_and(|page| page.total == 1)
+    {
+        return;
+    }
+    history.update_index().unwrap();
+    assert_eq!(history.search(&query, Page::first(5)).unwrap().total, 1);
 }
 
 #[test]

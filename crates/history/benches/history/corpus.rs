@@ -259,7 +259,7 @@ impl<'a> Session<'a> {
             return;
         }
         let mut calls = Vec::new();
-        for call in 0..1 + self.random.below(5) / 3 {
+        for call in 0..=self.random.below(5) / 3 {
             let tool = TOOLS[self.random.below(6) as usize];
             let id = format!("toolu_{a:016x}{call}");
             let path = format!("{}/src/file-{}.rs", self.cwd, self.random.below(60));

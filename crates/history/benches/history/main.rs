@@ -38,7 +38,7 @@ fn main() {
     let size = prepare(&home);
     let index = tempfile::tempdir().unwrap();
     println!("corpus: {:.0} MB in {}\n", size as f64 / 1e6, home.display());
-    println!("{:<58} {:>10}   {}", "what", "time", "beside");
+    println!("{:<58} {:>10}   beside (and what to reach)", "what", "time");
 
     let mut table = Table { rg: Duration::ZERO };
     reading(&mut table, &home);
@@ -109,9 +109,10 @@ fn reading(table: &mut Table, home: &Path) {
     row("cat", best(|| run(&mut shell("cat", home))), "");
     row("wc -l", best(|| run(&mut shell("wc -l", home))), "");
     table.rg = best(|| {
-        run(Command::new("rg")
+        let mut command = Command::new("rg");
+        run(command
             .args(["-c", "\"type\":\"user\""])
-            .arg(home.join("projects")))
+            .arg(home.join("projects")));
     });
     row("rg -c '\"type\":\"user\"'", table.rg, "");
 }

@@ -85,7 +85,10 @@ pub(crate) fn build(
     mut files: Vec<Transcript>,
     cancel: &Cancel,
 ) -> Result<u64> {
-    let known = sources(&index.writer())?;
+    if is_mostly_waste(&index.words.writer())? {
+        index.words.renew()?;
+    }
+    let known = sources(&index.words.writer())?;
     let gone: Vec<i64> = {
         let present: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         known
@@ -106,7 +109,7 @@ pub(crate) fn build(
     let (sender, receiver) = sync_channel(2);
     std::thread::scope(|scope| {
         let reading = scope.spawn(|| read_files(projects, &files, &known, &sender_owned(sender), cancel));
-        let written = write(&mut index.writer(), &known, &gone, &receiver);
+        let written = write(&mut index.words.writer(), &known, &gone, &receiver);
         // Without a reader on the other end the reading thread stops.
         drop(receiver);
         let read = reading
@@ -115,6 +118,16 @@ pub(crate) fn build(
         written?;
         Ok(read)
     })
+}
+
+/// Whether most of what the table of words has is about messages that are gone.
+fn is_mostly_waste(connection: &Connection) -> Result<bool> {
+    let (numbered, live): (i64, i64) = connection.query_row(
+        "SELECT (SELECT next FROM counter), (SELECT coalesce(sum(count), 0) FROM span)",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    Ok(numbered > 2 * live + 100_000)
 }
 
 /// The sender must live in the reading thread, so that its end is the end of the work.

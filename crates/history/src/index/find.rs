@@ -56,7 +56,7 @@ pub(crate) fn find(
     wanted: &Wanted<'_>,
     mut admits: impl FnMut(&str) -> bool,
 ) -> Result<Found> {
-    index.read(|connection| {
+    index.words.read(|connection| {
         let spans = Spans::load(connection, &mut admits)?;
         let mut search = Search {
             connection,
