@@ -90,6 +90,8 @@ pub enum CommandError {
     UnknownSession,
     #[error("The prompt is empty: write what the agent should do.")]
     EmptyPrompt,
+    #[error("'{0}' is no name of a model.")]
+    Model(String),
     #[error(transparent)]
     Path(#[from] PathRefused),
     #[error(transparent)]
@@ -194,6 +196,7 @@ impl Sessions {
     pub async fn start(&self, start: StartSession) -> Result<SessionId, CommandError> {
         allowed(self.viewer.scopes.run)?;
         let prompt = checked_prompt(&start.prompt)?;
+        check_settings(&start.settings)?;
         let cwd = self.shared.paths.working_directory(start.cwd.as_deref())?;
         let title = match start.title.trim() {
             "" => title_from_prompt(&prompt),
@@ -406,6 +409,17 @@ fn allowed(scope: bool) -> Result<(), CommandError> {
         Ok(())
     } else {
         Err(CommandError::Forbidden)
+    }
+}
+
+/// What ends up on a command line must look like what it is meant to be.
+fn check_settings(settings: &Settings) -> Result<(), CommandError> {
+    let in_name = |character: char| character.is_ascii_alphanumeric() || "._:/@[]-".contains(character);
+    match &settings.model {
+        Some(model) if model.len() > 128 || model.starts_with('-') || !model.chars().all(in_name) => {
+            Err(CommandError::Model(model.clone()))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,19 +1,18 @@
 //! The application: every route in one list, and what all of them go through.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
-use axum::serve::ListenerExt;
 use tiller_core::Sessions;
 use tiller_core::credentials::{CredentialStore, SecretHash};
 use tokio::net::TcpListener;
 
 use crate::auth::Doorkeeper;
 use crate::guard::HostPolicy;
+use crate::listen::listen;
 use crate::pages::Assets;
 use crate::{auth, error, events, guard, pages, system};
 
@@ -70,14 +69,8 @@ impl App {
     }
 }
 
-/// Serves for ever. The caller ends it by dropping the future, which cuts the connections that are open then.
+/// Serves for ever. The caller ends it by dropping the future; connections that are open then live on until the
+/// program ends.
 pub async fn serve(listener: TcpListener, app: App) -> std::io::Result<()> {
-    let service = app.router().into_make_service_with_connect_info::<SocketAddr>();
-    // Small frames must not wait for the acknowledgement of the last one: that costs 40 ms each.
-    let listener = listener.tap_io(|stream| {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "can't set TCP_NODELAY");
-        }
-    });
-    axum::serve(listener, service).await
+    listen(listener, app.router()).await
 }

@@ -9,6 +9,7 @@ mod error;
 mod events;
 mod guard;
 mod limit;
+mod listen;
 mod pages;
 mod system;
 

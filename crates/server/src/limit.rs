@@ -39,8 +39,8 @@ impl Tally {
     }
 }
 
-/// One subscriber has a whole IPv6 /64.
-fn group(address: IpAddr) -> IpAddr {
+/// What counts as one address: a subscriber has a whole IPv6 /64.
+pub(crate) fn group(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() & !u128::from(u64::MAX)).into()),
         v4 @ IpAddr::V4(_) => v4,

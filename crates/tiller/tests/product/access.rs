@@ -332,6 +332,10 @@ async fn bad_requests_get_a_reason_and_hurt_nobody() {
             "The working directory does not exist",
         ),
         (
+            r#"{"type":"session.start","payload":{"prompt":"x","model":"--dangerous"}}"#,
+            "'--dangerous' is no name of a model.",
+        ),
+        (
             r#"{"type":"permission.response","payload":{"sessionId":"x","result":{"behavior":"deny"}}}"#,
             "Say which request",
         ),
