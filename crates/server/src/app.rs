@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 
 use crate::auth::Doorkeeper;
 use crate::guard::HostPolicy;
+use crate::history::{self, HistoryHandle};
 use crate::listen::listen;
 use crate::pages::Assets;
 use crate::{auth, error, events, guard, pages, system};
@@ -23,6 +24,7 @@ pub(crate) const MAX_MESSAGE: usize = 32 << 20;
 #[derive(Clone)]
 pub struct App {
     pub(crate) sessions: Sessions,
+    pub(crate) history: HistoryHandle,
     pub(crate) doorkeeper: Arc<Doorkeeper>,
     pub(crate) hosts: Arc<HostPolicy>,
     pub(crate) assets: Arc<dyn Assets>,
@@ -32,6 +34,7 @@ impl App {
     /// `environment_key` is the hash of a key that is accepted beside the stored ones.
     pub fn new(
         sessions: Sessions,
+        history: HistoryHandle,
         credentials: Arc<dyn CredentialStore>,
         environment_key: Option<SecretHash>,
         hosts: HostPolicy,
@@ -40,6 +43,7 @@ impl App {
         let doorkeeper = Arc::new(Doorkeeper::new(credentials, environment_key));
         Self {
             sessions,
+            history,
             doorkeeper,
             hosts: Arc::new(hosts),
             assets,
@@ -53,6 +57,7 @@ impl App {
             .route("/api/recent-cwds", get(system::recent_cwds))
             .route("/api/directories", get(system::directories))
             .route("/api/session-title", post(system::session_title))
+            .merge(history::routes())
             .route_layer(from_fn_with_state(self.clone(), auth::require_credential));
         let open = Router::new()
             .route("/health", get(system::health))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use tiller_core::credentials::{CredentialStore, SecretHash};
 use tiller_core::{PathPolicy, Sessions};
-use tiller_server::{App, HostPolicy};
+use tiller_server::{App, HistoryHandle, HostPolicy};
 use tokio::net::TcpListener;
 
 use crate::assets::EmbeddedAssets;
@@ -54,8 +54,11 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let bound = listener.local_addr()?;
     let sessions = Sessions::open(Arc::new(store.clone()), Arc::new(backend), paths).await?;
     tracing::info!("{}", sessions.backend().reason);
+    let claude_home = args.claude_home.clone().unwrap_or_else(|| home.join(".claude"));
+    let history = HistoryHandle::start(claude_home, data_dir.path().join("history"))?;
     let app = App::new(
         sessions.clone(),
+        history,
         Arc::new(store.clone()),
         environment_key,
         HostPolicy::new(bound, &config.allowed_hosts),

@@ -11,7 +11,7 @@ async fn demo_world() -> World {
     World::with_claude(Script::new(), None).await
 }
 
-async fn key(world: &World, arguments: &[&str]) -> String {
+pub(crate) async fn key(world: &World, arguments: &[&str]) -> String {
     let output = world
         .command()
         .args(["key", "create"])

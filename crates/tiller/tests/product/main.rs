@@ -9,6 +9,7 @@ mod access;
 mod client;
 mod commands;
 mod demo;
+mod history;
 mod http;
 mod server;
 mod spine;

@@ -1,0 +1,12 @@
+//! The history: every conversation that the agent keeps a transcript of, to list, read, search and export.
+//!
+//! It only asks the history crate and shapes answers. Who may see which transcript is decided in [`access`].
+
+mod access;
+mod handle;
+mod query;
+mod routes;
+mod stream;
+
+pub use handle::HistoryHandle;
+pub(crate) use routes::routes;

@@ -1,0 +1,125 @@
+//! The transcripts, opened when someone first asks, and their index, kept up to date in the background.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tiller_history::{History, HistoryError};
+
+/// The history of the person at the machine. Cheap to clone; indexing ends when the last one is dropped.
+#[derive(Clone)]
+pub struct HistoryHandle {
+    transcripts: Arc<Transcripts>,
+    _indexer: Arc<Indexer>,
+}
+
+struct Transcripts {
+    claude_home: PathBuf,
+    index_dir: PathBuf,
+    opened: Mutex<Option<Arc<History>>>,
+}
+
+impl HistoryHandle {
+    /// Reads the transcripts under `claude_home` and keeps an index of them in `index_dir`. Returns at once: a thread
+    /// of its own does the work.
+    pub fn start(claude_home: PathBuf, index_dir: PathBuf) -> std::io::Result<Self> {
+        let transcripts = Arc::new(Transcripts {
+            claude_home,
+            index_dir,
+            opened: Mutex::new(None),
+        });
+        let indexer = Indexer::start(Arc::clone(&transcripts))?;
+        Ok(Self {
+            transcripts,
+            _indexer: Arc::new(indexer),
+        })
+    }
+
+    /// Blocks while it is opened, the first time.
+    pub(super) fn history(&self) -> Result<Arc<History>, HistoryError> {
+        self.transcripts.history()
+    }
+}
+
+impl Transcripts {
+    fn history(&self) -> Result<Arc<History>, HistoryError> {
+        // Held while opening, so that the index is opened once.
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(history) = &*opened {
+            return Ok(Arc::clone(history));
+        }
+        let history = History::open(&self.claude_home, Some(&self.index_dir)).or_else(|error| {
+            tracing::warn!(%error, "the history has no index: lists are slower, and nothing can be searched");
+            History::open(&self.claude_home, None)
+        })?;
+        Ok(Arc::clone(opened.insert(Arc::new(history))))
+    }
+}
+
+/// Brings the index up to date, at the start and whenever transcripts change.
+struct Indexer {
+    transcripts: Arc<Transcripts>,
+    stopping: Arc<AtomicBool>,
+    /// Room for one: a change during an update is one more update, however many changes there were.
+    wake: SyncSender<()>,
+}
+
+impl Indexer {
+    fn start(transcripts: Arc<Transcripts>) -> std::io::Result<Self> {
+        let (wake, woken) = sync_channel(1);
+        let stopping = Arc::new(AtomicBool::new(false));
+        let indexer = Self {
+            transcripts: Arc::clone(&transcripts),
+            stopping: Arc::clone(&stopping),
+            wake: wake.clone(),
+        };
+        std::thread::Builder::new()
+            .name("history-index".to_owned())
+            .spawn(move || keep_indexed(&transcripts, &stopping, wake, &woken))?;
+        Ok(indexer)
+    }
+}
+
+impl Drop for Indexer {
+    fn drop(&mut self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        let opened = self
+            .transcripts
+            .opened
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(history) = &*opened {
+            history.stop_indexing();
+        }
+        // Full means that it is awake anyway.
+        self.wake.try_send(()).ok();
+    }
+}
+
+fn keep_indexed(
+    transcripts: &Transcripts,
+    stopping: &AtomicBool,
+    wake: SyncSender<()>,
+    woken: &Receiver<()>,
+) {
+    let history = match transcripts.history() {
+        Ok(history) => history,
+        Err(error) => return tracing::warn!(%error, "the history can't be read"),
+    };
+    // Watched before the first update: what changes during it is seen by the next one.
+    let watch = history.watch(move |_| {
+        wake.try_send(()).ok();
+    });
+    if let Err(error) = &watch {
+        tracing::warn!(%error, "transcripts can't be watched: what is new is found after the next start only");
+    }
+    loop {
+        if let Err(error) = history.update_index() {
+            tracing::warn!(%error, "the index of the history could not be brought up to date");
+        }
+        if woken.recv().is_err() || stopping.load(Ordering::Relaxed) {
+            return;
+        }
+    }
+}

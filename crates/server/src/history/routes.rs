@@ -1,0 +1,168 @@
+//! The routes under `/api/history`.
+
+use std::sync::Arc;
+
+use axum::extract::{Extension, Path, RawQuery, State};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use tiller_history::{History, HistoryError, ProjectId, SessionId, UsageQuery, UsageReport};
+
+use super::access::{Seen, own_conversations};
+use super::query::Parameters;
+use super::stream::written_by;
+use crate::app::App;
+use crate::auth::Visitor;
+use crate::error::ApiError;
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/api/history/projects", get(projects))
+        .route("/api/history/projects/{id}/sessions", get(sessions))
+        .route("/api/history/sessions/{id}", get(messages))
+        .route("/api/history/sessions/{id}/export", get(export))
+        .route("/api/history/sessions/{id}/tool-results/{name}", get(tool_result))
+        .route("/api/history/search", get(search))
+        .route("/api/history/usage", get(usage))
+}
+
+/// Asks the history on a thread that may block, with the visitor's eyes.
+async fn ask<T: Send + 'static>(
+    app: &App,
+    visitor: Visitor,
+    question: impl FnOnce(&Arc<History>, Seen<'_>) -> Result<T, HistoryError> + Send + 'static,
+) -> Result<T, ApiError> {
+    if !visitor.viewer.scopes.read {
+        return Err(ApiError::Forbidden);
+    }
+    let sees_all = visitor.viewer.key.is_none();
+    let own = own_conversations(&app.sessions.seen_by(visitor.viewer), sees_all);
+    let handle = app.history.clone();
+    let asked = tokio::task::spawn_blocking(move || {
+        let history = handle.history()?;
+        question(&history, Seen::new(&history, own))
+    });
+    let answer = asked.await.map_err(|error| ApiError::internal(&error))?;
+    answer.map_err(|error| match error {
+        HistoryError::NotFound => ApiError::SessionNotFound,
+        HistoryError::Invalid(_) => ApiError::WrongForm,
+        error @ (HistoryError::NoIndex | HistoryError::Index(_) | HistoryError::Io(_)) => {
+            ApiError::internal(&error)
+        }
+    })
+}
+
+/// What can't be the name of a transcript is the name of none.
+fn session_id(id: &str) -> Result<SessionId, ApiError> {
+    SessionId::parse(id).map_err(|_| ApiError::SessionNotFound)
+}
+
+async fn projects(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+) -> Result<Response, ApiError> {
+    let projects = ask(&app, visitor, |_, seen| seen.projects()).await?;
+    Ok(Json(projects).into_response())
+}
+
+async fn sessions(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    Path(project): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let page = Parameters::parse(query.as_deref())?.page()?;
+    let project = ProjectId::parse(&project).map_err(|_| ApiError::NoSuchRoute)?;
+    let sessions = ask(&app, visitor, move |_, seen| seen.sessions(&project, page)).await;
+    let sessions = sessions.map_err(|error| match error {
+        ApiError::SessionNotFound => ApiError::NoSuchRoute,
+        other => other,
+    })?;
+    Ok(Json(sessions).into_response())
+}
+
+async fn messages(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let parameters = Parameters::parse(query.as_deref())?;
+    let (page, include) = (parameters.page()?, parameters.include()?);
+    let id = session_id(&id)?;
+    let messages = ask(&app, visitor, move |_, seen| seen.messages(&id, page, include)).await?;
+    Ok(Json(messages).into_response())
+}
+
+async fn search(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let parameters = Parameters::parse(query.as_deref())?;
+    let (query, page) = (parameters.search()?, parameters.search_page()?);
+    let found = ask(&app, visitor, move |_, seen| seen.search(&query, page)).await?;
+    Ok(Json(found).into_response())
+}
+
+/// Sums tell about every session, so they are for those who may see every session.
+async fn usage(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<UsageReport>, ApiError> {
+    if visitor.viewer.key.is_some() {
+        return Err(ApiError::Forbidden);
+    }
+    let parameters = Parameters::parse(query.as_deref())?;
+    let (from, to) = parameters.times()?;
+    let query = UsageQuery {
+        project: parameters.project()?,
+        from,
+        to,
+        ..UsageQuery::default()
+    };
+    ask(&app, visitor, move |history, _| history.usage(&query))
+        .await
+        .map(Json)
+}
+
+async fn export(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let parameters = Parameters::parse(query.as_deref())?;
+    let (format, include) = (parameters.format()?, parameters.include()?);
+    let id = session_id(&id)?;
+    let name = format!("attachment; filename=\"{}.{}\"", id.as_str(), format.extension());
+    // Looked up first: once the body has begun, nothing can be refused any more.
+    let history = ask(&app, visitor, {
+        let id = id.clone();
+        move |history, seen| seen.session(&id).map(|_| Arc::clone(history))
+    })
+    .await?;
+    let body = written_by(move |out| {
+        let written = history.export(&id, format, include, out);
+        written.map_err(std::io::Error::other)
+    });
+    let headers = [
+        (CONTENT_TYPE, format.media_type().to_owned()),
+        (CONTENT_DISPOSITION, name),
+    ];
+    Ok((headers, body).into_response())
+}
+
+/// The whole of a result that a message shows only the beginning of, as plain text whatever it is.
+async fn tool_result(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    Path((id, name)): Path<(String, String)>,
+) -> Result<Response, ApiError> {
+    let id = session_id(&id)?;
+    let mut file = ask(&app, visitor, move |_, seen| seen.tool_result(&id, &name)).await?;
+    let body = written_by(move |out| std::io::copy(&mut file, out).map(drop));
+    Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], body).into_response())
+}
