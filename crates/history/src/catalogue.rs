@@ -39,33 +39,49 @@ pub(crate) struct Listed {
 
 #[derive(Default)]
 pub(crate) struct Catalogue {
-    known: Mutex<Option<Known>>,
+    known: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    digests: Known,
+    /// Whether all that the index has is in `digests`.
+    has_all: bool,
 }
 
 impl Catalogue {
-    fn known(&self, index: Option<&Index>) -> MutexGuard<'_, Option<Known>> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.is_none() {
-            let saved = index.map_or_else(
-                || Ok(Vec::new()),
-                |index| {
-                    index.load_all::<Digest>().inspect_err(|error| {
-                        if let Err(error) = index.mend_parts(error) {
-                            tracing::warn!(%error, "the index of the history can't be made anew");
-                        }
-                    })
-                },
-            );
-            let saved = saved.inspect_err(
-                |error| tracing::warn!(%error, "the list of sessions is read without the index"),
-            );
-            let saved = saved
-                .unwrap_or_default()
-                .into_iter()
-                .map(|(path, digest)| (path, Arc::new(digest)));
-            *known = Some(saved.collect());
+    /// With everything that the index has.
+    fn all(&self, index: Option<&Index>) -> MutexGuard<'_, State> {
+        let mut state = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = index.filter(|_| !state.has_all) {
+            match index.load_all::<Digest>() {
+                Ok(saved) => {
+                    for (path, digest) in saved {
+                        state.digests.entry(path).or_insert_with(|| Arc::new(digest));
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the list of sessions is read without the index");
+                    if let Err(error) = index.mend_parts(&error) {
+                        tracing::warn!(%error, "the index of the history can't be made anew");
+                    }
+                }
+            }
         }
-        known
+        state.has_all = true;
+        state
+    }
+
+    /// With what the index has of one transcript: opening a session should not wait for the list.
+    fn one(&self, index: Option<&Index>, path: &str) -> MutexGuard<'_, State> {
+        let mut state = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.has_all && !state.digests.contains_key(path) {
+            let saved = index.and_then(|index| index.load::<Digest>(path).ok().flatten());
+            state
+                .digests
+                .extend(saved.map(|digest| (path.to_owned(), Arc::new(digest))));
+        }
+        state
     }
 
     /// The digests of these transcripts as they are now.
@@ -78,10 +94,12 @@ impl Catalogue {
         let mut fresh = Vec::with_capacity(files.len());
         let mut stale = Vec::new();
         {
-            let mut guard = self.known(index);
-            let known = guard.get_or_insert_default();
+            let state = match files.as_slice() {
+                [only] => self.one(index, &only.path),
+                _ => self.all(index),
+            };
             for transcript in files {
-                match known.get(&transcript.path) {
+                match state.digests.get(&transcript.path) {
                     Some(digest) if digest.stamp == transcript.stamp => {
                         fresh.push(Listed {
                             digest: Arc::clone(digest),
@@ -123,34 +141,35 @@ impl Catalogue {
                 tracing::warn!(%error, "the list of sessions could not be kept in the index");
             }
         }
-        let mut guard = self.known(index);
-        let known = guard.get_or_insert_default();
+        let mut state = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for listed in &read {
-            known.insert(listed.transcript.path.clone(), Arc::clone(&listed.digest));
+            state
+                .digests
+                .insert(listed.transcript.path.clone(), Arc::clone(&listed.digest));
         }
-        drop(guard);
+        drop(state);
         fresh.extend(read);
         fresh
     }
 
     /// What is known of every transcript, by path, without looking whether it is still so.
     pub(crate) fn by_path(&self, index: Option<&Index>) -> Known {
-        self.known(index).get_or_insert_default().clone()
+        self.all(index).digests.clone()
     }
 
     /// Forgets transcripts that are no longer there.
     pub(crate) fn retain(&self, index: Option<&Index>, present: &HashSet<&str>) -> Result<()> {
-        let mut guard = self.known(index);
-        let known = guard.get_or_insert_default();
-        let gone: Vec<String> = known
+        let mut state = self.all(index);
+        let gone: Vec<String> = state
+            .digests
             .keys()
             .filter(|path| !present.contains(path.as_str()))
             .cloned()
             .collect();
         for path in &gone {
-            known.remove(path);
+            state.digests.remove(path);
         }
-        drop(guard);
+        drop(state);
         match index {
             Some(index) if !gone.is_empty() => index.forget::<Digest>(&gone),
             _ => Ok(()),

@@ -10,6 +10,7 @@
 //! - Of two lines with one id the later one counts.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::outline::{Key, Node, Outline, flag};
 
@@ -77,16 +78,46 @@ impl Chain {
     }
 }
 
+/// Keys are random already: mixing their halves spreads them well enough, and there are tens of thousands to look up.
+#[derive(Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(23) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_u128(&mut self, number: u128) {
+        let [low, high] =
+            [number, number >> 64].map(|half| u64::try_from(half & u128::from(u64::MAX)).unwrap_or(0));
+        self.write_u64(low);
+        self.write_u64(high);
+        self.0 ^= self.0 >> 32;
+    }
+}
+
+type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mixed>>;
+
 struct Links<'a> {
     outline: &'a Outline,
-    by_key: HashMap<Key, usize>,
+    by_key: Map<Key, usize>,
     parents: Vec<Option<usize>>,
 }
 
 impl<'a> Links<'a> {
     fn new(outline: &'a Outline) -> Self {
         let nodes = &outline.nodes;
-        let mut by_key = HashMap::with_capacity(nodes.len());
+        let mut by_key = Map::with_capacity_and_hasher(nodes.len(), BuildHasherDefault::default());
         for (index, node) in nodes.iter().enumerate() {
             by_key.insert(node.key, index);
         }
@@ -197,7 +228,7 @@ impl<'a> Links<'a> {
     /// Adds the lines of each model message that are not ancestors, and the results of its calls.
     fn with_siblings(&self, path: &[usize]) -> Vec<usize> {
         let nodes = &self.outline.nodes;
-        let mut groups: HashMap<u64, Group> = HashMap::new();
+        let mut groups: Map<u64, Group> = Map::default();
         for index in path {
             let node = &nodes[*index];
             if node.has(flag::ASSISTANT) && node.message != 0 {
@@ -254,7 +285,7 @@ struct Group {
 }
 
 /// The link before this one. One whose parent is missing goes on from the newest one before it that is not younger.
-fn parent(nodes: &[Node], by_key: &HashMap<Key, usize>, index: usize) -> Option<usize> {
+fn parent(nodes: &[Node], by_key: &Map<Key, usize>, index: usize) -> Option<usize> {
     let node = &nodes[index];
     if node.parent == 0 {
         return None;

@@ -82,7 +82,7 @@ fn prepare(home: &Path) -> u64 {
         std::fs::write(&whole, size.to_string()).unwrap();
     }
     run(&mut shell("cat", home));
-    std::fs::read_to_string(&whole).unwrap().parse().unwrap()
+    std::fs::read_to_string(&whole).unwrap().trim().parse().unwrap()
 }
 
 /// A program over all transcripts.

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::time::{Duration, Instant};
 
+use memchr::memmem;
 use rusqlite::{Connection, params};
 
 use crate::error::Result;
@@ -20,6 +21,8 @@ use super::build::{Place, append_persisted, decode};
 const MAX_COUNT: usize = 10_000;
 /// Time for counting what is not on the page, and for reading messages whose words match but may not be what was asked for.
 const COUNT_TIME: Duration = Duration::from_millis(10);
+/// Time for filling the page when hardly any message whose words match is what was asked for.
+const PAGE_TIME: Duration = Duration::from_millis(200);
 
 /// What to look for.
 pub(crate) struct Wanted<'a> {
@@ -67,7 +70,7 @@ pub(crate) fn find(
                 files: HashMap::new(),
             },
             proves: wanted.terms.iter().any(|term| term.needs_proof),
-            deadline: Instant::now() + COUNT_TIME,
+            started: Instant::now(),
             found: Found {
                 hits: Vec::new(),
                 total: 0,
@@ -111,7 +114,7 @@ struct Search<'a> {
     wanted: &'a Wanted<'a>,
     reader: LineReader<'a>,
     proves: bool,
-    deadline: Instant,
+    started: Instant,
     found: Found,
 }
 
@@ -129,7 +132,7 @@ impl Search<'_> {
             }
         }
         let on_page = self.found.total >= self.wanted.offset && self.found.hits.len() < self.wanted.limit;
-        let proves = self.proves && Instant::now() < self.deadline;
+        let proves = self.proves && self.started.elapsed() < COUNT_TIME;
         if !proves && self.proves && !on_page {
             // Out of time for proofs: the rest is counted as the words say.
             self.found.is_exact = false;
@@ -139,19 +142,21 @@ impl Search<'_> {
                 return Ok(true);
             };
             let path = &self.spans.list[span].path;
-            let Some(hit) = self.reader.read(path, place) else {
-                return Ok(true);
+            let terms = if self.proves { self.wanted.terms } else { &[] };
+            let Some(hit) = self.reader.read(path, place, terms) else {
+                if self.started.elapsed() < PAGE_TIME {
+                    return Ok(true);
+                }
+                self.found.is_exact = false;
+                return Ok(false);
             };
-            if self.proves && !is_proved(&hit.text, self.wanted.terms) {
-                return Ok(true);
-            }
             if on_page {
                 self.found.hits.push(hit);
             }
         }
         self.found.total += 1;
         let is_full = self.found.total >= self.wanted.offset + self.wanted.limit;
-        let is_late = self.found.total.is_multiple_of(64) && Instant::now() >= self.deadline;
+        let is_late = self.found.total.is_multiple_of(64) && self.started.elapsed() >= COUNT_TIME;
         if is_full && (self.found.total >= MAX_COUNT || is_late) {
             self.found.is_exact = false;
             return Ok(false);
@@ -165,6 +170,29 @@ fn is_proved(text: &str, terms: &[Term]) -> bool {
     terms
         .iter()
         .all(|term| !term.needs_proof || text.contains(&term.text))
+}
+
+/// A quick look at the line as it is in the file: text that needs no escapes stands there as it is.
+fn may_prove(line: &[u8], terms: &[Term]) -> bool {
+    let mut proofs = terms
+        .iter()
+        .filter(|term| term.needs_proof && !term.text.contains(['"', '\\', '\n', '\t']))
+        .peekable();
+    if proofs.peek().is_none()
+        || [&b"\\u"[..], b"<persisted-output>"]
+            .iter()
+            .any(|mark| memmem::find(line, mark).is_some())
+    {
+        return true;
+    }
+    let lower = line.to_ascii_lowercase();
+    proofs.all(|term| {
+        let has_case = term
+            .text
+            .chars()
+            .any(|letter| !letter.is_ascii() && (letter.is_lowercase() || letter.is_uppercase()));
+        has_case || memmem::find(&lower, term.text.as_bytes()).is_some()
+    })
 }
 
 struct Span {
@@ -235,8 +263,8 @@ struct LineReader<'a> {
 }
 
 impl LineReader<'_> {
-    /// `None` if the file is gone, or has something else there by now.
-    fn read(&mut self, path: &str, place: Place) -> Option<Hit> {
+    /// `None` if the file is gone, has something else there by now, or does not prove the terms.
+    fn read(&mut self, path: &str, place: Place, terms: &[Term]) -> Option<Hit> {
         if self.files.len() > 64 {
             self.files.clear();
         }
@@ -249,11 +277,18 @@ impl LineReader<'_> {
         file.seek(SeekFrom::Start(place.offset)).ok()?;
         let mut line = Vec::with_capacity(place.length as usize);
         file.take(u64::from(place.length)).read_to_end(&mut line).ok()?;
+        if !may_prove(&line, terms) {
+            return None;
+        }
         let record = Record::read(&line)?;
         let mut text = Vec::new();
         text::searchable(&record, &mut text);
         if memchr::memmem::find(&text, b"<persisted-output>").is_some() {
             append_persisted(self.projects, &owner(path), &mut text);
+        }
+        let text = String::from_utf8_lossy(&text).into_owned();
+        if !is_proved(&text, terms) {
+            return None;
         }
         let string = |value: Option<Raw<'_>>| value.and_then(Raw::text).unwrap_or_default().into_owned();
         Some(Hit {
@@ -265,7 +300,7 @@ impl LineReader<'_> {
                 "assistant"
             },
             timestamp: string(record.timestamp),
-            text: String::from_utf8_lossy(&text).into_owned(),
+            text,
         })
     }
 }
