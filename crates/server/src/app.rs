@@ -15,6 +15,7 @@ use crate::guard::HostPolicy;
 use crate::history::{self, HistoryHandle};
 use crate::listen::listen;
 use crate::pages::Assets;
+use crate::statistics::Statistics;
 use crate::{auth, error, events, guard, pages, system};
 
 /// The largest body and the largest WebSocket message.
@@ -28,6 +29,7 @@ pub struct App {
     pub(crate) doorkeeper: Arc<Doorkeeper>,
     pub(crate) hosts: Arc<HostPolicy>,
     pub(crate) assets: Arc<dyn Assets>,
+    pub(crate) statistics: Arc<Statistics>,
 }
 
 impl App {
@@ -41,7 +43,9 @@ impl App {
         assets: Arc<dyn Assets>,
     ) -> Self {
         let doorkeeper = Arc::new(Doorkeeper::new(credentials, environment_key));
+        let statistics = Arc::new(Statistics::new(sessions.paths().default_directory().to_owned()));
         Self {
+            statistics,
             sessions,
             history,
             doorkeeper,

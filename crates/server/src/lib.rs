@@ -12,6 +12,7 @@ mod history;
 mod limit;
 mod listen;
 mod pages;
+mod statistics;
 mod system;
 
 pub use app::{App, serve};

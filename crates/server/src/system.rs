@@ -11,6 +11,7 @@ use tiller_core::{BackendInfo, title_from_prompt};
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
+use crate::statistics::disk_of;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -65,13 +66,9 @@ fn describe(app: &App) -> System {
     }
 }
 
-/// The size of the disk that holds `path`.
 fn storage_of(path: &Path) -> u64 {
     let disks = sysinfo::Disks::new_with_refreshed_list();
-    let holding = disks.iter().filter(|disk| path.starts_with(disk.mount_point()));
-    holding
-        .max_by_key(|disk| disk.mount_point().components().count())
-        .map_or(0, sysinfo::Disk::total_space)
+    disk_of(&disks, path).map_or(0, sysinfo::Disk::total_space)
 }
 
 fn gigabytes(bytes: u64) -> u64 {

@@ -10,7 +10,7 @@ export type Behavior = "allow" | "deny" | "withdrawn";
 /**
  * What a client may send.
  */
-export type ClientEvent = { "type": "session.list" } | { "type": "session.start", "payload": SessionStart } | { "type": "session.continue", "payload": SessionContinue } | { "type": "session.stop", "payload": SessionRef } | { "type": "session.delete", "payload": SessionRef } | { "type": "session.history", "payload": HistoryRequest } | { "type": "session.subscribe", "payload": Subscribe } | { "type": "permission.response", "payload": PermissionResponse };
+export type ClientEvent = { "type": "session.list" } | { "type": "session.start", "payload": SessionStart } | { "type": "session.continue", "payload": SessionContinue } | { "type": "session.stop", "payload": SessionRef } | { "type": "session.delete", "payload": SessionRef } | { "type": "session.history", "payload": HistoryRequest } | { "type": "session.subscribe", "payload": Subscribe } | { "type": "permission.response", "payload": PermissionResponse } | { "type": "statistics.subscribe" };
 
 export type History = { sessionId: string, status: SessionStatus, 
 /**
@@ -85,7 +85,7 @@ export type ServerEvent = { "type": "session.list", "payload": { sessions: Array
 /**
  * The agent's own message, untouched.
  */
-message: Record<string, unknown>, seq: number, } } | { "type": "permission.request", "payload": PermissionRequest } | { "type": "permission.resolved", "payload": { sessionId: string, toolUseId: string, requestId: string, behavior: Behavior, seq: number, } } | { "type": "runner.error", "payload": { message: string, sessionId?: string, } };
+message: Record<string, unknown>, seq: number, } } | { "type": "permission.request", "payload": PermissionRequest } | { "type": "permission.resolved", "payload": { sessionId: string, toolUseId: string, requestId: string, behavior: Behavior, seq: number, } } | { "type": "statistics", "payload": { cpuUsage: number, ramUsage: number, storageUsage: number, } } | { "type": "runner.error", "payload": { message: string, sessionId?: string, } };
 
 export type SessionContinue = { sessionId: string, prompt: string, };
 

@@ -9,6 +9,7 @@ use axum::extract::{Extension, Query, State};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tiller_core::{Accepted, CommandError, LiveFeed, Notice, SessionId, Sessions};
+use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::translate::{self, NotUnderstood};
@@ -16,6 +17,7 @@ use super::wire::{ClientEvent, ServerEvent};
 use crate::app::{App, MAX_MESSAGE};
 use crate::auth::Visitor;
 use crate::error::ApiError;
+use crate::statistics::Load;
 
 /// How often the connection and the credential are looked at. A revoked key must be out within five seconds.
 const HEARTBEAT: Duration = Duration::from_secs(4);
@@ -60,6 +62,7 @@ pub(crate) async fn upgrade(
                 feed,
                 hears_all,
                 delivered: HashMap::new(),
+                statistics: None,
             };
             if let Err(Gone) = connection.run(&app, &visitor).await {
                 tracing::debug!("a client went away");
@@ -77,6 +80,8 @@ struct Connection {
     hears_all: bool,
     /// The last `seq` that was sent of each session that the client subscribed to.
     delivered: HashMap<SessionId, u64>,
+    /// Once the client has asked for it.
+    statistics: Option<watch::Receiver<Option<Load>>>,
 }
 
 impl Connection {
@@ -89,7 +94,7 @@ impl Connection {
                 frame = self.socket.recv() => {
                     last_heard = Instant::now();
                     match frame {
-                        Some(Ok(Message::Text(text))) => self.frame(&text).await?,
+                        Some(Ok(Message::Text(text))) => self.frame(app, &text).await?,
                         Some(Ok(Message::Binary(_))) => self.error(None, "Send text frames with JSON.").await?,
                         Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                         Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Gone),
@@ -100,6 +105,10 @@ impl Connection {
                     Some(Err(_lagged)) => self.reset().await?,
                     None => return Err(Gone),
                 },
+                load = next_load(&mut self.statistics) => {
+                    let Load { cpu, ram, storage } = load;
+                    self.send(&ServerEvent::Statistics { cpu_usage: cpu, ram_usage: ram, storage_usage: storage }).await?;
+                }
                 _ = heartbeat.tick() => {
                     let viewer = app.doorkeeper.viewer(visitor.credential).await;
                     // A store that does not answer is no reason to throw someone out.
@@ -112,15 +121,19 @@ impl Connection {
         }
     }
 
-    async fn frame(&mut self, text: &str) -> Result<(), Gone> {
+    async fn frame(&mut self, app: &App, text: &str) -> Result<(), Gone> {
         match translate::parse(text) {
-            Ok(event) => self.handle(event).await,
+            Ok(event) => self.handle(app, event).await,
             Err(NotUnderstood(reason)) => self.error(None, &reason).await,
         }
     }
 
-    async fn handle(&mut self, event: ClientEvent) -> Result<(), Gone> {
+    async fn handle(&mut self, app: &App, event: ClientEvent) -> Result<(), Gone> {
         match event {
+            ClientEvent::StatisticsSubscribe => {
+                self.statistics = Some(app.statistics.watch());
+                Ok(())
+            }
             ClientEvent::SessionList => {
                 let sessions = self.sessions.list().into_iter();
                 let sessions = sessions
@@ -304,6 +317,18 @@ impl Connection {
             Ok(Err(_)) | Err(_) => Err(Gone),
         }
     }
+}
+
+/// The next look at the machine. Never returns for a client that has not asked.
+async fn next_load(statistics: &mut Option<watch::Receiver<Option<Load>>>) -> Load {
+    while let Some(receiver) = statistics {
+        if receiver.changed().await.is_err() {
+            *statistics = None;
+        } else if let Some(load) = *receiver.borrow_and_update() {
+            return load;
+        }
+    }
+    std::future::pending().await
 }
 
 /// What is no id of ours names no session.

@@ -31,6 +31,9 @@ pub enum ClientEvent {
     SessionSubscribe(Subscribe),
     #[serde(rename = "permission.response")]
     PermissionResponse(PermissionResponse),
+    /// From then on, `statistics` once a second.
+    #[serde(rename = "statistics.subscribe")]
+    StatisticsSubscribe,
 }
 
 #[derive(Debug, Deserialize, TS)]
@@ -213,6 +216,13 @@ pub enum ServerEvent {
         behavior: Behavior,
         #[ts(type = "number")]
         seq: u64,
+    },
+    /// Shares from 0 to 1.
+    #[serde(rename = "statistics", rename_all = "camelCase")]
+    Statistics {
+        cpu_usage: f64,
+        ram_usage: f64,
+        storage_usage: f64,
     },
     #[serde(rename = "runner.error", rename_all = "camelCase")]
     RunnerError {

@@ -58,3 +58,20 @@ async fn the_demo_agent_gives_its_tour_and_says_what_it_is() {
     assert!(world.project().join("tiller-demo.md").exists());
     server.stop().await;
 }
+
+#[tokio::test]
+async fn the_machines_load_is_told_once_a_second_to_those_who_ask() {
+    let world = World::with_claude(Script::new(), None).await;
+    let server = world.serve().await;
+    let mut client = EventClient::connect(&server, &server.sign_in().await).await;
+    client.send("statistics.subscribe", serde_json::Value::Null).await;
+    for _ in 0..2 {
+        let load = client.until_type("statistics").await;
+        for share in ["cpuUsage", "ramUsage", "storageUsage"] {
+            let value = load[share].as_f64().unwrap();
+            assert!((0.0..=1.0).contains(&value), "{load}");
+        }
+        assert!(load["ramUsage"].as_f64().unwrap() > 0.0, "{load}");
+    }
+    server.stop().await;
+}
