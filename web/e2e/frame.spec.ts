@@ -85,6 +85,7 @@ test("drafts stay with their session", async ({ page, product }) => {
   await expect(page.getByText("Done.")).toBeVisible();
   await page.getByRole("textbox", { name: "Message" }).fill("not finished yet");
   await page.getByRole("link", { name: "New session" }).click();
+  await expect(page.getByRole("textbox", { name: "Task" })).toHaveValue("");
   await page.getByRole("textbox", { name: "Task" }).fill("another idea");
   await page.getByRole("link", { name: /alpha task/ }).click();
   await expect(page.getByRole("textbox", { name: "Message" })).toHaveValue("not finished yet");
@@ -170,6 +171,28 @@ test("a broken connection is shown, and nothing is lost or doubled over it", asy
   await expect(page.getByText("Before. During. After.", { exact: true })).toBeVisible();
   await expect(page.getByRole("region", { name: "Result" })).toContainText("Done");
   await expect(page.getByRole("log").getByText("keep talking")).toHaveCount(1);
+});
+
+test("a prompt that the connection swallowed comes back to its field", async ({ page, product }) => {
+  const link = await product.start({ rules: [{ contains: "short", replies: [reply("Done.")] }] });
+  let swallow = false;
+  const open: { close(): Promise<void> }[] = [];
+  await page.routeWebSocket(/\/ws\/events/, (socket) => {
+    const server = socket.connectToServer();
+    open.push(socket);
+    socket.onMessage((frame) => {
+      if (!swallow || !String(frame).includes("session.continue")) server.send(frame);
+    });
+  });
+  await startSession(page, link, "short task");
+  await expect(page.getByText("Done.")).toBeVisible();
+
+  swallow = true;
+  await say(page, "do not lose this");
+  await expect(page.getByText("Sending…")).toBeVisible();
+  await Promise.all(open.map((socket) => socket.close()));
+  await expect(page.getByRole("textbox", { name: "Message" })).toHaveValue("do not lose this");
+  await expect(page.getByText("Sending…")).toBeHidden();
 });
 
 test("a session begun elsewhere appears by itself", async ({ page, product, context }) => {

@@ -1,12 +1,12 @@
 import { ArrowUp, Square } from "lucide-react";
-import { useId, useState } from "react";
+import { useEffect, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../gen/events";
 import { cn } from "../lib/cn";
-import { continueSession, stopSession } from "../store/controller";
+import { useDraft } from "../session/drafts";
+import { acknowledgeReturned, continueSession, stopSession } from "../store/controller";
 import { useApp } from "../store/hooks";
 import { Button } from "../ui/Button";
-import { useDraft } from "./drafts";
 import { PromptField } from "./PromptField";
 
 type Problem = "empty" | "offline" | undefined;
@@ -29,6 +29,14 @@ export function Composer({ session }: { session: SessionInfo }) {
       setProblem(undefined);
     }
   }
+
+  // A prompt that did not arrive comes back before what has been typed since.
+  const returned = useApp((state) => state.outbox.returned.get(session.id));
+  useEffect(() => {
+    if (returned === undefined) return;
+    setText((typed) => (typed === "" ? returned : `${returned}\n${typed}`));
+    acknowledgeReturned(session.id);
+  }, [returned, session.id, setText]);
 
   const stop = () => stopSession(session.id);
 

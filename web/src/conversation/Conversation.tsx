@@ -6,6 +6,7 @@ import type { SessionInfo } from "../gen/events";
 import { hasOlder, isAsked, isLoading, type SessionLog } from "../session/log";
 import { projectRows, type Row } from "../session/rows";
 import { loadOlder } from "../store/controller";
+import { useApp } from "../store/hooks";
 import { ErrorBoundary } from "../ui/ErrorBoundary";
 import { RowView } from "./rows";
 
@@ -17,7 +18,8 @@ const TOP_THRESHOLD = 600;
 export function Conversation({ session, log }: { session: SessionInfo; log: SessionLog }) {
   const { t } = useTranslation();
   const scroller = useRef<HTMLDivElement>(null);
-  const rows = useMemo(() => projectRows(log, session.status), [log, session.status]);
+  const sending = useApp((state) => state.outbox.sending.get(session.id));
+  const rows = useMemo(() => projectRows(log, session.status, sending), [log, session.status, sending]);
   const [away, setAway] = useState(false);
   const older = hasOlder(log) && !isLoading(log);
   const loadingOlder = isAsked(log, "older");

@@ -50,7 +50,8 @@ export const RowView = memo(function RowView({ row, sessionId, cwd }: RowContext
     case "decision":
       return <LooseDecision decision={row.decision} cwd={cwd} />;
     case "queued":
-      return <Queued prompt={row.prompt} />;
+    case "sending":
+      return <Coming prompt={row.prompt} state={row.kind} />;
     case "working":
       return <Working />;
   }
@@ -69,7 +70,7 @@ function sameRow(a: RowContext & { row: Row }, b: RowContext & { row: Row }): bo
     );
   }
   if (a.row.kind === "decision" && b.row.kind === "decision") return a.row.decision === b.row.decision;
-  if (a.row.kind === "queued" && b.row.kind === "queued") return a.row.prompt === b.row.prompt;
+  if ("prompt" in a.row && "prompt" in b.row) return a.row.prompt === b.row.prompt;
   return true;
 }
 
@@ -278,13 +279,13 @@ function LooseDecision({ decision, cwd }: { decision: Decision; cwd: string | un
   );
 }
 
-function Queued({ prompt }: { prompt: string }) {
+function Coming({ prompt, state }: { prompt: string; state: "queued" | "sending" }) {
   const { t } = useTranslation();
   return (
     <div className="rounded-xl border border-dashed border-line-strong px-4 py-2.5">
       <p className="flex items-center gap-1.5 text-xs text-ink-3">
         <Clock className="size-3.5" aria-hidden />
-        {t("conversation.queued")}
+        {t(`conversation.${state}`)}
       </p>
       <p className="mt-0.5 break-words whitespace-pre-wrap text-ink-2">{prompt}</p>
     </div>

@@ -11,14 +11,14 @@ it("says what 'always allow' would add", () => {
         rules: [{ toolName: "Bash", ruleContent: "git *" }, { toolName: "Read" }],
       },
       { type: "setMode", mode: "acceptEdits", destination: "session" },
-      { type: "addDirectories", directories: ["/tmp"], destination: "session" },
+      { type: "addDirectories", directories: ["/srv/data"], destination: "session" },
       { type: "somethingNew" },
     ]),
   ).toEqual([
     { kind: "rule", text: "Bash(git *)", destination: "localSettings" },
     { kind: "rule", text: "Read", destination: "localSettings" },
     { kind: "mode", text: "acceptEdits", destination: "session" },
-    { kind: "folder", text: "/tmp", destination: "session" },
+    { kind: "folder", text: "/srv/data", destination: "session" },
     { kind: "other", text: '{"type":"somethingNew"}', destination: undefined },
   ]);
   expect(describeSuggestions(undefined)).toEqual([]);

@@ -80,6 +80,10 @@ describe("rows", () => {
     expect(project("idle", () => say("hi")).map(shape)).toEqual(["text"]);
   });
 
+  it("end with what is on its way", () => {
+    expect(projectRows(openLog(0, 0), "idle", "hello").map(shape)).toEqual(["sending"]);
+  });
+
   it("end with what is queued", () => {
     const log = { ...openLog(0, 0), queue: ["next", "after"] };
     expect(projectRows(log, "running").map(shape)).toEqual(["working", "queued", "queued"]);

@@ -14,12 +14,12 @@ export type Row =
       readonly decided: Behavior | undefined;
     }
   | { readonly kind: "decision"; readonly key: string; readonly decision: Decision }
-  | { readonly kind: "queued"; readonly key: string; readonly prompt: string }
+  | { readonly kind: "queued" | "sending"; readonly key: string; readonly prompt: string }
   | { readonly kind: "working"; readonly key: "working" };
 
 const NO_CHILDREN: readonly Item[] = [];
 
-export function projectRows(log: SessionLog, status: SessionStatus): Row[] {
+export function projectRows(log: SessionLog, status: SessionStatus, sending?: string): Row[] {
   const { items } = log.transcript;
   const children = childrenByParent(items);
   const waiting = new Map(
@@ -49,6 +49,7 @@ export function projectRows(log: SessionLog, status: SessionStatus): Row[] {
     rows.push({ kind: "working", key: "working" });
   }
   log.queue.forEach((prompt, index) => rows.push({ kind: "queued", key: `q${index}`, prompt }));
+  if (sending !== undefined) rows.push({ kind: "sending", key: "sending", prompt: sending });
   return rows;
 }
 

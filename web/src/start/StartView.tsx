@@ -1,12 +1,12 @@
 import { ArrowUp, LoaderCircle } from "lucide-react";
 import { useId, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useDraft } from "../conversation/drafts";
 import { PromptField } from "../conversation/PromptField";
 import { TopBar } from "../frame/TopBar";
 import type { PermissionMode } from "../gen/events";
 import { cn } from "../lib/cn";
 import { readStored, writeStored } from "../lib/storage";
+import { useDraft } from "../session/drafts";
 import { startSession } from "../store/controller";
 import { useApp } from "../store/hooks";
 import { Button } from "../ui/Button";

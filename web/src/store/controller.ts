@@ -10,9 +10,11 @@ import {
   markUnsent,
   openLog,
 } from "../session/log";
+import { forgetDraft } from "../session/drafts";
 import { ApiError, getSystem } from "../wire/api";
 import { connectEvents, type EventSocket } from "../wire/socket";
 import { frameQueue } from "./frame";
+import { sendPrompt, takeReturned } from "./outbox";
 import { currentRoute, go } from "./route";
 import { change, reduceEvents, store } from "./state";
 
@@ -63,7 +65,8 @@ function resynchronise(): void {
     logs.set(sessionId, { ...markUnsent(log), asked: [] });
     subscribe(sessionId, log.last);
   }
-  store.setState({ logs });
+  // Whether a session that was just asked for has begun, the list will tell.
+  store.setState({ logs, starting: undefined });
   for (const sessionId of logs.keys()) askHistory(sessionId, "summary", { limit: 1 });
 }
 
@@ -86,6 +89,7 @@ function applyEvents(events: readonly ServerEvent[]): void {
       const { sessionId } = event.payload;
       if (event.payload.prompt.trim() === prompt.trim() && !known.has(sessionId)) {
         state = { ...state, starting: undefined, startError: undefined };
+        forgetDraft("new");
         queueMicrotask(() => go({ view: "session", id: sessionId }));
       }
     }
@@ -146,7 +150,14 @@ export function startSession(payload: SessionStart): boolean {
 }
 
 export function continueSession(sessionId: string, prompt: string): boolean {
-  return socket?.send({ type: "session.continue", payload: { sessionId, prompt } }) ?? false;
+  const sent = socket?.send({ type: "session.continue", payload: { sessionId, prompt } }) ?? false;
+  if (sent) store.setState(({ outbox }) => ({ outbox: sendPrompt(outbox, sessionId, prompt) }));
+  return sent;
+}
+
+/** The prompt that did not arrive has been put back into its field. */
+export function acknowledgeReturned(sessionId: string): void {
+  store.setState(({ outbox }) => ({ outbox: takeReturned(outbox, sessionId) }));
 }
 
 export function stopSession(sessionId: string): void {

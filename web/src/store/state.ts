@@ -11,6 +11,7 @@ import {
 import { reduceSessions, type Sessions } from "../session/sessions";
 import type { System } from "../wire/api";
 import type { Connection } from "../wire/socket";
+import { emptyOutbox, type Outbox, reduceOutbox } from "./outbox";
 
 export type Access = "unknown" | "granted" | "signedOut";
 
@@ -32,6 +33,7 @@ export interface AppState {
   readonly logs: ReadonlyMap<string, SessionLog>;
   /** Deleted here, with the chance to undo still open. */
   readonly leaving: ReadonlySet<string>;
+  readonly outbox: Outbox;
   readonly starting: Starting | undefined;
   readonly startError: string | undefined;
 }
@@ -44,6 +46,7 @@ export const initialState: AppState = {
   sessions: new Map(),
   logs: new Map(),
   leaving: new Set(),
+  outbox: emptyOutbox,
   starting: undefined,
   startError: undefined,
 };
@@ -52,12 +55,16 @@ export const store = createStore<AppState>()(() => initialState);
 
 /** Folds one frame's events into the state. */
 export function reduceEvents(state: AppState, events: readonly ServerEvent[], now: number): AppState {
-  let { sessions, logs, listed, leaving } = state;
+  let { sessions, logs, listed, leaving, outbox } = state;
   const bySession = new Map<string, SequencedEvent[]>();
 
   for (const event of events) {
     sessions = reduceSessions(sessions, event, now);
     if (event.type === "session.list") listed = true;
+    // A summary is asked for behind a replay, so it speaks last about what came before it.
+    const summary =
+      event.type === "session.history" && logs.get(event.payload.sessionId)?.asked[0] === "summary";
+    outbox = reduceOutbox(outbox, event, summary);
     if (event.type === "session.deleted") {
       logs = without(logs, event.payload.sessionId);
       leaving = new Set([...leaving].filter((id) => id !== event.payload.sessionId));
@@ -77,7 +84,7 @@ export function reduceEvents(state: AppState, events: readonly ServerEvent[], no
     }
   }
   logs = flush(logs, bySession);
-  return { ...state, sessions, logs, listed, leaving };
+  return { ...state, sessions, logs, listed, leaving, outbox };
 }
 
 function flush(logs: AppState["logs"], bySession: Map<string, SequencedEvent[]>): AppState["logs"] {

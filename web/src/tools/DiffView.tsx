@@ -34,8 +34,10 @@ export default function DiffView({ id, input, details, whole = false }: DiffView
   return (
     <div>
       <p className="flex gap-2 px-3 pt-2 pb-1 font-mono text-2xs">
-        <span className="text-good">{t("diff.added", { count: counts.added })}</span>
-        <span className="text-bad">{t("diff.removed", { count: counts.removed })}</span>
+        {counts.added > 0 && <span className="text-good">{t("diff.added", { count: counts.added })}</span>}
+        {counts.removed > 0 && (
+          <span className="text-bad">{t("diff.removed", { count: counts.removed })}</span>
+        )}
       </p>
       <Fold id={id} lines={keys} visible={whole ? Number.POSITIVE_INFINITY : VISIBLE_ROWS}>
         {(shown) => <DiffTable rows={rows.slice(0, shown.length)} />}
@@ -46,6 +48,8 @@ export default function DiffView({ id, input, details, whole = false }: DiffView
 
 function DiffTable({ rows }: { rows: readonly DiffRow[] }) {
   const { t } = useTranslation();
+  // A new file has no old lines to number.
+  const hasOld = rows.some((row) => row.oldLine !== undefined);
   return (
     <div tabIndex={0} className="overflow-x-auto pb-2">
       <table aria-label={t("diff.label")} className="min-w-full border-collapse font-mono text-xs leading-5">
@@ -57,7 +61,7 @@ function DiffTable({ rows }: { rows: readonly DiffRow[] }) {
                 <td colSpan={4} className="h-5 border-y border-line bg-hover" />
               ) : (
                 <>
-                  <LineNumber value={row.oldLine} />
+                  {hasOld && <LineNumber value={row.oldLine} />}
                   <LineNumber value={row.newLine} />
                   <td
                     className={cn(
