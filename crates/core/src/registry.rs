@@ -237,7 +237,11 @@ impl Sessions {
             self.entries().remove(&id);
             return Err(error.into());
         }
-        self.input(id, Input::Prompt(prompt)).await?;
+        if let Err(error) = self.input(id, Input::Prompt(prompt)).await {
+            // A session that never began is none; if it can't be removed either, it is idle and can be deleted.
+            self.delete(id).await.ok();
+            return Err(error);
+        }
         Ok(id)
     }
 

@@ -8,7 +8,7 @@ use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
 use axum::extract::{Extension, Query, State};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use tiller_core::{Accepted, CommandError, LiveFeed, Notice, SessionId, Sessions};
+use tiller_core::{Accepted, CommandError, LiveFeed, Notice, SessionId, Sessions, Timestamp};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -61,6 +61,7 @@ pub(crate) async fn upgrade(
                 sessions,
                 feed,
                 hears_all,
+                since: Timestamp::now(),
                 delivered: HashMap::new(),
                 statistics: None,
             };
@@ -78,6 +79,8 @@ struct Connection {
     sessions: Sessions,
     feed: LiveFeed,
     hears_all: bool,
+    /// When the connection was made.
+    since: Timestamp,
     /// The last `seq` that was sent of each session that the client subscribed to.
     delivered: HashMap<SessionId, u64>,
     /// Once the client has asked for it.
@@ -278,7 +281,8 @@ impl Connection {
     /// The client was too slow: it has to ask again for what it missed.
     async fn reset(&mut self) -> Result<(), Gone> {
         for (record, _) in self.sessions.list() {
-            if self.hears(record.id) {
+            // What has not changed since the client came can't have been missed.
+            if self.hears(record.id) && record.updated_at >= self.since {
                 let (session_id, last_seq) = (record.id.to_string(), record.last_seq);
                 self.delivered.remove(&record.id);
                 self.send(&ServerEvent::SessionReset { session_id, last_seq })
