@@ -18,7 +18,7 @@ pub(crate) use build::{Cancel, build};
 pub(crate) use find::{Hit, Wanted, find, owner};
 
 /// Changes whenever the tables, or the meaning of what is in them, change.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 pub(crate) struct Index {
     /// What has been read of each transcript.
@@ -185,7 +185,8 @@ const WORDS: Schema = Schema {
              CREATE TABLE counter (next INTEGER NOT NULL);
              INSERT INTO counter VALUES (1);
              CREATE VIRTUAL TABLE words USING fts5(list, content = '', columnsize = 0, detail = none, tokenize = 'ascii');
-             INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);",
+             INSERT INTO words (words, rank) VALUES ('hashsize', 50331648);
+             INSERT INTO words (words, rank) VALUES ('automerge', 8);",
     check: "SELECT (SELECT count(id) FROM source), (SELECT count(first) FROM span), (SELECT next FROM counter),
               (SELECT count(*) FROM words WHERE words MATCH '\"is\" AND \"damaged\"')",
 };

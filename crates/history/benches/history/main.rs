@@ -139,6 +139,17 @@ fn listing(table: &Table, home: &Path, index: &Path) -> Duration {
         without,
         &ratio(without, table.rg, "rg (1.2)"),
     );
+    let program = std::env::current_exe().unwrap();
+    let output = Command::new(program)
+        .arg("list")
+        .arg(home)
+        .arg(index)
+        .output()
+        .unwrap();
+    println!(
+        "memory for the list, and after: {}",
+        String::from_utf8_lossy(&output.stdout).trim()
+    );
     list_all(home, Some(index));
     let with = best(|| assert_eq!(list_all(home, Some(index)), Shape::FULL.sessions));
     row(
@@ -182,9 +193,12 @@ fn building(home: &Path, index: &Path, size: u64, quiet: Duration) {
 
 /// Runs in a process of its own, so that its memory can be told.
 fn child(task: &str, home: &Path, index: &Path) {
-    assert_eq!(task, "index");
-    let history = History::open(home, Some(index)).unwrap();
-    history.update_index().unwrap();
+    let builds = task == "index";
+    let history = History::open(home, builds.then_some(index)).unwrap();
+    history.projects().unwrap();
+    if builds {
+        history.update_index().unwrap();
+    }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let of = |name: &str| {
         let line = status

@@ -28,7 +28,7 @@ const BATCH: usize = 2 * 1024 * 1024;
 /// How far back to look for the calls that the first new results answer.
 const LOOK_BACK: u64 = 512 * 1024;
 /// Rows of one transaction; the words table sorts what it has in memory when one ends.
-const COMMIT_BYTES: usize = 48 * 1024 * 1024;
+const COMMIT_BYTES: usize = 96 * 1024 * 1024;
 
 /// Asks a running build to stop at the next file.
 #[derive(Debug, Default)]
@@ -107,17 +107,30 @@ pub(crate) fn build(
         return Ok(0);
     }
     let (sender, receiver) = sync_channel(2);
+    let unexpected = |_| HistoryError::Io(std::io::Error::other("indexing stopped unexpectedly"));
     std::thread::scope(|scope| {
-        let reading = scope.spawn(|| read_files(projects, &files, &known, &sender_owned(sender), cancel));
-        let written = write(&mut index.words.writer(), &known, &gone, &receiver);
-        // Without a reader on the other end the reading thread stops.
-        drop(receiver);
-        let read = reading
-            .join()
-            .map_err(|_| HistoryError::Io(std::io::Error::other("indexing stopped unexpectedly")))?;
-        written?;
+        // Threads of their own, both: the caller's keeps its priority.
+        let writing = scope.spawn(|| {
+            step_back();
+            write(&mut index.words.writer(), &known, &gone, receiver)
+        });
+        let reading = scope.spawn(|| {
+            step_back();
+            read_files(projects, &files, &known, sender, cancel)
+        });
+        let read = reading.join().map_err(unexpected)?;
+        writing.join().map_err(unexpected)??;
         Ok(read)
     })
+}
+
+/// Indexing is never urgent: what people wait for comes first.
+fn step_back() {
+    // Elsewhere this would slow the whole program down, and not only this thread.
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::nice(10) {
+        tracing::debug!(%error, "indexing keeps the priority of everything else");
+    }
 }
 
 /// Whether most of what the table of words has is about messages that are gone.
@@ -128,11 +141,6 @@ fn is_mostly_waste(connection: &Connection) -> Result<bool> {
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
     Ok(numbered > 2 * live + 100_000)
-}
-
-/// The sender must live in the reading thread, so that its end is the end of the work.
-fn sender_owned(sender: SyncSender<Work>) -> SyncSender<Work> {
-    sender
 }
 
 fn sources(connection: &Connection) -> Result<HashMap<String, Source>> {
@@ -161,7 +169,7 @@ fn read_files(
     projects: &Projects,
     files: &[Transcript],
     known: &HashMap<String, Source>,
-    sender: &SyncSender<Work>,
+    sender: SyncSender<Work>,
     cancel: &Cancel,
 ) -> u64 {
     let mut reader = Reader::default();
@@ -170,7 +178,7 @@ fn read_files(
         if cancel.is_set() {
             break;
         }
-        match reader.read(projects, file, known.get(&file.path), sender) {
+        match reader.read(projects, file, known.get(&file.path), &sender) {
             Ok(Some(bytes)) => total += bytes,
             // The writer has given up, and says why itself.
             Ok(None) => break,
@@ -383,7 +391,7 @@ fn write(
     connection: &mut Connection,
     known: &HashMap<String, Source>,
     gone: &[i64],
-    receiver: &Receiver<Work>,
+    receiver: Receiver<Work>,
 ) -> Result<()> {
     // Never goes back: the number of a message that is gone still stands in the table of words.
     let mut next: i64 = connection.query_row("SELECT next FROM counter", [], |row| row.get(0))?;
