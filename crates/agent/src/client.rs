@@ -14,7 +14,7 @@ use crate::control::{
 };
 use crate::digest::Digest;
 use crate::link::{Closed, ConnectError, Exit, Inbound, InboxReceiver, Link};
-use crate::message::{Kind, Message, TurnResult};
+use crate::message::{Message, TurnResult};
 use crate::options::PermissionMode;
 use crate::user::UserMessage;
 
@@ -124,27 +124,28 @@ impl Client {
         }
     }
 
-    /// The next message of the turn; `None` after its result.
+    /// The next message of the turn; `None` after its result. A turn that the CLI starts of its own accord, for example
+    /// when a background task has ended, does not count as the end of ours.
     pub async fn receive_turn(&mut self) -> Result<Option<Message>, AgentError> {
         if self.turn_ended {
             return Ok(None);
         }
-        match self.receive().await? {
-            Some(message) => {
-                self.turn_ended = message.kind() == Kind::Result;
-                // An expired conversation has a result of its own; the end of the process follows.
-                if self.turn_ended
-                    && self.resumed.is_some()
-                    && message.json().contains(crate::link::NOT_FOUND)
-                {
-                    return Err(AgentError::SessionExpired {
-                        session_id: self.resumed.clone(),
-                    });
-                }
-                Ok(Some(message))
+        let message = self.receive().await?;
+        if let Some(result) = message.as_ref().and_then(Message::result) {
+            self.turn_ended = result.is_answer();
+            // An expired conversation has a result of its own; the end of the process follows.
+            if self.resumed.is_some()
+                && result
+                    .errors
+                    .iter()
+                    .any(|error| error.contains(crate::link::NOT_FOUND))
+            {
+                return Err(AgentError::SessionExpired {
+                    session_id: self.resumed.clone(),
+                });
             }
-            None => Ok(None),
         }
+        Ok(message)
     }
 
     /// Reads the turn to its end.
@@ -152,7 +153,7 @@ impl Client {
         loop {
             match self.receive_turn().await? {
                 Some(message) => {
-                    if let Some(result) = message.result() {
+                    if let Some(result) = message.result().filter(TurnResult::is_answer) {
                         return Ok(result);
                     }
                 }

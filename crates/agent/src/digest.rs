@@ -62,7 +62,8 @@ pub struct ToolCall {
 /// of a turn has the turn's usage and the cost of all turns so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cost {
-    /// All turns of this process, in dollars.
+    /// All turns so far, in dollars. Newer versions of the CLI go on counting when a conversation is resumed: then
+    /// set it to what the conversation had cost before.
     pub total_usd: f64,
     /// The last turn, in dollars.
     pub last_turn_usd: f64,
@@ -75,9 +76,14 @@ pub struct Cost {
 impl Cost {
     /// Takes the end of a turn into account.
     pub fn push(&mut self, result: &TurnResult) {
-        // A turn that failed before the model was called may report nothing.
-        self.last_turn_usd = (result.total_cost_usd - self.total_usd).max(0.0);
-        self.total_usd = self.total_usd.max(result.total_cost_usd);
+        // Older versions count from nothing in every process.
+        let before = if result.total_cost_usd < self.total_usd {
+            0.0
+        } else {
+            self.total_usd
+        };
+        self.last_turn_usd = result.total_cost_usd - before;
+        self.total_usd = result.total_cost_usd;
         self.last_turn = result.usage.clone();
         self.turns += 1;
     }

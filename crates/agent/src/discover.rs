@@ -245,15 +245,13 @@ impl Finder {
             places.push(home.join(".claude/local/node_modules/.bin/claude"));
             places.push(home.join(".claude/bin/claude"));
             places.push(home.join(".local/bin/claude"));
+            places.push(home.join("node_modules/.bin/claude"));
         }
         places.extend(
             self.tool_folders()
                 .into_iter()
                 .map(|folder| folder.join("claude")),
         );
-        if let Some(home) = &self.home {
-            places.push(home.join("node_modules/.bin/claude"));
-        }
         let mut unique = Vec::with_capacity(places.len());
         for place in places {
             if !unique.contains(&place) {

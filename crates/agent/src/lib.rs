@@ -1,4 +1,4 @@
-//! A Rust SDK for the Claude Code CLI.
+#![doc = include_str!("../README.md")]
 
 mod client;
 mod control;

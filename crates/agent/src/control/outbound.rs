@@ -362,8 +362,10 @@ records! {
 
     /// The hooks in force.
     HooksListing {
-        /// The events.
+        /// The events that have hooks.
         events: Vec<Value>,
+        /// All events that there are.
+        event_catalog = "eventCatalog": Vec<Value>,
         /// The hooks.
         hooks: Vec<Value>,
         /// What an administrator has decided about hooks.

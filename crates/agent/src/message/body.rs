@@ -173,6 +173,14 @@ records! {
         structured_output: Value,
         /// The session.
         session_id: String,
+        /// What started the turn, if it was not the user: a background task that has ended, another session.
+        origin: Option<TurnOrigin>,
+    }
+
+    /// What started a turn.
+    TurnOrigin {
+        /// `human`, `task-notification`, `peer` and so on.
+        kind: String,
     }
 
     /// What one model used.
@@ -290,6 +298,16 @@ records! {
     }
 }
 
+impl TurnResult {
+    /// Whether the turn was the answer to something that the user said. The CLI also starts turns of its own, for
+    /// example when a background task has ended.
+    pub fn is_answer(&self) -> bool {
+        self.origin
+            .as_ref()
+            .is_none_or(|origin| origin.kind.is_empty() || origin.kind == "human")
+    }
+}
+
 impl AssistantMessage {
     /// The text of the message.
     pub fn text(&self) -> String {
@@ -338,6 +356,8 @@ variants! {
         ThinkingTokens = "thinking_tokens"(ThinkingTokens),
         /// The session is idle, running, or waits for the user.
         SessionStateChanged = "session_state_changed"(SessionStateChanged),
+        /// The session has another title.
+        SessionTitleChanged = "session_title_changed"(SessionTitleChanged),
         /// The process is about to end.
         WorkerShuttingDown = "worker_shutting_down"(WorkerShuttingDown),
         /// The slash commands have changed.
@@ -562,6 +582,12 @@ records! {
     SessionStateChanged {
         /// `idle`, `running` or `requires_action`.
         state: String,
+    }
+
+    /// The session has another title.
+    SessionTitleChanged {
+        /// The title from now on.
+        title: String,
     }
 
     /// The process is about to end.

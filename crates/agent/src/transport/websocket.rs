@@ -79,43 +79,28 @@ pub fn websocket(spawned: Spawned, sockets: Sockets) -> Wire {
         Ok((outgoing, stdin))
     });
     Wire {
-        incoming: EndsWithFirst {
-            stdout: stdout.boxed(),
-            socket: socket.boxed(),
-        }
-        .into_stream(),
+        incoming: both(stdout.boxed(), socket.boxed()),
         outgoing: Box::pin(outgoing),
         process: Box::new(spawned.process),
     }
 }
 
-/// Both sources together. The end of standard output is the end of the process, and so of everything; what the
-/// socket had already delivered comes before.
-struct EndsWithFirst {
-    stdout: BoxStream<'static, Frame>,
-    socket: BoxStream<'static, Frame>,
-}
-
-impl EndsWithFirst {
-    fn into_stream(self) -> BoxStream<'static, Frame> {
-        stream::unfold((self, false), |(mut sources, mut ended)| async move {
-            loop {
-                if ended {
-                    // What the socket still holds; its connection breaks when the process has ended.
-                    return sources.socket.next().await.map(|frame| (frame, (sources, ended)));
-                }
-                tokio::select! {
-                    biased;
-                    Some(frame) = sources.socket.next() => return Some((frame, (sources, ended))),
-                    frame = sources.stdout.next() => match frame {
-                        Some(frame) => return Some((frame, (sources, ended))),
-                        None => ended = true,
-                    },
-                }
-            }
-        })
-        .boxed()
-    }
+/// Both sources together. The end of standard output is the end of the process, whose connection breaks with it; what
+/// the connection had already delivered still comes.
+fn both(stdout: BoxStream<'static, Frame>, socket: BoxStream<'static, Frame>) -> BoxStream<'static, Frame> {
+    stream::unfold(
+        (stdout.fuse(), socket.fuse()),
+        |(mut stdout, mut socket)| async move {
+            let frame = tokio::select! {
+                biased;
+                Some(frame) = socket.next() => frame,
+                Some(frame) = stdout.next() => frame,
+                else => return None,
+            };
+            Some((frame, (stdout, socket)))
+        },
+    )
+    .boxed()
 }
 
 /// Moves lines between the link and whichever connection is current. Ends when the link has gone, or when no

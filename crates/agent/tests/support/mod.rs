@@ -8,6 +8,8 @@
     reason = "a test that fails here should say so"
 )]
 
+pub(crate) mod websocket;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,11 +29,17 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) async fn new(claude: Claude, script: Script) -> Self {
+        Self::with(claude, |_| script).await
+    }
+
+    /// For a script that names files in the working directory.
+    pub(crate) async fn with(claude: Claude, script: impl FnOnce(&Path) -> Script) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        let work = folder.path().join("work");
         std::fs::create_dir_all(folder.path().join("home")).unwrap();
-        std::fs::create_dir_all(folder.path().join("work")).unwrap();
+        std::fs::create_dir_all(&work).unwrap();
         Self {
-            model: ModelServer::start(script).await.unwrap(),
+            model: ModelServer::start(script(&work)).await.unwrap(),
             claude,
             folder,
         }
@@ -135,4 +143,26 @@ pub(crate) fn processes_with(needle: &str) -> Vec<u32> {
             })
         })
         .collect()
+}
+
+/// Equal as JSON, where `1` and `1.0` are the same number.
+pub(crate) fn assert_same(left: &serde_json::Value, right: &serde_json::Value) {
+    assert!(same(left, right), "{left}\nis not\n{right}");
+}
+
+fn same(left: &serde_json::Value, right: &serde_json::Value) -> bool {
+    use serde_json::Value;
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .all(|(name, left)| right.get(name).is_some_and(|right| same(left, right)))
+        }
+        _ => left == right,
+    }
 }
