@@ -100,7 +100,7 @@ pub fn spawn(launch: &Launch, on_stderr: Option<StderrCallback>) -> io::Result<S
     let process = LocalProcess {
         child,
         pid,
-        tree: Tree::new(leader, mark),
+        tree: Arc::new(Mutex::new(Tree::new(leader, mark))),
         started,
         tail,
         reader,
@@ -118,7 +118,7 @@ pub fn spawn(launch: &Launch, on_stderr: Option<StderrCallback>) -> io::Result<S
 pub struct LocalProcess {
     child: Child,
     pid: u32,
-    tree: Tree,
+    tree: Arc<Mutex<Tree>>,
     started: Instant,
     tail: Arc<StderrTail>,
     reader: JoinHandle<()>,
@@ -128,6 +128,17 @@ pub struct LocalProcess {
 }
 
 impl LocalProcess {
+    /// Looks through the process table, which takes milliseconds: not on the runtime's own threads, where many agents
+    /// may be ending at once.
+    async fn with_tree(&self, work: impl FnOnce(&mut Tree) -> usize + Send + 'static) -> usize {
+        let tree = Arc::clone(&self.tree);
+        let work = move || work(&mut tree.lock().unwrap_or_else(PoisonError::into_inner));
+        tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "looking for the agent's processes failed");
+            0
+        })
+    }
+
     async fn wait_for_end(&mut self) -> Ended {
         if let Some(ended) = &self.ended {
             return ended.clone();
@@ -167,19 +178,23 @@ impl Process for LocalProcess {
     }
 
     fn terminate(&mut self) -> BoxFuture<'_, ()> {
-        self.tree.terminate();
-        Box::pin(std::future::ready(()))
+        Box::pin(async {
+            self.with_tree(Tree::terminate).await;
+        })
     }
 
     fn kill(&mut self) -> BoxFuture<'_, ()> {
-        self.tree.kill();
-        Box::pin(std::future::ready(()))
+        Box::pin(async {
+            self.with_tree(Tree::kill).await;
+        })
     }
 
     fn leftovers(&mut self) -> BoxFuture<'_, bool> {
-        let any = !self.tree.living().is_empty();
-        self.swept = self.ended.is_some() && !any;
-        Box::pin(std::future::ready(any))
+        Box::pin(async {
+            let living = self.with_tree(|tree| tree.living().len()).await;
+            self.swept = self.ended.is_some() && living == 0;
+            living > 0
+        })
     }
 
     fn pid(&self) -> Option<u32> {
@@ -190,7 +205,7 @@ impl Process for LocalProcess {
 impl Drop for LocalProcess {
     fn drop(&mut self) {
         if !self.swept {
-            self.tree.kill();
+            self.tree.lock().unwrap_or_else(PoisonError::into_inner).kill();
         }
         self.reader.abort();
     }

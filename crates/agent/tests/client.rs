@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde_json::json;
 use support::Stage;
 use tiller_agent::{
-    AgentError, Body, Client, Hook, HookEvent, HookOutput, PermissionReply, SystemMessage, ToolServer, query,
+    AgentDefinition, AgentError, Body, Client, Hook, HookEvent, HookOutput, PermissionMode, PermissionReply,
+    SystemMessage, SystemPrompt, Thinking, ToolServer, query,
 };
 use tiller_testkit::installed::Claude;
 use tiller_testkit::model::{Reply, Script};
@@ -358,5 +359,121 @@ async fn cost_agrees_with_the_cli() {
         }
         assert!((turns - cost.total_usd).abs() < 1e-9);
         assert_eq!(cost.turns, 2);
+    }
+}
+
+#[tokio::test]
+async fn a_suggested_rule_spares_the_next_question() {
+    let script = Script::new().on(
+        "touch it",
+        [
+            Reply::tool("Bash", json!({"command": "touch it.txt", "description": "Touch"})),
+            Reply::text("Touched."),
+        ],
+    );
+    for claude in Claude::ALL {
+        let stage = Stage::new(claude, script.clone()).await;
+        let asked = Arc::new(Mutex::new(0));
+        let counter = Arc::clone(&asked);
+        let mut client = Client::builder(stage.options())
+            .on_permission(move |request| {
+                *counter.lock().unwrap() += 1;
+                assert!(!request.suggestions().is_empty(), "{request:?}");
+                let updated_permissions = request.permission_suggestions;
+                async move {
+                    PermissionReply::Allow {
+                        updated_input: None,
+                        updated_permissions,
+                    }
+                }
+            })
+            .connect()
+            .await
+            .unwrap();
+        for _ in 0..2 {
+            assert_eq!(
+                client.ask("touch it").await.unwrap().result.as_deref(),
+                Some("Touched.")
+            );
+        }
+        assert_eq!(*asked.lock().unwrap(), 1);
+    }
+}
+
+#[tokio::test]
+async fn options_reach_the_cli() {
+    let script = Script::new()
+        .on(
+            "go on for ever",
+            [
+                Reply::tool("Bash", json!({"command": "echo 1", "description": "One"})),
+                Reply::tool("Bash", json!({"command": "echo 2", "description": "Two"})),
+                Reply::text("Never said."),
+            ],
+        )
+        .otherwise(Reply::text("Fine."));
+    for claude in Claude::ALL {
+        let stage = Stage::new(claude, script.clone()).await;
+        let extra = stage.home().join("extra");
+        std::fs::create_dir_all(&extra).unwrap();
+        let id = uuid::Uuid::new_v4().to_string();
+        let options = stage
+            .options()
+            .session_id(&id)
+            .title("-a title that begins with a dash")
+            .model("haiku")
+            .fallback_model("sonnet")
+            .effort("low")
+            .thinking(Thinking::Tokens(2000))
+            .permission_mode(PermissionMode::AcceptEdits)
+            .tools(["Bash", "Read"])
+            .allowed_tools(["Bash(git *)", "Bash(echo *)"])
+            .disallowed_tools(["WebFetch"])
+            .add_dir(&extra)
+            .system_prompt(SystemPrompt::Replace("You are a lighthouse.".to_owned()))
+            .max_turns(2)
+            .max_budget_usd(100.0)
+            .strict_mcp(true)
+            .setting_sources(["user"])
+            .settings(r#"{"env": {"FROM_SETTINGS": "1"}}"#)
+            .define_agent(
+                "keeper",
+                AgentDefinition {
+                    description: "Keeps the light".to_owned(),
+                    prompt: "You keep the light.".to_owned(),
+                    ..AgentDefinition::default()
+                },
+            )
+            .partial_messages(true)
+            .hook_events(true)
+            .extra_arg("disable-slash-commands", None);
+        let mut client = Client::connect(options).await.unwrap();
+        client.query("go on for ever").await.unwrap();
+        let mut init = None;
+        let result = loop {
+            let message = client
+                .receive_turn()
+                .await
+                .unwrap()
+                .expect("a result comes first");
+            match message.body() {
+                Body::System(SystemMessage::Init(begun)) => init = Some(begun),
+                Body::Result(result) => break result,
+                _ => {}
+            }
+        };
+        let init = init.expect("a turn begins");
+        assert_eq!(init.session_id, id);
+        assert!(init.model.contains("haiku"), "{}", init.model);
+        assert_eq!(init.permission_mode, PermissionMode::AcceptEdits);
+        assert_eq!(init.tools, ["Bash", "Read"]);
+        assert!(init.agents.contains(&"keeper".to_owned()), "{:?}", init.agents);
+        assert_eq!(result.subtype, "error_max_turns");
+        let request = format!("{:?}", stage.model.conversation_requests()[0]);
+        assert!(
+            request.contains("You are a lighthouse."),
+            "the system prompt is ours"
+        );
+        client.close().await;
     }
 }

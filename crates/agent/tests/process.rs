@@ -17,7 +17,7 @@ use support::PATIENCE;
 use tempfile::TempDir;
 use tiller_agent::{
     AgentError, Client, ConnectError, Finder, Grace, Inbound, Interrupt, Kind, LaunchError, Options,
-    RequestError, Version, connect,
+    RequestError, Socket, Version, connect, connect_websocket, sockets,
 };
 
 /// An executable shell script in a folder of its own.
@@ -240,4 +240,66 @@ async fn a_new_version_is_noticed() {
     executable(&path, "echo 'no version here, sorry'");
     let error = found.version().await.unwrap_err();
     assert!(error.to_string().contains("no version here"), "{error}");
+}
+
+/// A WebSocket connection without a network: what the CLI sends, and what it gets.
+fn socket() -> (
+    tokio::sync::mpsc::Sender<bytes::Bytes>,
+    tokio::sync::mpsc::Receiver<String>,
+    Socket,
+) {
+    let (from_cli, incoming) = tokio::sync::mpsc::channel::<bytes::Bytes>(8);
+    let (outgoing, to_cli) = tokio::sync::mpsc::channel::<String>(8);
+    let incoming = futures_util::stream::unfold(incoming, |mut incoming| async {
+        Some((incoming.recv().await?, incoming))
+    });
+    let outgoing = futures_util::sink::unfold(outgoing, |outgoing, text| async move {
+        outgoing
+            .send(text)
+            .await
+            .map_err(|_| std::io::Error::from(std::io::ErrorKind::BrokenPipe))?;
+        Ok::<_, std::io::Error>(outgoing)
+    });
+    (from_cli, to_cli, Socket::new(incoming, outgoing))
+}
+
+#[tokio::test]
+async fn a_cli_that_connects_again_misses_nothing() {
+    // What it prints is read as well: a CLI that can't resume says so only there.
+    let (_folder, path) = script("echo '{\"type\":\"system\",\"subtype\":\"printed\"}'; read x");
+    let (sender, sockets) = sockets();
+    let options = Options::new().executable(path);
+    let (link, mut inbox) = connect_websocket(&options, "ws://127.0.0.1:1/ws", sockets)
+        .await
+        .unwrap();
+    let mut next = async || match tokio::time::timeout(PATIENCE, inbox.next()).await.unwrap() {
+        Some(Inbound::Message(message)) => message.subtype().unwrap().to_owned(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(next().await, "printed");
+
+    let (from_cli, mut to_cli, first) = socket();
+    sender.attach(first).await.ok().unwrap();
+    // Two lines in one text, and one without a line ending.
+    from_cli
+        .send("{\"type\":\"system\",\"subtype\":\"a\"}\n{\"type\":\"system\",\"subtype\":\"b\"}".into())
+        .await
+        .unwrap();
+    assert_eq!((next().await, next().await), ("a".to_owned(), "b".to_owned()));
+    link.send_user(&"one".into()).await.unwrap();
+    assert!(to_cli.recv().await.unwrap().contains("\"one\""));
+
+    // The connection breaks; what is said meanwhile goes out over the next one.
+    drop((from_cli, to_cli));
+    link.send_user(&"two".into()).await.unwrap();
+    let (from_cli, mut to_cli, second) = socket();
+    sender.attach(second).await.ok().unwrap();
+    assert!(to_cli.recv().await.unwrap().contains("\"two\""));
+    from_cli
+        .send("{\"type\":\"system\",\"subtype\":\"c\"}\n".into())
+        .await
+        .unwrap();
+    assert_eq!(next().await, "c");
+    let exit = tokio::time::timeout(PATIENCE, link.close()).await.unwrap();
+    assert!(exit.requested, "{exit:?}");
 }
