@@ -19,7 +19,8 @@ async function examine(page: Page, where: string, choose: (axe: AxeBuilder) => A
     const ending = document
       .getAnimations()
       .filter((each) => each.effect?.getComputedTiming().iterations !== Infinity);
-    await Promise.all(ending.map((each) => each.finished));
+    // One that is cancelled has ended, too.
+    await Promise.allSettled(ending.map((each) => each.finished));
   });
   const { violations } = await choose(new AxeBuilder({ page })).analyze();
   const found = violations.map(

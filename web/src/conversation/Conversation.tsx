@@ -1,6 +1,6 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown } from "lucide-react";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../gen/events";
 import { hasOlder, isAsked, isLoading, type SessionLog } from "../session/log";
@@ -20,6 +20,8 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
   const scroller = useRef<HTMLDivElement>(null);
   const sending = useApp((state) => state.outbox.sending.get(session.id));
   const rows = useMemo(() => projectRows(log, session.status, sending), [log, session.status, sending]);
+  const keys = useStableKeys(rows);
+  const getItemKey = useCallback((index: number) => keys[index] ?? index, [keys]);
   const [away, setAway] = useState(false);
   const older = hasOlder(log) && !isLoading(log);
   const loadingOlder = isAsked(log, "older");
@@ -27,7 +29,7 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
   const virtualizer = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
-    getItemKey: (index) => rows[index]?.key ?? index,
+    getItemKey,
     estimateSize: (index) => estimate(rows[index]),
     anchorTo: "end",
     followOnAppend: true,
@@ -97,6 +99,16 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
       )}
     </div>
   );
+}
+
+/** The same array for as long as the keys are the same: a new one makes the list measure everything again. */
+function useStableKeys(rows: readonly Row[]): readonly string[] {
+  const [keys, setKeys] = useState<readonly string[]>(() => rows.map((row) => row.key));
+  const same = keys.length === rows.length && rows.every((row, index) => row.key === keys[index]);
+  if (same) return keys;
+  const next = rows.map((row) => row.key);
+  setKeys(next);
+  return next;
 }
 
 /** A first guess, mended as soon as the row has been measured. */

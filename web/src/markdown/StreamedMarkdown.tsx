@@ -5,8 +5,15 @@
  * Raw HTML stays text (the plugin that would parse it is left out), images are not loaded from anywhere, and links
  * lead to http, https and mailto only.
  */
-import { type ComponentProps, isValidElement, memo } from "react";
-import { type Components, defaultRehypePlugins, type ExtraProps, Streamdown } from "streamdown";
+import { type ComponentProps, isValidElement, memo, useState } from "react";
+import {
+  type Components,
+  defaultRehypePlugins,
+  type ExtraProps,
+  parseMarkdownIntoBlocks,
+  Streamdown,
+} from "streamdown";
+import { type Blocks, cutBlocks, noBlocks } from "./blocks";
 import { CodeBlock } from "./CodeBlock";
 import { safeLink } from "./links";
 import type { MarkdownProps } from "./Markdown";
@@ -110,21 +117,46 @@ const rehypePlugins = [defaultRehypePlugins.sanitize, defaultRehypePlugins.harde
   (plugin) => plugin !== undefined,
 );
 
-const StreamedMarkdown = memo(function StreamedMarkdown({ text, live = false }: MarkdownProps) {
+/** A block that will not change any more. */
+const FinishedBlock = memo(function FinishedBlock({ text }: { text: string }) {
   return (
-    <Streamdown
-      className="prose-answer"
-      mode="streaming"
-      parseIncompleteMarkdown={live}
-      isAnimating={live}
-      controls={false}
-      components={components}
-      rehypePlugins={rehypePlugins}
-      linkSafety={{ enabled: false }}
-    >
+    <Streamdown {...settings} mode="static">
       {text}
     </Streamdown>
   );
 });
 
-export default StreamedMarkdown;
+const settings = {
+  className: "answer-block",
+  controls: false,
+  components,
+  rehypePlugins,
+  linkSafety: { enabled: false },
+} as const;
+
+export default function StreamedMarkdown({ text, live = false }: MarkdownProps) {
+  const blocks = useBlocks(text);
+  const finished = live ? blocks.finished : [...blocks.finished, ...parseMarkdownIntoBlocks(blocks.tail)];
+  return (
+    <div className="prose-answer">
+      {finished.map((block, index) => (
+        // oxlint-disable-next-line react/no-array-index-key -- blocks are only ever added at the end
+        <FinishedBlock key={index} text={block} />
+      ))}
+      {live && (
+        <Streamdown {...settings} mode="streaming" parseIncompleteMarkdown isAnimating>
+          {blocks.tail}
+        </Streamdown>
+      )}
+    </div>
+  );
+}
+
+/** Remembers what was cut before, so that only the end of a growing text is cut again. */
+function useBlocks(text: string): Blocks {
+  const [blocks, setBlocks] = useState(() => cutBlocks(noBlocks, text, parseMarkdownIntoBlocks));
+  if (blocks.text === text) return blocks;
+  const next = cutBlocks(blocks, text, parseMarkdownIntoBlocks);
+  setBlocks(next);
+  return next;
+}
