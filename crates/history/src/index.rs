@@ -9,6 +9,7 @@ mod find;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rayon::prelude::*;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{HistoryError, Result};
@@ -68,28 +69,27 @@ impl Index {
         self.parts.read(|connection| {
             let row = connection
                 .prepare_cached(&sql)?
-                .query_row([path], |row| followed(row, 0))
+                .query_row([path], |row| kept(row, 0))
                 .optional()?;
-            Ok(row.flatten())
+            Ok(row.and_then(understood))
         })
     }
 
-    pub(crate) fn load_all<P: Part>(&self) -> Result<Vec<(String, Followed<P>)>> {
+    pub(crate) fn load_all<P: Part + Send>(&self) -> Result<Vec<(String, Followed<P>)>> {
         let sql = format!(
             "SELECT path, inode, size, modified, offset, tail, data FROM {}",
             P::TABLE
         );
-        self.parts.read(|connection| {
+        let all = self.parts.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
-            let mut rows = statement.query([])?;
-            let mut all = Vec::new();
-            while let Some(row) = rows.next()? {
-                if let Some(part) = followed(row, 1)? {
-                    all.push((row.get(0)?, part));
-                }
-            }
-            Ok(all)
-        })
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, kept(row, 1)?)))?;
+            rows.collect::<rusqlite::Result<Vec<(String, Followed<Vec<u8>>)>>>()
+                .map_err(Into::into)
+        })?;
+        Ok(all
+            .into_par_iter()
+            .filter_map(|(path, kept)| Some((path, understood(kept)?)))
+            .collect())
     }
 
     pub(crate) fn save<'a, P: Part + 'a>(
@@ -139,21 +139,38 @@ impl Index {
     }
 }
 
-fn followed<P: Part>(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Option<Followed<P>>> {
+/// A part as it is kept.
+fn kept(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Followed<Vec<u8>>> {
     let number = |column: usize| row.get::<_, i64>(first + column).map(i64::cast_unsigned);
-    let stamp = Stamp {
-        inode: number(0)?,
-        size: number(1)?,
-        modified_ns: row.get(first + 2)?,
-    };
-    let data = row.get_ref(first + 5)?.as_blob()?;
-    Ok(P::from_bytes(data).map(|part| Followed {
-        stamp,
-        offset: number(3).unwrap_or(0),
-        check: number(4).unwrap_or(0),
-        part,
+    Ok(Followed {
+        stamp: Stamp {
+            inode: number(0)?,
+            size: number(1)?,
+            modified_ns: row.get(first + 2)?,
+        },
+        offset: number(3)?,
+        check: number(4)?,
+        part: row.get(first + 5)?,
         with_unfinished: None,
-    }))
+    })
+}
+
+/// `None` if it can't be understood: then it is read from the transcript again.
+fn understood<P: Part>(kept: Followed<Vec<u8>>) -> Option<Followed<P>> {
+    let Followed {
+        stamp,
+        offset,
+        check,
+        part,
+        ..
+    } = kept;
+    Some(Followed {
+        stamp,
+        offset,
+        check,
+        part: P::from_bytes(&part)?,
+        with_unfinished: None,
+    })
 }
 
 /// How a database is made, and how to see that it is not obviously damaged.

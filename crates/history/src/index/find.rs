@@ -24,6 +24,10 @@ const COUNT_TIME: Duration = Duration::from_millis(10);
 /// Time for filling the page when hardly any message whose words match is what was asked for.
 const PAGE_TIME: Duration = Duration::from_millis(200);
 
+/// When this many messages have the last word just so, words that only begin with it are left aside: gathering them all
+/// would take longer than anything else, and nobody misses them among so many.
+const ENOUGH: usize = 1000;
+
 /// What to look for.
 pub(crate) struct Wanted<'a> {
     pub(crate) terms: &'a [Term],
@@ -79,7 +83,7 @@ pub(crate) fn find(
         };
         let mut statement =
             connection.prepare_cached("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC")?;
-        let mut rows = statement.query([question(wanted)])?;
+        let mut rows = statement.query([best_question(connection, wanted)?])?;
         while let Some(row) = rows.next()? {
             if !search.candidate(row.get(0)?)? {
                 break;
@@ -89,11 +93,30 @@ pub(crate) fn find(
     })
 }
 
-fn question(wanted: &Wanted<'_>) -> String {
+/// The question with its last word left open, unless the word as it is will do.
+fn best_question(connection: &Connection, wanted: &Wanted<'_>) -> Result<String> {
+    let closed = question(wanted, false);
+    if !wanted.terms.iter().any(|term| term.open_end) {
+        return Ok(closed);
+    }
+    let count: usize = connection
+        .prepare_cached("SELECT count(*) FROM (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)")?
+        .query_row(
+            params![closed, i64::try_from(ENOUGH).unwrap_or(i64::MAX)],
+            |row| row.get(0),
+        )?;
+    Ok(if count >= ENOUGH {
+        closed
+    } else {
+        question(wanted, true)
+    })
+}
+
+fn question(wanted: &Wanted<'_>, may_be_open: bool) -> String {
     let mut parts = Vec::new();
     for term in wanted.terms {
         for (position, word) in term.words.iter().enumerate() {
-            let open = term.open_end && position + 1 == term.words.len();
+            let open = may_be_open && term.open_end && position + 1 == term.words.len();
             parts.push(format!("\"{word}\"{}", if open { "*" } else { "" }));
         }
     }
@@ -172,27 +195,24 @@ fn is_proved(text: &str, terms: &[Term]) -> bool {
         .all(|term| !term.needs_proof || text.contains(&term.text))
 }
 
-/// A quick look at the line as it is in the file: text that needs no escapes stands there as it is.
+/// A quick look at the line as it is in the file, where text that needs no escapes stands as it is.
 fn may_prove(line: &[u8], terms: &[Term]) -> bool {
-    let mut proofs = terms
-        .iter()
-        .filter(|term| term.needs_proof && !term.text.contains(['"', '\\', '\n', '\t']))
-        .peekable();
-    if proofs.peek().is_none()
-        || [&b"\\u"[..], b"<persisted-output>"]
-            .iter()
-            .any(|mark| memmem::find(line, mark).is_some())
-    {
-        return true;
-    }
-    let lower = line.to_ascii_lowercase();
-    proofs.all(|term| {
-        let has_case = term
-            .text
-            .chars()
-            .any(|letter| !letter.is_ascii() && (letter.is_lowercase() || letter.is_uppercase()));
-        has_case || memmem::find(&lower, term.text.as_bytes()).is_some()
-    })
+    let lower = if terms.is_empty() {
+        Vec::new()
+    } else {
+        line.to_ascii_lowercase()
+    };
+    let stands = |term: &Term| {
+        let is_plain = !term.text.contains(['"', '\\', '\n', '\t']);
+        let has_case = |letter: char| !letter.is_ascii() && (letter.is_lowercase() || letter.is_uppercase());
+        !term.needs_proof
+            || !is_plain
+            || term.text.contains(has_case)
+            || memmem::find(&lower, term.text.as_bytes()).is_some()
+            || (!term.text.is_ascii() && memmem::find(line, b"\\u").is_some())
+    };
+    // The whole of a large result lies in another file.
+    terms.iter().all(stands) || memmem::find(line, b"<persisted-output>").is_some()
 }
 
 struct Span {
