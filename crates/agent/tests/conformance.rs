@@ -443,6 +443,14 @@ async fn settings(agent: &mut Checked, column: &mut Column) {
                 .any(|server| server.name == "local" && server.status == "connected")
         );
     });
+    let arguments = json!({"said": "aloud"}).as_object().cloned().unwrap();
+    let call = McpCall {
+        tool: "mcp__outside__echo".into(),
+        arguments,
+    };
+    column.answered("mcp_call", client.request(call).await, |answer| {
+        assert!(format!("{answer:?}").contains("aloud"), "{answer:?}");
+    });
     let toggle = |enabled| McpToggle {
         server_name: "outside".into(),
         enabled,
@@ -557,6 +565,14 @@ async fn files(agent: &mut Checked, column: &mut Column, stage: &Stage) {
         }
     });
     column.answered("file_suggestions", suggestions.await, drop);
+    let path = stage.cwd().join("mention-me.txt").display().to_string();
+    column.answered(
+        "read_file",
+        agent.client.request(ReadFile { path }).await,
+        |answer| {
+            assert_eq!(answer.0["contents"], "here\n");
+        },
+    );
     let uuid = uuid::Uuid::new_v4().to_string();
     agent
         .turn(UserMessage::text("write a file").with_uuid(&uuid))

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
 
 use super::dispatch::{self, Handlers};
 use super::{AgentError, Client};
@@ -30,6 +31,7 @@ pub struct ClientBuilder {
     elicitation: Option<ElicitationCallback>,
     hooks: Vec<Hook>,
     server_names: Vec<String>,
+    initialize: Map<String, Value>,
     #[cfg(feature = "tools")]
     servers: BTreeMap<String, crate::tools::Server>,
 }
@@ -79,6 +81,12 @@ impl ClientBuilder {
     /// Adds a hook.
     pub fn hook(mut self, hook: Hook) -> Self {
         self.hooks.push(hook);
+        self
+    }
+
+    /// A field of the first request that has no method here, such as `agentProgressSummaries`.
+    pub fn initialize_field(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.initialize.insert(name.into(), value.into());
         self
     }
 
@@ -166,7 +174,7 @@ impl ClientBuilder {
         let request = Initialize {
             hooks,
             sdk_mcp_servers,
-            ..Initialize::default()
+            extra: self.initialize,
         };
         client.initialized = match client.link.request(request).await {
             Ok(initialized) => initialized,

@@ -15,10 +15,10 @@ use crate::record::records;
 ///
 /// ```
 /// #[derive(serde::Serialize)]
-/// struct SetColor { color: &'static str }
+/// struct MakeTea { sugar: bool }
 ///
-/// impl tiller_agent::ControlRequest for SetColor {
-///     const SUBTYPE: &'static str = "set_color";
+/// impl tiller_agent::ControlRequest for MakeTea {
+///     const SUBTYPE: &'static str = "make_tea";
 ///     type Answer = tiller_agent::Fields;
 /// }
 /// ```
@@ -110,6 +110,23 @@ operations! {
         servers: BTreeMap<String, crate::options::McpServer>,
     } -> McpSetServersAnswer;
 
+    /// Calls a tool of an MCP server, without the model.
+    McpCall = "mcp_call" {
+        /// The tool, as `mcp__SERVER__TOOL`.
+        tool: String,
+        /// What it is called with.
+        arguments: Map<String, Value>,
+    } -> Fields;
+
+    /// Reads a resource of an MCP server.
+    McpReadResource = "mcp_read_resource" {
+        /// The server.
+        #[serde(rename = "serverName")]
+        server_name: String,
+        /// The resource.
+        uri: String,
+    } -> Fields;
+
     /// Sends a JSON-RPC message of an MCP server inside this process to the CLI.
     McpMessage = "mcp_message" {
         /// The server.
@@ -156,6 +173,12 @@ operations! {
         /// Only tells what would change.
         dry_run: bool,
     } -> Rewound;
+
+    /// Tells the CLI of a repository that was added to the working directories.
+    RegisterRepoRoot = "register_repo_root" {
+        /// The repository's folder.
+        directory: String,
+    } -> Fields;
 
     /// Gives the session a title.
     RenameSession = "rename_session" {

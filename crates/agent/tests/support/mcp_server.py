@@ -1,4 +1,4 @@
-"""An MCP server on standard input and output, with one tool that asks the user for a name."""
+"""An MCP server on standard input and output, with a tool that asks the user for a name and one that echoes."""
 
 import json
 import sys
@@ -20,9 +20,14 @@ for line in sys.stdin:
             "serverInfo": {"name": "outside", "version": "1"},
         }})
     elif method == "tools/list":
-        send({"id": id, "result": {"tools": [{
-            "name": "ask", "description": "Asks for a name", "inputSchema": {"type": "object", "properties": {}},
-        }]}})
+        schema = {"type": "object", "properties": {}}
+        send({"id": id, "result": {"tools": [
+            {"name": "ask", "description": "Asks for a name", "inputSchema": schema},
+            {"name": "echo", "description": "Echoes its input", "inputSchema": schema},
+        ]}})
+    elif method == "tools/call" and message["params"]["name"] == "echo":
+        text = "echo: " + json.dumps(message["params"].get("arguments"))
+        send({"id": id, "result": {"content": [{"type": "text", "text": text}]}})
     elif method == "tools/call" and not can_ask:
         send({"id": id, "result": {"content": [{"type": "text", "text": "nobody can be asked"}]}})
     elif method == "tools/call":
