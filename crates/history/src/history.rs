@@ -29,12 +29,12 @@ pub struct Indexed {
 
 impl History {
     /// Reads the transcripts under `claude_home`, which need not exist yet, and never writes there. With an `index_dir` it
-    /// keeps an index in it; without one everything but search works, more slowly.
+    /// keeps an index in it; without one, or with one that can't be opened, everything but search works, more slowly.
     pub fn open(claude_home: &Path, index_dir: Option<&Path>) -> Result<Self> {
         Ok(Self {
             home: claude_home.to_owned(),
             projects: Projects::new(claude_home),
-            index: index_dir.map(Index::open).transpose()?,
+            index: index_dir.and_then(open_index),
             catalogue: Catalogue::default(),
             transcripts: Transcripts::default(),
             cancel: Cancel::default(),
@@ -140,6 +140,13 @@ impl History {
         }
         self.update_index()
     }
+}
+
+fn open_index(folder: &Path) -> Option<Index> {
+    let opened = Index::open(folder);
+    opened
+        .inspect_err(|error| tracing::warn!(%error, "there is no index of the history, so search is off"))
+        .ok()
 }
 
 fn session_page(listed: Vec<Listed>, page: Page) -> Result<SessionPage> {

@@ -61,6 +61,14 @@ pub struct Session {
     pub archived: bool,
 }
 
+impl Session {
+    /// What to type into a shell to go on with the session: the CLI finds it only from its own folder.
+    pub fn resume_command(&self) -> String {
+        let folder = self.project_path.replace('\'', "'\\''");
+        format!("cd '{folder}' && claude --resume {}", self.id)
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 fn is_zero(number: &u64) -> bool {
     *number == 0

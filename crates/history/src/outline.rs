@@ -57,7 +57,7 @@ pub(crate) struct Kept {
     /// The message they follow.
     pub(crate) anchor: Key,
     pub(crate) keys: Vec<Key>,
-    /// Without a list: everything from here to the first of `keys`' replacement, see `tail`.
+    /// Where there is no list of `keys`: the first and the last of them.
     pub(crate) head: Key,
     pub(crate) tail: Key,
 }

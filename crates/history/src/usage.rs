@@ -164,8 +164,8 @@ impl History {
 struct Sums {
     total: Usage,
     days: BTreeMap<i64, Usage>,
-    /// By the hour: which day an hour belongs to is the same for all its messages, and dear to work out.
-    hours: HashMap<i64, i64>,
+    /// The day of each quarter of an hour: the same for all its messages, and dear to work out.
+    quarters: HashMap<i64, i64>,
     projects: HashMap<String, Usage>,
     models: HashMap<String, Usage>,
     sessions: HashMap<String, Usage>,
@@ -178,9 +178,9 @@ impl Sums {
         if cost.is_none() && !self.without_price.iter().any(|known| known == model) {
             self.without_price.push(model.to_owned());
         }
-        // Zones differ from each other by quarters of an hour.
+        // Days begin on a quarter of an hour in every zone.
         let quarter = time.div_euclid(900_000);
-        let day = *self.hours.entry(quarter).or_insert_with(|| day_of(time, zone));
+        let day = *self.quarters.entry(quarter).or_insert_with(|| day_of(time, zone));
         let into = [
             &mut self.total,
             self.days.entry(day).or_default(),

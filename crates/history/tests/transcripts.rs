@@ -177,6 +177,16 @@ fn shapes_are_those_of_the_contract() {
         assert!(!page["session"][field].is_null(), "{field}");
     }
     assert_eq!(page["total"], 3);
+    let mut session = history.session(&id()).unwrap();
+    assert_eq!(
+        session.resume_command(),
+        format!("cd '/home/user/p' && claude --resume {ID}")
+    );
+    session.project_path = "/it's; rm -rf".into();
+    assert_eq!(
+        session.resume_command(),
+        format!(r"cd '/it'\''s; rm -rf' && claude --resume {ID}")
+    );
     assert_eq!(
         page["messages"][0],
         json!({"role": "user", "content": [{"type": "text", "text": "first question"}], "uuid": "u1", "parentUuid": null,
@@ -314,6 +324,30 @@ fn a_damaged_index_is_built_again() {
         };
         assert_eq!(history.search(&query, Page::first(5)).unwrap().total, 1);
     }
+}
+
+#[test]
+fn without_a_place_for_the_index_everything_but_search_works() {
+    let home = Home::new();
+    home.write(&format!("{ID}.jsonl"), &conversation());
+    fs::write(home.index(), "a file where the folder should be").unwrap();
+    let history = home.history();
+    assert_eq!(
+        history
+            .messages(&id(), Page::last(5), Include::Chain)
+            .unwrap()
+            .total,
+        2
+    );
+    assert_eq!(history.update_index().unwrap().bytes, 0);
+    let query = SearchQuery {
+        text: "question".into(),
+        ..SearchQuery::default()
+    };
+    assert!(matches!(
+        history.search(&query, Page::first(5)),
+        Err(HistoryError::NoIndex)
+    ));
 }
 
 #[test]
