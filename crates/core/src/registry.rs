@@ -256,6 +256,7 @@ impl Sessions {
     /// Changes what the next turn runs with.
     pub async fn configure(&self, session: SessionId, settings: Settings) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
+        check_settings(&settings)?;
         self.input(session, Input::Configure(settings)).await.map(drop)
     }
 

@@ -16,6 +16,7 @@ use crate::history::{self, HistoryHandle};
 use crate::listen::listen;
 use crate::pages::Assets;
 use crate::statistics::Statistics;
+use crate::task::{self, Tasks};
 use crate::{auth, error, events, guard, pages, system};
 
 /// The largest body and the largest WebSocket message.
@@ -26,6 +27,7 @@ pub(crate) const MAX_MESSAGE: usize = 32 << 20;
 pub struct App {
     pub(crate) sessions: Sessions,
     pub(crate) history: HistoryHandle,
+    pub(crate) tasks: Arc<Tasks>,
     pub(crate) doorkeeper: Arc<Doorkeeper>,
     pub(crate) hosts: Arc<HostPolicy>,
     pub(crate) assets: Arc<dyn Assets>,
@@ -48,6 +50,7 @@ impl App {
             statistics,
             sessions,
             history,
+            tasks: Arc::default(),
             doorkeeper,
             hosts: Arc::new(hosts),
             assets,
@@ -62,6 +65,7 @@ impl App {
             .route("/api/directories", get(system::directories))
             .route("/api/session-title", post(system::session_title))
             .merge(history::routes())
+            .merge(task::routes())
             .route_layer(from_fn_with_state(self.clone(), auth::require_credential));
         let open = Router::new()
             .route("/health", get(system::health))

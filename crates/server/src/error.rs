@@ -28,8 +28,20 @@ refusals! {
         "The task description is empty.", "任务描述不能为空";
     WorkingDirInvalid = "working_dir_invalid", BAD_REQUEST,
         "The working directory does not exist or may not be used.", "工作目录不存在或无权限访问";
+    PromptTooLong = "prompt_too_long", UNPROCESSABLE_ENTITY,
+        "The task description is too long: at most 10,000 characters are taken.", "任务描述超过最大长度限制";
+    WorkingDirLocked = "working_dir_locked", BAD_REQUEST,
+        "A resumed session stays in its own working directory.", "恢复的会话不能更改工作目录";
     SessionNotFound = "session_not_found", NOT_FOUND,
         "There is no such session.", "指定的会话不存在";
+    QuestionNotFound = "question_not_found", NOT_FOUND,
+        "There is no such question, or it has been answered already.", "问题不存在（已超时或已回答）";
+    InvalidAnswer = "invalid_answer", BAD_REQUEST,
+        "An answer is a label, a list of labels, some text, or null to cancel.", "答案格式无效";
+    TaskInterrupted = "task_interrupted", BAD_REQUEST,
+        "The task was interrupted.", "任务已被中断";
+    Timeout = "timeout", GATEWAY_TIMEOUT,
+        "The task did not end within its time limit and was stopped.", "任务超时，已被停止";
     RequestNotFound = "request_not_found", NOT_FOUND,
         "No such request is waiting for an answer.", "没有等待回答的该请求";
     AlreadyAnswered = "already_answered", CONFLICT,
@@ -64,17 +76,21 @@ refusals! {
 }
 
 impl ApiError {
-    fn render(self, language: Language) -> Response {
-        let (code, status, english, chinese) = self.parts();
-        let message = match language {
+    pub(crate) fn code(self) -> &'static str {
+        self.parts().0
+    }
+
+    pub(crate) fn text(self, language: Language) -> &'static str {
+        let (_, _, english, chinese) = self.parts();
+        match language {
             Language::English => english,
             Language::Chinese => chinese,
-        };
-        (
-            status,
-            Json(json!({ "error": { "code": code, "message": message } })),
-        )
-            .into_response()
+        }
+    }
+
+    fn render(self, language: Language) -> Response {
+        let error = json!({ "code": self.code(), "message": self.text(language) });
+        (self.parts().1, Json(json!({ "error": error }))).into_response()
     }
 }
 
@@ -113,14 +129,14 @@ impl ApiError {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Language {
+pub(crate) enum Language {
     English,
     Chinese,
 }
 
 impl Language {
     /// The first that we speak in order of preference; Chinese where nothing is said.
-    fn of(headers: &HeaderMap) -> Self {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
         let Some(header) = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()) else {
             return Self::Chinese;
         };

@@ -14,6 +14,7 @@ mod listen;
 mod pages;
 mod statistics;
 mod system;
+mod task;
 
 pub use app::{App, serve};
 pub use auth::CODE_LIFETIME;

@@ -37,6 +37,15 @@ impl Tally {
         *count = count.saturating_add(1);
         *count <= self.limit
     }
+
+    /// How long until an address that has had too many may try again.
+    pub(crate) fn wait(&self, address: IpAddr, now: Instant) -> Duration {
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = counts.get(&group(address)).map(|(since, _)| *since);
+        since.map_or(Duration::ZERO, |since| {
+            self.window.saturating_sub(now.duration_since(since))
+        })
+    }
 }
 
 /// What counts as one address: a subscriber has a whole IPv6 /64.
@@ -59,6 +68,8 @@ mod tests {
         assert!(tally.count(one, now) && tally.count(one, now));
         assert!(!tally.count(one, now));
         assert!(tally.count(other, now));
+        let later = now + Duration::from_secs(20);
+        assert_eq!(tally.wait(one, later), Duration::from_secs(40));
         assert!(tally.count(one, now + Duration::from_mins(1)));
     }
 

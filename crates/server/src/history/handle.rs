@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tiller_history::{History, HistoryError};
+use tiller_history::{History, HistoryError, Page, SessionId};
+
+use crate::error::ApiError;
 
 /// The history of the person at the machine. Cheap to clone; indexing ends when the last one is dropped.
 #[derive(Clone)]
@@ -34,6 +36,44 @@ impl HistoryHandle {
             transcripts,
             _indexer: Arc::new(indexer),
         })
+    }
+
+    /// The folder of a conversation. `None`: there is no such transcript.
+    pub(crate) async fn conversation(&self, id: String) -> Result<Option<String>, ApiError> {
+        self.look(move |history| match SessionId::parse(&id) {
+            Ok(id) => history.session(&id).map(|session| Some(session.project_path)),
+            Err(_) => Ok(None),
+        })
+        .await
+    }
+
+    /// The conversation that was last active in a folder.
+    pub(crate) async fn newest_conversation(&self, folder: String) -> Result<Option<String>, ApiError> {
+        self.look(move |history| {
+            let projects = history.projects()?.projects;
+            let Some(project) = projects.into_iter().find(|project| project.path == folder) else {
+                return Ok(None);
+            };
+            let sessions = history.sessions(&project.id, Page::first(Page::MAX))?.sessions;
+            let newest = sessions
+                .into_iter()
+                .find(|session| session.project_path == folder);
+            Ok(newest.map(|session| session.id.as_str().to_owned()))
+        })
+        .await
+    }
+
+    /// Asks on a thread that may block; what is not found is nothing.
+    async fn look<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&History) -> Result<Option<T>, HistoryError> + Send + 'static,
+    ) -> Result<Option<T>, ApiError> {
+        let transcripts = Arc::clone(&self.transcripts);
+        let asked = tokio::task::spawn_blocking(move || question(&*transcripts.history()?));
+        match asked.await.map_err(|error| ApiError::internal(&error))? {
+            Err(HistoryError::NotFound) => Ok(None),
+            answer => answer.map_err(|error| ApiError::internal(&error)),
+        }
     }
 
     /// Blocks while it is opened, the first time.

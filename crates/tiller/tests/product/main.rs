@@ -13,3 +13,6 @@ mod history;
 mod http;
 mod server;
 mod spine;
+mod task;
+mod task_client;
+mod task_refusals;

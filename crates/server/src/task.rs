@@ -1,0 +1,53 @@
+//! The task API: a prompt goes in, the result comes back, at once as a whole or piece by piece as server-sent events.
+//!
+//! A task is one turn of a session. `wire` is what clients send, `translate` turns a turn's events into theirs, `follow`
+//! reads a session's log and goes on live, `supervise` does what nobody may be there for: time limits and refusals.
+
+mod decide;
+mod follow;
+mod handlers;
+mod questions;
+mod supervise;
+mod translate;
+mod wire;
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::{get, post};
+
+use crate::app::App;
+use crate::limit::Tally;
+
+/// How many tasks one address may start in a minute at each of the two endpoints.
+const STARTS: u32 = 10;
+
+/// What the task API remembers between requests.
+pub(crate) struct Tasks {
+    whole: Tally,
+    streamed: Tally,
+    questions: questions::PartialAnswers,
+    overdue: supervise::Overdue,
+}
+
+impl Default for Tasks {
+    fn default() -> Self {
+        let starts = || Tally::new(STARTS, Duration::from_mins(1));
+        Self {
+            whole: starts(),
+            streamed: starts(),
+            questions: questions::PartialAnswers::default(),
+            overdue: supervise::Overdue::default(),
+        }
+    }
+}
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/api/task", post(handlers::run))
+        .route("/api/task/stream", post(handlers::run_streamed))
+        .route("/api/task/{session_id}/stream", get(handlers::watch))
+        .route("/api/task/answer", post(decide::answer))
+        .route("/api/task/permission", post(decide::permission))
+        .route("/api/task/stop", post(decide::stop))
+}

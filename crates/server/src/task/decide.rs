@@ -1,0 +1,196 @@
+//! What people say to a running task: answers, permissions, stop.
+
+use axum::extract::{Extension, Json, State};
+use axum::http::HeaderMap;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use tiller_core::{
+    Answer, Behavior, CommandError, DecisionRef, DecisionRequest, EventBody, RequestId, SessionId,
+    SessionStatus, Sessions,
+};
+
+use super::questions::{is_question, parse_question_id};
+use crate::app::App;
+use crate::auth::Visitor;
+use crate::error::{ApiError, Language};
+
+/// How many events are read from the log at once.
+const PAGE: u32 = 512;
+
+#[derive(Deserialize)]
+pub(super) struct AnswerRequest {
+    session_id: String,
+    question_id: String,
+    /// Must be there, if only to say `null`.
+    #[serde(deserialize_with = "present")]
+    answer: Value,
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+    Value::deserialize(deserializer)
+}
+
+#[derive(Deserialize)]
+pub(super) struct PermissionAnswer {
+    session_id: String,
+    request_id: String,
+    decision: Decision,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Decision {
+    Allow,
+    /// And keep the rules that the agent suggested.
+    AllowAlways,
+    Deny,
+}
+
+#[derive(Deserialize)]
+pub(super) struct StopRequest {
+    session_id: String,
+}
+
+/// What is done, in the caller's language.
+fn done(headers: &HeaderMap, english: &str, chinese: &str) -> Json<Value> {
+    let message = match Language::of(headers) {
+        Language::English => english,
+        Language::Chinese => chinese,
+    };
+    Json(json!({ "success": true, "message": message }))
+}
+
+pub(super) async fn answer(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    headers: HeaderMap,
+    Json(request): Json<AnswerRequest>,
+) -> Result<Json<Value>, ApiError> {
+    let (sessions, session) = decider(&app, visitor, &request.session_id)?;
+    let (id, index) = parse_question_id(&request.question_id).ok_or(ApiError::QuestionNotFound)?;
+    let Some(asked) = waiting(&sessions, session, id)?.filter(is_question) else {
+        return Err(match outcome(&sessions, session, id).await? {
+            Some(Behavior::Withdrawn) => ApiError::TaskInterrupted,
+            _ => ApiError::QuestionNotFound,
+        });
+    };
+    if let Some(answer) = app.tasks.questions.note(&asked, index, &request.answer)? {
+        let decided = sessions.answer(session, DecisionRef::Request(id), answer).await;
+        app.tasks.questions.forget(id);
+        decided.map_err(|error| match error {
+            // Between the look and the answer.
+            CommandError::Refused(_) => ApiError::QuestionNotFound,
+            other => other.into(),
+        })?;
+    }
+    Ok(done(
+        &headers,
+        "The answer was submitted; the task goes on.",
+        "答案已提交，任务继续执行",
+    ))
+}
+
+pub(super) async fn permission(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    headers: HeaderMap,
+    Json(request): Json<PermissionAnswer>,
+) -> Result<Json<Value>, ApiError> {
+    let (sessions, session) = decider(&app, visitor, &request.session_id)?;
+    let id: RequestId = request
+        .request_id
+        .parse()
+        .map_err(|_| ApiError::RequestNotFound)?;
+    let Some(asked) = waiting(&sessions, session, id)?.filter(|asked| !is_question(asked)) else {
+        return Err(match outcome(&sessions, session, id).await? {
+            Some(Behavior::Withdrawn) => ApiError::TaskInterrupted,
+            Some(Behavior::Allow | Behavior::Deny) => ApiError::AlreadyAnswered,
+            None => ApiError::RequestNotFound,
+        });
+    };
+    let answer = match request.decision {
+        Decision::Allow => Answer::Allow {
+            input: None,
+            permissions: None,
+        },
+        Decision::AllowAlways => Answer::Allow {
+            input: None,
+            permissions: asked.suggestions,
+        },
+        Decision::Deny => Answer::Deny {
+            message: request.message,
+            interrupt: false,
+        },
+    };
+    sessions.answer(session, DecisionRef::Request(id), answer).await?;
+    Ok(done(
+        &headers,
+        "The decision was submitted; the task goes on.",
+        "决定已提交，任务继续执行",
+    ))
+}
+
+pub(super) async fn stop(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    headers: HeaderMap,
+    Json(request): Json<StopRequest>,
+) -> Result<Json<Value>, ApiError> {
+    if !visitor.viewer.scopes.run {
+        return Err(ApiError::Forbidden);
+    }
+    let sessions = app.sessions.seen_by(visitor.viewer);
+    let session = session_id(&request.session_id)?;
+    let (record, _) = sessions.find(session).ok_or(ApiError::SessionNotFound)?;
+    if record.status == SessionStatus::Running {
+        sessions.stop(session).await?;
+    }
+    Ok(done(&headers, "The task was stopped.", "任务已停止"))
+}
+
+/// What is no id of ours names no session.
+pub(super) fn session_id(text: &str) -> Result<SessionId, ApiError> {
+    text.parse().map_err(|_| ApiError::SessionNotFound)
+}
+
+/// The sessions as someone sees them who may decide, and the one that they mean.
+fn decider(app: &App, visitor: Visitor, session: &str) -> Result<(Sessions, SessionId), ApiError> {
+    if !visitor.viewer.scopes.approve {
+        return Err(ApiError::Forbidden);
+    }
+    Ok((app.sessions.seen_by(visitor.viewer), session_id(session)?))
+}
+
+fn waiting(
+    sessions: &Sessions,
+    session: SessionId,
+    id: RequestId,
+) -> Result<Option<DecisionRequest>, ApiError> {
+    let (_, pending) = sessions.find(session).ok_or(ApiError::SessionNotFound)?;
+    Ok(pending.into_iter().find(|asked| asked.id == id))
+}
+
+/// How a decision ended that no longer waits. `None`: there never was one. Read from the log, which also knows what an
+/// earlier server was told.
+async fn outcome(
+    sessions: &Sessions,
+    session: SessionId,
+    id: RequestId,
+) -> Result<Option<Behavior>, ApiError> {
+    let mut last = 0;
+    loop {
+        let page = sessions.replay(session, last, PAGE).await?;
+        let resolved = page.iter().find_map(|event| match &event.body {
+            EventBody::DecisionResolved {
+                request, behavior, ..
+            } if *request == id => Some(*behavior),
+            _ => None,
+        });
+        match page.last() {
+            Some(event) if resolved.is_none() => last = event.seq,
+            _ => return Ok(resolved),
+        }
+    }
+}

@@ -1,0 +1,477 @@
+//! Starting tasks and watching them.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Extension, Json, Path, State};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use tiller_core::{CommandError, SessionId, SessionRecord, Sessions, Settings, StartSession};
+use tokio::time::{Interval, MissedTickBehavior};
+
+use super::decide::session_id;
+use super::follow::{Step, Turn, cost_before, turn_to_show};
+use super::supervise::{Attendance, supervise};
+use super::translate::{About, Translated, Translator};
+use super::wire::{Conversation, Granularity, Task, TaskRequest};
+use crate::app::App;
+use crate::auth::Visitor;
+use crate::error::{ApiError, Language};
+use crate::limit::Tally;
+
+const SESSION_HEADER: HeaderName = HeaderName::from_static("x-session-id");
+
+/// How often a stream's credential is looked at: a revoked key must be out within five seconds.
+const HEARTBEAT: Duration = Duration::from_secs(4);
+
+/// A comment after so many quiet heartbeats keeps proxies from closing the connection; most wait for a minute.
+const QUIET_HEARTBEATS: u32 = 4;
+
+/// `POST /api/task`: waits for the end.
+pub(super) async fn run(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    ConnectInfo(address): ConnectInfo<SocketAddr>,
+    headers: HeaderMap,
+    Json(request): Json<TaskRequest>,
+) -> Result<Response, ApiError> {
+    let task = request.check()?;
+    let limit = Limit(&app.tasks.whole, address);
+    let mut run = match begin(&app, &visitor, limit, task, Attendance::Nobody, &headers).await {
+        Ok(run) => run,
+        Err(refusal) => return Ok(refusal.into_response()),
+    };
+    loop {
+        let (_, translated) = run.next().await.ok_or(ApiError::Internal)??;
+        if let Some(response) = translated.response {
+            return Ok(([(SESSION_HEADER, run.session_id())], Json(response)).into_response());
+        }
+    }
+}
+
+/// `POST /api/task/stream`: tells what happens as it happens.
+pub(super) async fn run_streamed(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    ConnectInfo(address): ConnectInfo<SocketAddr>,
+    headers: HeaderMap,
+    Json(request): Json<TaskRequest>,
+) -> Result<Response, ApiError> {
+    if !visitor.viewer.scopes.read {
+        return Err(ApiError::Forbidden);
+    }
+    let task = request.check()?;
+    let limit = Limit(&app.tasks.streamed, address);
+    match begin(&app, &visitor, limit, task, Attendance::Someone, &headers).await {
+        Ok(run) => Ok(Watched::new(app, visitor, run, 0).into_response()),
+        Err(refusal) => Ok(refusal.into_response()),
+    }
+}
+
+/// `GET /api/task/{session_id}/stream`: goes on after `Last-Event-ID`, or shows the last task from its start.
+pub(super) async fn watch(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    Path(session): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    if !visitor.viewer.scopes.read {
+        return Err(ApiError::Forbidden);
+    }
+    let session = session_id(&session)?;
+    let seen: Option<u64> = match headers.get("last-event-id") {
+        None => None,
+        Some(value) => {
+            let seen = value.to_str().ok().and_then(|text| text.parse().ok());
+            Some(seen.ok_or(ApiError::WrongForm)?)
+        }
+    };
+    let sessions = app.sessions.seen_by(visitor.viewer.clone());
+    // Taken before anything is read, so that nothing falls between log and live.
+    let feed = sessions.watch();
+    let (record, _) = sessions.find(session).ok_or(ApiError::SessionNotFound)?;
+    let Some(prompt) = turn_to_show(&sessions, session, seen).await? else {
+        // What makes a browser's EventSource stop asking.
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    };
+    let turn = Turn::new(sessions, feed, session, prompt.saturating_sub(1), None);
+    let run = Run::new(
+        &app,
+        turn,
+        &record,
+        Granularity::default(),
+        Language::of(&headers),
+    );
+    Ok(Watched::new(app, visitor, run, seen.unwrap_or(0)).into_response())
+}
+
+/// How often the address may still start something.
+struct Limit<'a>(&'a Tally, SocketAddr);
+
+/// Why nothing was started.
+enum Refused {
+    Error(ApiError),
+    /// Try again after so many seconds.
+    TooMany(u64),
+}
+
+impl<E: Into<ApiError>> From<E> for Refused {
+    fn from(error: E) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Error(error) => error.into_response(),
+            Self::TooMany(seconds) => {
+                let mut response = ApiError::RateLimited.into_response();
+                response.headers_mut().insert(RETRY_AFTER, seconds.into());
+                response
+            }
+        }
+    }
+}
+
+/// Where a task goes.
+enum Place {
+    New {
+        cwd: Option<String>,
+    },
+    Ours(Box<SessionRecord>),
+    /// A conversation that was begun elsewhere, in this folder.
+    Elsewhere {
+        conversation: SessionId,
+        cwd: String,
+    },
+}
+
+/// Starts the task and what looks after it.
+async fn begin(
+    app: &App,
+    visitor: &Visitor,
+    limit: Limit<'_>,
+    task: Task,
+    attendance: Attendance,
+    headers: &HeaderMap,
+) -> Result<Run, Refused> {
+    if !visitor.viewer.scopes.run {
+        return Err(ApiError::Forbidden.into());
+    }
+    let sessions = app.sessions.seen_by(visitor.viewer.clone());
+    let place = place(app, visitor, &sessions, &task).await?;
+    let Limit(tally, address) = limit;
+    let now = Instant::now();
+    if !tally.count(address.ip(), now) {
+        let wait = tally.wait(address.ip(), now).as_secs_f64().ceil();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "at most a minute"
+        )]
+        return Err(Refused::TooMany((wait as u64).max(1)));
+    }
+    // Taken before anything happens, so that nothing is missed.
+    let (feed, watching) = (sessions.watch(), app.sessions.watch());
+    let (session, after) = match place {
+        Place::New { cwd } => (sessions.start(start(&task, cwd, None)).await?, 0),
+        Place::Elsewhere { conversation, cwd } => (
+            sessions
+                .start(start(&task, Some(cwd), Some(conversation)))
+                .await?,
+            0,
+        ),
+        Place::Ours(record) => {
+            sessions
+                .configure(record.id, settings(&task, record.settings.clone()))
+                .await?;
+            sessions.prompt(record.id, &task.prompt).await?;
+            (record.id, record.last_seq)
+        }
+    };
+    let (record, _) = sessions.find(session).ok_or(ApiError::SessionNotFound)?;
+    let turn =
+        |sessions: Sessions, feed| Turn::new(sessions, feed, session, after, Some(task.prompt.clone()));
+    supervise(
+        app.clone(),
+        turn(app.sessions.clone(), watching),
+        task.timeout,
+        attendance,
+    );
+    let turn = turn(sessions, feed);
+    Ok(Run::new(
+        app,
+        turn,
+        &record,
+        task.granularity,
+        Language::of(headers),
+    ))
+}
+
+async fn place(app: &App, visitor: &Visitor, sessions: &Sessions, task: &Task) -> Result<Place, ApiError> {
+    let paths = sessions.paths();
+    let wanted = task.working_dir.as_deref();
+    match task.conversation {
+        Conversation::New => {
+            paths.working_directory(wanted).map_err(CommandError::from)?;
+            Ok(Place::New {
+                cwd: task.working_dir.clone(),
+            })
+        }
+        Conversation::Resume(id) => {
+            let place = match ours(sessions, &id.to_string()) {
+                Some(record) => Place::Ours(Box::new(record)),
+                None => elsewhere(app, visitor, id).await?,
+            };
+            let cwd = match &place {
+                Place::Ours(record) => &record.cwd,
+                Place::Elsewhere { cwd, .. } => cwd,
+                Place::New { .. } => return Ok(place),
+            };
+            let same = |wanted: &str| {
+                let wanted = paths.working_directory(Some(wanted));
+                wanted.is_ok_and(|wanted| wanted == std::path::Path::new(cwd))
+            };
+            if wanted.is_some_and(|wanted| !wanted.trim().is_empty() && !same(wanted)) {
+                return Err(ApiError::WorkingDirLocked);
+            }
+            Ok(place)
+        }
+        Conversation::Newest => {
+            let cwd = paths.working_directory(wanted).map_err(CommandError::from)?;
+            let cwd = cwd.to_string_lossy().into_owned();
+            newest(app, visitor, sessions, cwd).await
+        }
+    }
+}
+
+/// The session of ours that has this id, or whose conversation has it.
+fn ours(sessions: &Sessions, id: &str) -> Option<SessionRecord> {
+    let records: Vec<_> = sessions.list().into_iter().map(|(record, _)| record).collect();
+    let by_id = records.iter().position(|record| record.id.to_string() == id);
+    let found = by_id.or_else(|| {
+        let has = |record: &SessionRecord| record.claude_session_id.as_deref() == Some(id);
+        records.iter().position(has)
+    });
+    found.and_then(|position| records.into_iter().nth(position))
+}
+
+/// A conversation that only its transcript knows. Keys see none but their own.
+async fn elsewhere(app: &App, visitor: &Visitor, id: SessionId) -> Result<Place, ApiError> {
+    if visitor.viewer.key.is_some() {
+        return Err(ApiError::SessionNotFound);
+    }
+    let found = app.history.conversation(id.to_string()).await?;
+    let cwd = found.ok_or(ApiError::SessionNotFound)?;
+    Ok(Place::Elsewhere {
+        conversation: id,
+        cwd,
+    })
+}
+
+/// The newest conversation of a folder, whoever began it; a new one if there is none.
+async fn newest(app: &App, visitor: &Visitor, sessions: &Sessions, cwd: String) -> Result<Place, ApiError> {
+    if visitor.viewer.key.is_none()
+        && let Some(id) = app.history.newest_conversation(cwd.clone()).await?
+    {
+        if let Some(record) = ours(sessions, &id) {
+            return Ok(Place::Ours(Box::new(record)));
+        }
+        if let Ok(conversation) = id.parse() {
+            return Ok(Place::Elsewhere { conversation, cwd });
+        }
+    }
+    // The list has the last changed first. A session that never began can't go on.
+    let newest = sessions
+        .list()
+        .into_iter()
+        .map(|(record, _)| record)
+        .find(|record| record.cwd == cwd && (record.claude_session_id.is_some() || record.expired));
+    Ok(match newest {
+        Some(record) => Place::Ours(Box::new(record)),
+        None => Place::New { cwd: Some(cwd) },
+    })
+}
+
+fn start(task: &Task, cwd: Option<String>, resume: Option<SessionId>) -> StartSession {
+    StartSession {
+        title: String::new(),
+        prompt: task.prompt.clone(),
+        cwd,
+        settings: settings(task, Settings::default()),
+        resume,
+    }
+}
+
+/// A task says which tools it has and how long it may take; the rest it may leave as the session has it.
+fn settings(task: &Task, before: Settings) -> Settings {
+    Settings {
+        tools: task.tools.clone(),
+        max_turns: task.max_turns,
+        model: task.model.clone().or(before.model),
+        permission_mode: task.permission_mode.unwrap_or(before.permission_mode),
+        ..before
+    }
+}
+
+/// A task that runs, as its client hears of it.
+struct Run {
+    app: App,
+    turn: Turn,
+    about: About,
+    translator: Option<Translator>,
+    /// Taken from the turn, not given out yet: whoever waits for [`Self::next`] may give up in the middle.
+    taken: Option<Step>,
+}
+
+impl Run {
+    fn new(
+        app: &App,
+        turn: Turn,
+        record: &SessionRecord,
+        granularity: Granularity,
+        language: Language,
+    ) -> Self {
+        let about = About {
+            session_id: record.id.to_string(),
+            cwd: record.cwd.clone(),
+            cost_before: 0.0,
+            granularity,
+            language,
+        };
+        Self {
+            app: app.clone(),
+            turn,
+            about,
+            translator: None,
+            taken: None,
+        }
+    }
+
+    fn session_id(&self) -> String {
+        self.about.session_id.clone()
+    }
+
+    /// The next event's `seq` and what it means. `None` when the server goes away.
+    async fn next(&mut self) -> Option<Result<(u64, Translated), ApiError>> {
+        if self.taken.is_none() {
+            self.taken = Some(self.turn.next().await);
+        }
+        let session = self.turn.session();
+        let (translator, began) = match (&mut self.translator, self.turn.began) {
+            (Some(translator), Some(began)) => (translator, began),
+            (empty, began) => {
+                let began = began.unwrap_or(0);
+                match cost_before(self.turn.sessions(), session, began).await {
+                    Ok(cost) => self.about.cost_before = cost,
+                    Err(CommandError::UnknownSession) => {}
+                    Err(error) => return Some(Err(error.into())),
+                }
+                (empty.insert(Translator::new(self.about.clone())), began)
+            }
+        };
+        match self.taken.take()? {
+            Step::Event(event) => {
+                let was_overdue = self.app.tasks.overdue.contains((session, began));
+                Some(Ok((event.seq, translator.push(&event, was_overdue))))
+            }
+            Step::Deleted => Some(Ok((0, translator.abandon(ApiError::SessionNotFound)))),
+            Step::Closed => None,
+        }
+    }
+}
+
+/// A task as server-sent events.
+struct Watched {
+    app: App,
+    visitor: Visitor,
+    run: Run,
+    /// Everything up to here the client has seen.
+    seen: u64,
+    heartbeat: Interval,
+    quiet: u32,
+    finished: bool,
+}
+
+impl Watched {
+    fn new(app: App, visitor: Visitor, run: Run, seen: u64) -> Self {
+        let mut heartbeat = tokio::time::interval(HEARTBEAT);
+        heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            app,
+            visitor,
+            run,
+            seen,
+            heartbeat,
+            quiet: 0,
+            finished: false,
+        }
+    }
+
+    /// What is to be written next; nothing is read ahead of a client that does not take it.
+    async fn next(&mut self) -> Option<String> {
+        if self.finished {
+            return None;
+        }
+        loop {
+            tokio::select! {
+                biased;
+                _ = self.heartbeat.tick() => {
+                    let viewer = self.app.doorkeeper.viewer(self.visitor.credential).await;
+                    // A store that does not answer is no reason to throw someone out.
+                    if matches!(viewer, Ok(None)) {
+                        return None;
+                    }
+                    self.quiet += 1;
+                    if self.quiet >= QUIET_HEARTBEATS {
+                        self.quiet = 0;
+                        return Some(": still here\n\n".to_owned());
+                    }
+                }
+                next = self.run.next() => {
+                    // An error ends the stream without `complete`: the client comes back and goes on.
+                    let (seq, translated) = next?.ok()?;
+                    self.finished = translated.response.is_some();
+                    let wanted = seq > self.seen || seq == 0;
+                    if !translated.events.is_empty() && wanted {
+                        self.quiet = 0;
+                        return Some(self.render(seq, translated));
+                    }
+                    if self.finished {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    fn render(&self, seq: u64, translated: Translated) -> String {
+        let last = translated.events.len() - 1;
+        let events = translated.events.into_iter().enumerate();
+        let session = self.run.session_id();
+        events
+            .map(|(index, event)| event.render(&session, (index == last && seq > 0).then_some(seq)))
+            .collect()
+    }
+}
+
+impl IntoResponse for Watched {
+    fn into_response(self) -> Response {
+        let headers = [
+            (SESSION_HEADER, self.run.session_id()),
+            (CONTENT_TYPE, "text/event-stream".to_owned()),
+            // Else some proxies keep events until they have a bufferful.
+            (HeaderName::from_static("x-accel-buffering"), "no".to_owned()),
+        ];
+        let events = stream::unfold(self, |mut watched| async move {
+            let written = watched.next().await?;
+            Some((Ok::<_, std::convert::Infallible>(Bytes::from(written)), watched))
+        });
+        (headers, Body::from_stream(events)).into_response()
+    }
+}

@@ -1,0 +1,168 @@
+//! Questions of the agent's to the user: several at once, answered one by one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tiller_core::{Answer, DecisionRequest, RawJson, RequestId};
+
+use crate::error::ApiError;
+
+/// The tool with which the agent asks.
+pub(super) fn is_question(asked: &DecisionRequest) -> bool {
+    asked.tool_name == "AskUserQuestion"
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Question {
+    #[serde(rename = "question")]
+    pub(super) text: String,
+    pub(super) header: String,
+    pub(super) options: Vec<Choice>,
+    #[serde(rename = "multiSelect")]
+    pub(super) multi_select: bool,
+}
+
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(super) struct Choice {
+    label: String,
+    description: String,
+}
+
+/// The questions of one call.
+pub(super) struct Questions {
+    request: RequestId,
+    list: Vec<Question>,
+}
+
+impl Questions {
+    pub(super) fn of(asked: &DecisionRequest) -> Self {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Input {
+            questions: Vec<Question>,
+        }
+        let input: Input = serde_json::from_str(asked.input.as_str()).unwrap_or_default();
+        Self {
+            request: asked.id,
+            list: input.questions,
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (String, &Question)> {
+        let ids = (0..).map(|index| question_id(self.request, index));
+        ids.zip(&self.list)
+    }
+}
+
+fn question_id(request: RequestId, index: usize) -> String {
+    format!("{request}-{index}")
+}
+
+/// The call and the number of the question in it.
+pub(super) fn parse_question_id(id: &str) -> Option<(RequestId, usize)> {
+    let (request, index) = id.rsplit_once('-')?;
+    let parsed = (request.parse().ok()?, index.parse().ok()?);
+    // Nothing but the id that was given out names the question.
+    (question_id(parsed.0, parsed.1) == id).then_some(parsed)
+}
+
+/// What a user said to one question; `None`: they cancelled it.
+type Said = Option<String>;
+
+/// Answers to calls that have more questions.
+#[derive(Default)]
+pub(super) struct PartialAnswers {
+    /// Held for look-ups only.
+    said: Mutex<HashMap<RequestId, BTreeMap<usize, Said>>>,
+}
+
+/// Calls with open questions that are remembered. Each waits for a person, so that there are never many.
+const OPEN_CALLS: usize = 4096;
+
+impl PartialAnswers {
+    /// Notes an answer; with the last one of a call, the answer to the call. What was noted is kept until
+    /// [`Self::forget`], so that a call whose answer could not be delivered can be answered again.
+    pub(super) fn note(
+        &self,
+        asked: &DecisionRequest,
+        index: usize,
+        answer: &Value,
+    ) -> Result<Option<Answer>, ApiError> {
+        let questions = Questions::of(asked);
+        let question = questions.list.get(index).ok_or(ApiError::QuestionNotFound)?;
+        let said = said(question, answer)?;
+        let mut all = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= OPEN_CALLS {
+            all.clear();
+        }
+        let answers = all.entry(asked.id).or_default();
+        if answers.contains_key(&index) && answers.len() < questions.list.len() {
+            return Err(ApiError::QuestionNotFound);
+        }
+        answers.insert(index, said);
+        if answers.len() < questions.list.len() {
+            return Ok(None);
+        }
+        answer_to_call(asked, &questions, answers).map(Some)
+    }
+
+    /// The call is over.
+    pub(super) fn forget(&self, request: RequestId) {
+        let mut all = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        all.remove(&request);
+    }
+}
+
+/// A label, a list of labels, or free text; `null` cancels.
+fn said(question: &Question, answer: &Value) -> Result<Said, ApiError> {
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+    };
+    match answer {
+        Value::Null => Ok(None),
+        Value::String(_) => text(answer).map(Some).ok_or(ApiError::InvalidAnswer),
+        Value::Array(labels) if labels.len() == 1 || (question.multi_select && !labels.is_empty()) => {
+            let labels: Option<Vec<String>> = labels.iter().map(text).collect();
+            // Joined as the agent reads them.
+            labels
+                .map(|labels| Some(labels.join(", ")))
+                .ok_or(ApiError::InvalidAnswer)
+        }
+        _ => Err(ApiError::InvalidAnswer),
+    }
+}
+
+fn answer_to_call(
+    asked: &DecisionRequest,
+    questions: &Questions,
+    said: &BTreeMap<usize, Said>,
+) -> Result<Answer, ApiError> {
+    let pairs = questions.list.iter().zip(said.values());
+    let answers: BTreeMap<&str, &str> = pairs
+        .filter_map(|(question, said)| Some((question.text.as_str(), said.as_deref()?)))
+        .collect();
+    if answers.is_empty() {
+        return Ok(Answer::Deny {
+            message: Some("The user does not want to answer. Go on without it, or stop here.".to_owned()),
+            interrupt: false,
+        });
+    }
+    let mut input: Value =
+        serde_json::from_str(asked.input.as_str()).map_err(|error| ApiError::internal(&error))?;
+    if let Some(fields) = input.as_object_mut() {
+        fields.insert("answers".to_owned(), json!(answers));
+    }
+    let input = RawJson::of(&input).map_err(|error| ApiError::internal(&error))?;
+    Ok(Answer::Allow {
+        input: Some(input),
+        permissions: None,
+    })
+}

@@ -1,0 +1,291 @@
+//! What clients of the task API send, checked to the letter of the contract, and what they get.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tiller_core::{PermissionMode, SessionId};
+
+use crate::error::ApiError;
+
+/// Characters of a prompt, at most.
+const MAX_PROMPT: usize = 10_000;
+
+/// The longest time limit: a week. More is a mistake.
+const MAX_TIMEOUT_S: f64 = 604_800.0;
+
+/// The CLI's own tools, of every version met so far.
+const TOOLS: &[&str] = &[
+    "Agent",
+    "AgentOutputTool",
+    "AskUserQuestion",
+    "Bash",
+    "BashOutput",
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+    "Edit",
+    "EnterPlanMode",
+    "EnterWorktree",
+    "ExitPlanMode",
+    "ExitWorktree",
+    "Glob",
+    "Grep",
+    "KillBash",
+    "KillShell",
+    "LS",
+    "LSP",
+    "ListAgents",
+    "ListMcpResourcesTool",
+    "Monitor",
+    "MultiEdit",
+    "NotebookEdit",
+    "NotebookRead",
+    "PowerShell",
+    "Read",
+    "ReadMcpResourceTool",
+    "RemoteTrigger",
+    "ReportFindings",
+    "ScheduleWakeup",
+    "SendMessage",
+    "Skill",
+    "SlashCommand",
+    "StructuredOutput",
+    "Task",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskOutput",
+    "TaskStop",
+    "TaskUpdate",
+    "TeamCreate",
+    "TeamDelete",
+    "TodoRead",
+    "TodoWrite",
+    "ToolSearch",
+    "WebFetch",
+    "WebSearch",
+    "Workflow",
+    "Write",
+];
+
+/// The body of a request that starts a task.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TaskRequest {
+    prompt: Option<String>,
+    working_dir: Option<String>,
+    tools: Option<Vec<String>>,
+    continue_conversation: Option<bool>,
+    resume: Option<String>,
+    permission_mode: Option<String>,
+    model: Option<String>,
+    max_turns: Option<u32>,
+    timeout_s: Option<f64>,
+    granularity: Option<Granularity>,
+}
+
+/// How text and thinking arrive.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Granularity {
+    /// In pieces, as the model says them.
+    #[default]
+    Piece,
+    /// In whole blocks.
+    Block,
+}
+
+/// A request that makes sense.
+#[derive(Debug, PartialEq)]
+pub(super) struct Task {
+    pub(super) prompt: String,
+    pub(super) working_dir: Option<String>,
+    pub(super) conversation: Conversation,
+    pub(super) tools: Option<Vec<String>>,
+    pub(super) permission_mode: Option<PermissionMode>,
+    pub(super) model: Option<String>,
+    pub(super) max_turns: Option<u32>,
+    pub(super) timeout: Option<Duration>,
+    pub(super) granularity: Granularity,
+}
+
+/// Which conversation a task belongs to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Conversation {
+    New,
+    /// The newest of the folder.
+    Newest,
+    Resume(SessionId),
+}
+
+impl TaskRequest {
+    pub(super) fn check(self) -> Result<Task, ApiError> {
+        let texts = [
+            &self.prompt,
+            &self.working_dir,
+            &self.resume,
+            &self.permission_mode,
+            &self.model,
+        ];
+        if texts.into_iter().flatten().any(|text| text.contains('\0')) {
+            return Err(ApiError::WrongForm);
+        }
+        let prompt = self.prompt.as_deref().unwrap_or_default().trim().to_owned();
+        if prompt.is_empty() {
+            return Err(ApiError::PromptEmpty);
+        }
+        if prompt.chars().count() > MAX_PROMPT {
+            return Err(ApiError::PromptTooLong);
+        }
+        let conversation = match (self.continue_conversation.unwrap_or(false), self.resume) {
+            (true, Some(_)) => return Err(ApiError::WrongForm),
+            (true, None) => Conversation::Newest,
+            (false, Some(id)) => Conversation::Resume(uuid(&id)?),
+            (false, None) => Conversation::New,
+        };
+        if self.tools.iter().flatten().any(|tool| !is_tool(tool)) || self.max_turns == Some(0) {
+            return Err(ApiError::WrongForm);
+        }
+        let permission_mode = match self.permission_mode.as_deref() {
+            None => None,
+            Some(name) => Some(PermissionMode::parse(name).ok_or(ApiError::WrongForm)?),
+        };
+        let timeout = match self.timeout_s {
+            None => None,
+            Some(seconds) if seconds > 0.0 && seconds <= MAX_TIMEOUT_S => {
+                Some(Duration::from_secs_f64(seconds))
+            }
+            Some(_) => return Err(ApiError::WrongForm),
+        };
+        Ok(Task {
+            prompt,
+            working_dir: self.working_dir,
+            conversation,
+            tools: self.tools,
+            permission_mode,
+            model: self.model.filter(|model| !model.trim().is_empty()),
+            max_turns: self.max_turns,
+            timeout,
+            granularity: self.granularity.unwrap_or_default(),
+        })
+    }
+}
+
+/// Only the usual form with hyphens: others would be taken for ids, too, and match no transcript.
+fn uuid(text: &str) -> Result<SessionId, ApiError> {
+    if text.len() != 36 {
+        return Err(ApiError::WrongForm);
+    }
+    text.parse().map_err(|_| ApiError::WrongForm)
+}
+
+fn is_tool(name: &str) -> bool {
+    let is_mcp = name.strip_prefix("mcp__").is_some_and(|rest| {
+        let in_name = |character: char| character.is_ascii_alphanumeric() || "_-.".contains(character);
+        !rest.is_empty() && rest.len() <= 200 && rest.chars().all(in_name)
+    });
+    is_mcp || TOOLS.contains(&name)
+}
+
+/// How a task went.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct TaskResponse {
+    pub(super) success: bool,
+    pub(super) message: String,
+    pub(super) session_id: String,
+    pub(super) cost_usd: Option<f64>,
+    pub(super) duration_ms: Option<u64>,
+    pub(super) files_changed: Vec<String>,
+    pub(super) tools_used: Vec<String>,
+    pub(super) num_turns: Option<u64>,
+    pub(super) usage: Option<Value>,
+    pub(super) permission_denials: Vec<Value>,
+}
+
+/// One server-sent event. `data` gains `type` and `session_id` on the way out.
+#[derive(Debug, PartialEq)]
+pub(super) struct TaskEvent {
+    pub(super) kind: &'static str,
+    pub(super) data: Value,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(body: Value) -> Result<Task, ApiError> {
+        let request: TaskRequest = serde_json::from_value(body).map_err(|_| ApiError::WrongForm)?;
+        request.check()
+    }
+
+    #[test]
+    fn a_prompt_is_trimmed_and_counted_in_characters() {
+        assert_eq!(check(json!({ "prompt": "  做 it \n" })).unwrap().prompt, "做 it");
+        assert_eq!(check(json!({})), Err(ApiError::PromptEmpty));
+        assert_eq!(
+            check(json!({ "prompt": " \n\t\u{3000}" })),
+            Err(ApiError::PromptEmpty)
+        );
+        assert!(check(json!({ "prompt": format!(" {} ", "字".repeat(10_000)) })).is_ok());
+        let long = "字".repeat(10_001);
+        assert_eq!(check(json!({ "prompt": long })), Err(ApiError::PromptTooLong));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let id = "7b3f9d1c-52a5-4c3b-9d0a-1d6d1f0f3a10";
+        for fields in [
+            json!({ "prompt": 5 }),
+            json!({ "prompt": "a\0b" }),
+            json!({ "working_dir": "/a\0b" }),
+            json!({ "tools": "Read" }),
+            json!({ "tools": ["Read", "Reed"] }),
+            json!({ "tools": ["Bash(git *)"] }),
+            json!({ "tools": ["mcp__"] }),
+            json!({ "tools": ["mcp__a,Bash"] }),
+            json!({ "continue_conversation": "yes" }),
+            json!({ "continue_conversation": true, "resume": id }),
+            json!({ "resume": "session_1" }),
+            json!({ "resume": "7b3f9d1c52a54c3b9d0a1d6d1f0f3a10" }),
+            json!({ "permission_mode": "yolo" }),
+            json!({ "max_turns": 0 }),
+            json!({ "max_turns": -1 }),
+            json!({ "timeout_s": 0 }),
+            json!({ "timeout_s": 1e300 }),
+            json!({ "granularity": "word" }),
+        ] {
+            let mut body = json!({ "prompt": "do it" });
+            body.as_object_mut()
+                .unwrap()
+                .extend(fields.as_object().unwrap().clone());
+            assert_eq!(check(body), Err(ApiError::WrongForm), "{fields}");
+        }
+    }
+
+    #[test]
+    fn everything_that_may_be_said_is_understood() {
+        let task = check(json!({
+            "prompt": "do it", "working_dir": "~/x", "tools": ["Read", "mcp__db__query"], "continue_conversation": false,
+            "resume": "7b3f9d1c-52a5-4c3b-9d0a-1d6d1f0f3a10", "permission_mode": "acceptEdits", "model": "opus",
+            "max_turns": 3, "timeout_s": 1.5, "granularity": "block", "something_new": true,
+        }))
+        .unwrap();
+        assert_eq!(task.permission_mode, Some(PermissionMode::AcceptEdits));
+        assert_eq!(task.timeout, Some(Duration::from_millis(1500)));
+        assert_eq!(task.granularity, Granularity::Block);
+        assert!(matches!(task.conversation, Conversation::Resume(_)));
+        assert_eq!(
+            check(json!({ "prompt": "x", "tools": [] })).unwrap().tools,
+            Some(Vec::new())
+        );
+        assert_eq!(
+            check(json!({ "prompt": "x", "tools": null, "resume": null }))
+                .unwrap()
+                .tools,
+            None
+        );
+    }
+}
