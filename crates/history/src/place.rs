@@ -72,7 +72,7 @@ fn is_plain_name(text: &str) -> bool {
         && !text.starts_with('.')
         && text
             .chars()
-            .all(|letter| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.' | ' ' | '+' | '@'))
+            .all(|letter| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.'))
 }
 
 /// A transcript that exists.
