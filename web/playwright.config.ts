@@ -6,7 +6,7 @@ export default defineConfig({
   // Every test starts the whole product and a real agent: two at once is what two cores carry.
   workers: 2,
   fullyParallel: true,
-  timeout: 90_000,
+  timeout: 120_000,
   expect: { timeout: 15_000 },
   forbidOnly: true,
   reporter: [["list"]],

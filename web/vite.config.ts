@@ -2,8 +2,9 @@ import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
-// In development the page comes from Vite and everything else from a running server. The server takes requests only
-// from its own address, so the proxy speaks to it under that name.
+// In development the page comes from Vite and everything else from a running server. Open the server's own link once:
+// its cookie is for the host, whatever the port, so that Vite's page on 127.0.0.1 is signed in as well. The server takes
+// requests only from its own address, so the proxy speaks to it under that name.
 const server = process.env.TILLER_DEV_SERVER ?? "http://127.0.0.1:8080";
 const proxied = {
   target: server,
@@ -21,6 +22,7 @@ export default defineConfig({
   },
   worker: { format: "es" },
   server: {
+    host: "127.0.0.1",
     proxy: {
       "/api": proxied,
       "/health": proxied,
