@@ -327,6 +327,51 @@ fn a_damaged_index_is_built_again() {
 }
 
 #[test]
+fn phrases_are_found_only_where_they_stand_just_so() {
+    let home = Home::new();
+    let mut lines = Vec::new();
+    for number in 0..40 {
+        lines.push(user(
+            &format!("apart{number}"),
+            None,
+            "the Request came before the server",
+        ));
+        lines.push(user(
+            &format!("together{number}"),
+            None,
+            "a Server request, 请修复登录页面",
+        ));
+        lines.push(user(&format!("mixed{number}"), None, "登录 and 录页 and 页面"));
+    }
+    home.write(&format!("{ID}.jsonl"), &lines);
+    let history = home.history();
+    history.update_index().unwrap();
+    let found = |text: &str| {
+        let page = history
+            .search(
+                &SearchQuery {
+                    text: text.into(),
+                    ..SearchQuery::default()
+                },
+                Page::first(100),
+            )
+            .unwrap();
+        assert!(
+            page.results
+                .iter()
+                .all(|result| result.fragments.iter().any(|fragment| fragment.is_match))
+        );
+        page.total
+    };
+    assert_eq!(found("\"server request\""), 40);
+    assert_eq!(found("server request"), 80);
+    assert_eq!(found("登录页面"), 40);
+    assert_eq!(found("登录"), 80);
+    assert_eq!(found("reque"), 80);
+    assert_eq!(found("equest"), 0, "words are found from their beginning");
+}
+
+#[test]
 fn without_a_place_for_the_index_everything_but_search_works() {
     let home = Home::new();
     home.write(&format!("{ID}.jsonl"), &conversation());
