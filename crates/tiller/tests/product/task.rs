@@ -667,3 +667,29 @@ async fn keys_have_their_scopes_and_their_own_sessions() {
     assert_eq!(stream.complete().await["message"], "Made.");
     server.stop().await;
 }
+
+#[tokio::test]
+async fn a_revoked_key_is_out_and_its_task_goes_on() {
+    let script = Script::new().on("take long", [Reply::text("Wait… ").gate("go").and_text("done.")]);
+    let world = World::new(script).await;
+    let server = serve(&world).await;
+    let ci = key(&world, &["ci"]).await;
+    let mut stream = TaskClient::with_key(&server, &ci)
+        .stream(json!({ "prompt": "take long" }))
+        .await;
+    stream.until("text").await;
+    let revoked = world.command().args(["key", "revoke", "ci"]).status().await;
+    assert!(revoked.unwrap().success());
+    let began = std::time::Instant::now();
+    while stream.next().await.is_some() {}
+    assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
+    assert!(!stream.kinds().contains(&"complete"), "the task is not over");
+
+    world.model.gate("go").open();
+    let person = TaskClient::new(&server);
+    let mut again = person.watch(&stream.session, Some(stream.last_id())).await;
+    assert_eq!(again.complete().await["message"], "Wait… done.");
+    let refused = person.watch_refused(&stream.session, "yesterday").await;
+    assert_eq!(refused.refusal(), (422, "invalid_request".to_owned()));
+    server.stop().await;
+}
