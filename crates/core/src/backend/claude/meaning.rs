@@ -11,7 +11,16 @@ pub(super) fn meaning(message: &Message) -> Meaning {
             conversation: conversation.to_owned(),
         },
         (Kind::Result, subtype, _) => {
-            Meaning::TurnEnded(turn_end(message.json(), subtype.unwrap_or_default()))
+            let result: TurnResult = serde_json::from_str(message.json()).unwrap_or_default();
+            // The CLI's own word on something in the background; the user's turn goes on.
+            if result
+                .origin
+                .as_ref()
+                .is_some_and(|origin| origin.kind == "task-notification")
+            {
+                return Meaning::Nothing;
+            }
+            Meaning::TurnEnded(turn_end(result, subtype.unwrap_or_default()))
         }
         _ => Meaning::Nothing,
     }
@@ -23,10 +32,17 @@ struct TurnResult {
     is_error: bool,
     result: Option<String>,
     errors: Vec<serde_json::Value>,
+    origin: Option<Origin>,
 }
 
-fn turn_end(json: &str, subtype: &str) -> TurnEnd {
-    let parsed: TurnResult = serde_json::from_str(json).unwrap_or_default();
+/// What made the CLI work, where it was not the user.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Origin {
+    kind: String,
+}
+
+fn turn_end(parsed: TurnResult, subtype: &str) -> TurnEnd {
     // The CLI says `success` also where the model could not be reached; `is_error` is the truth then.
     if subtype == "success" && !parsed.is_error {
         return TurnEnd::Success;
@@ -93,6 +109,15 @@ mod tests {
         for (json, expected) in cases {
             assert_eq!(end(json), expected, "{json}");
         }
+    }
+
+    #[test]
+    fn a_word_on_the_background_does_not_end_the_turn() {
+        let json =
+            r#"{"type":"result","subtype":"success","is_error":false,"origin":{"kind":"task-notification"}}"#;
+        assert_eq!(end(json), Meaning::Nothing);
+        let json = r#"{"type":"result","subtype":"success","is_error":false,"origin":{"kind":"human"}}"#;
+        assert_eq!(end(json), Meaning::TurnEnded(TurnEnd::Success));
     }
 
     #[test]
