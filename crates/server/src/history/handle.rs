@@ -89,10 +89,7 @@ impl Transcripts {
         if let Some(history) = &*opened {
             return Ok(Arc::clone(history));
         }
-        let history = History::open(&self.claude_home, Some(&self.index_dir)).or_else(|error| {
-            tracing::warn!(%error, "the history has no index: lists are slower, and nothing can be searched");
-            History::open(&self.claude_home, None)
-        })?;
+        let history = History::open(&self.claude_home, Some(&self.index_dir))?;
         Ok(Arc::clone(opened.insert(Arc::new(history))))
     }
 }

@@ -7,7 +7,10 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use tiller_history::{History, HistoryError, ProjectId, SessionId, UsageQuery, UsageReport};
+use serde::Serialize;
+use tiller_history::{
+    History, HistoryError, MessagePage, ProjectId, ProjectList, SessionId, UsageQuery, UsageReport,
+};
 
 use super::access::{Seen, own_conversations};
 use super::query::Parameters;
@@ -58,12 +61,33 @@ fn session_id(id: &str) -> Result<SessionId, ApiError> {
     SessionId::parse(id).map_err(|_| ApiError::SessionNotFound)
 }
 
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    list: ProjectList,
+    /// After how many days the CLI deletes transcripts.
+    retention_days: u32,
+}
+
+#[derive(Serialize)]
+struct Opened {
+    #[serde(flatten)]
+    page: MessagePage,
+    /// What to type to go on in a terminal.
+    resume_command: String,
+}
+
 async fn projects(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
 ) -> Result<Response, ApiError> {
-    let projects = ask(&app, visitor, |_, seen| seen.projects()).await?;
-    Ok(Json(projects).into_response())
+    let listed = ask(&app, visitor, |history, seen| {
+        Ok(Listed {
+            list: seen.projects()?,
+            retention_days: history.retention_days(),
+        })
+    });
+    Ok(Json(listed.await?).into_response())
 }
 
 async fn sessions(
@@ -91,8 +115,9 @@ async fn messages(
     let parameters = Parameters::parse(query.as_deref())?;
     let (page, include) = (parameters.page()?, parameters.include()?);
     let id = session_id(&id)?;
-    let messages = ask(&app, visitor, move |_, seen| seen.messages(&id, page, include)).await?;
-    Ok(Json(messages).into_response())
+    let page = ask(&app, visitor, move |_, seen| seen.messages(&id, page, include)).await?;
+    let resume_command = page.session.resume_command();
+    Ok(Json(Opened { page, resume_command }).into_response())
 }
 
 async fn search(

@@ -147,6 +147,10 @@ async fn a_conversation_is_listed_read_found_and_exported() {
 
     let read = person.json(&format!("sessions/{session}")).await;
     assert_eq!(read["session"], *listed);
+    assert_eq!(
+        read["resume_command"],
+        json!(format!("cd '{}' && claude --resume {session}", garden.display()))
+    );
     let messages = read["messages"].as_array().unwrap();
     assert_eq!(read["total"], json!(messages.len()));
     assert_eq!(messages[0]["role"], "user");
@@ -285,7 +289,10 @@ async fn a_key_sees_the_transcripts_of_its_own_sessions_only() {
             );
         }
     }
-    assert_eq!(stranger.json("projects").await, json!({ "projects": [] }));
+    assert_eq!(
+        stranger.json("projects").await,
+        json!({ "projects": [], "retention_days": 30 })
+    );
     assert_eq!(stranger.json("search?q=pomegranate").await["total"], 0);
     let refused = stranger.get(&format!("projects/{id}/sessions")).await;
     let unknown = stranger.get("projects/-nowhere/sessions").await;
@@ -303,7 +310,10 @@ async fn what_makes_no_sense_is_refused() {
     let world = World::with_claude(Script::new(), None).await;
     let server = world.serve().await;
     let person = Reader::person(&server, &server.sign_in().await);
-    assert_eq!(person.json("projects").await, json!({ "projects": [] }));
+    assert_eq!(
+        person.json("projects").await,
+        json!({ "projects": [], "retention_days": 30 })
+    );
     let session = "sessions/00000000-0000-4000-8000-000000000000";
     for path in [
         "projects/-x/sessions?offset=-1",
