@@ -52,9 +52,12 @@ async function walk(page: Page, product: Product, phone: boolean): Promise<void>
   await expect(page.getByRole("button", { name: "Use this folder" })).toBeVisible();
   await look("folder picker");
   await page.keyboard.press("Escape");
+  await expect(page.getByRole("dialog")).toBeHidden();
   await page.getByRole("combobox", { name: "Permission mode" }).click();
+  await expect(page.getByRole("option", { name: /^Plan/ })).toBeVisible();
   await look("permission modes");
   await page.keyboard.press("Escape");
+  await expect(page.getByRole("listbox")).toBeHidden();
 
   await page.getByRole("textbox", { name: "Task" }).fill("show me around");
   await page.getByRole("button", { name: "Start session" }).click();
@@ -62,6 +65,7 @@ async function walk(page: Page, product: Product, phone: boolean): Promise<void>
   await expect(allow).toBeVisible();
   await look("permission for a command");
   await page.getByRole("button", { name: "Deny…" }).click();
+  await expect(page.getByRole("textbox", { name: "Reason" })).toBeVisible();
   await look("reason");
   await page.getByRole("button", { name: "Back" }).click();
   await allow.click();
@@ -86,6 +90,7 @@ async function walk(page: Page, product: Product, phone: boolean): Promise<void>
     await look("side");
   }
   await page.getByRole("button", { name: "Preferences" }).click();
+  await expect(page.getByRole("menuitemradio", { name: "Dark" })).toBeVisible();
   await look("preferences");
   await page.keyboard.press("Escape");
 }
