@@ -37,6 +37,9 @@ const GRACE: Grace = Grace {
     after_terminate: Duration::from_secs(2),
 };
 
+/// How long an interrupted turn may take to end when its agent is to end. The CLI needs about 25 ms.
+const INTERRUPT_TIME: Duration = Duration::from_millis(1500);
+
 /// Tools with which the agent speaks to a person, whatever the approval mode.
 const FOR_PEOPLE: &[&str] = &["AskUserQuestion", "ExitPlanMode"];
 
@@ -182,6 +185,7 @@ async fn run(
                 link,
                 asked: HashMap::new(),
                 events: events.clone(),
+                busy: false,
             }
             .run(inbox, &mut commands)
             .await
@@ -209,6 +213,8 @@ struct Relay {
     /// What the CLI waits for an answer to.
     asked: HashMap<String, Asked>,
     events: mpsc::Sender<AgentEvent>,
+    /// A turn is running, as far as we know.
+    busy: bool,
 }
 
 enum Asked {
@@ -231,7 +237,7 @@ impl Relay {
                     Some(Inbound::Exited(exit)) => return describe(&exit),
                     Some(inbound) => {
                         if self.inbound(inbound).await.is_err() {
-                            return describe(&self.link.close().await);
+                            return describe(&self.link.kill().await);
                         }
                     }
                     None => return describe(&self.link.exited().await),
@@ -242,9 +248,22 @@ impl Relay {
 
     /// Ends the CLI. What it says until then belongs to the session.
     async fn last_words(mut self, mut inbox: Inbox) -> Exit {
-        let link = self.link.clone();
+        // A CLI whose input ends in the middle of a turn takes that for a 'no' to whatever it was asking, and goes on
+        // with the turn. So the turn is interrupted first, and a CLI that does not listen is killed.
+        if self.busy
+            && let Some(exit) = self.interrupted(&mut inbox).await
+        {
+            return exit;
+        }
+        let (link, busy) = (self.link.clone(), self.busy);
         // Not waited for here: a CLI whose output nobody reads can't end by itself.
-        tokio::spawn(async move { link.close().await });
+        tokio::spawn(async move {
+            if busy {
+                link.kill().await
+            } else {
+                link.close().await
+            }
+        });
         while let Some(inbound) = inbox.next().await {
             if let Inbound::Exited(exit) = inbound {
                 return describe(&exit);
@@ -256,10 +275,24 @@ impl Relay {
         describe(&self.link.exited().await)
     }
 
+    /// Interrupts the turn and waits a little for its end; the CLI's own end, if that comes instead.
+    async fn interrupted(&mut self, inbox: &mut Inbox) -> Option<Exit> {
+        let deadline = tokio::time::Instant::now() + INTERRUPT_TIME;
+        self.command(AgentCommand::Interrupt).await;
+        while self.busy {
+            match tokio::time::timeout_at(deadline, inbox.next()).await.ok()?? {
+                Inbound::Exited(exit) => return Some(describe(&exit)),
+                inbound => self.inbound(inbound).await.ok()?,
+            }
+        }
+        None
+    }
+
     /// An error means that the CLI is gone, and its end says so.
     async fn command(&mut self, command: AgentCommand) {
         match command {
             AgentCommand::Prompt(prompt) => {
+                self.busy = true;
                 if self.link.send_user(&UserMessage::text(prompt)).await.is_err() {
                     tracing::debug!("a prompt came too late");
                 }
@@ -311,12 +344,11 @@ impl Relay {
                     return Ok(());
                 };
                 let uuid = message.uuid().map(str::to_owned);
-                self.tell(AgentEvent::Message {
-                    raw,
-                    uuid,
-                    meaning: meaning(&message),
-                })
-                .await
+                let meaning = meaning(&message);
+                if matches!(meaning, Meaning::TurnEnded(_)) {
+                    self.busy = false;
+                }
+                self.tell(AgentEvent::Message { raw, uuid, meaning }).await
             }
             Inbound::Request(request) => self.request(request).await,
             Inbound::Cancelled(id) => {

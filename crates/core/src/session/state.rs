@@ -169,6 +169,8 @@ pub struct Turn {
     /// The prompt, as long as no agent has been given it.
     pub undelivered: Option<String>,
     pub stopping: bool,
+    /// The agent is being ended under it, for this reason.
+    pub closing: Option<&'static str>,
 }
 
 /// How a client names a decision.

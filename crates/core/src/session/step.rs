@@ -119,6 +119,7 @@ impl Step<'_> {
             number: self.state.turns,
             undelivered: Some(prompt.clone()),
             stopping: false,
+            closing: None,
         });
         self.state.record.last_prompt = Some(prompt.clone());
         let title = Some(self.state.record.title.clone());
@@ -292,7 +293,11 @@ impl Step<'_> {
     }
 
     fn asks(&mut self, question: Question) {
-        let stopping = self.state.turn.as_ref().is_some_and(|turn| turn.stopping);
+        let stopping = self
+            .state
+            .turn
+            .as_ref()
+            .is_some_and(|turn| turn.stopping || turn.closing.is_some());
         if stopping {
             // It asked before it heard of the stop.
             self.reply(question.agent_request, question.input, aborted());
@@ -334,6 +339,10 @@ impl Step<'_> {
             // The last words of a process that is on its way out, about an earlier turn.
             return;
         }
+        if turn.closing.is_some() {
+            // Its end, which follows, ends the turn.
+            return;
+        }
         let stopped = turn.stopping;
         // Open decisions stay: an agent in the background may still wait for them. The CLI takes back what it does not
         // want to know any more.
@@ -373,11 +382,13 @@ impl Step<'_> {
             self.launch();
             return;
         }
-        let stopped = turn.stopping;
+        let (stopped, closing) = (turn.stopping, turn.closing);
         self.withdraw_all();
         self.state.turn = None;
         if stopped {
             self.set_idle();
+        } else if let Some(reason) = closing {
+            self.finish(SessionStatus::Error, Some(reason.to_owned()));
         } else {
             self.finish(SessionStatus::Error, Some(exit.message().to_owned()));
             // What the user queued for a conversation must not go to another one unseen.
@@ -389,8 +400,14 @@ impl Step<'_> {
 
     fn close(&mut self, reason: &'static str) {
         self.withdraw_all();
-        if self.state.turn.take().is_some() {
-            self.finish(SessionStatus::Error, Some(reason.to_owned()));
+        if let Some(turn) = &mut self.state.turn {
+            if self.state.agent == AgentState::Absent || turn.undelivered.is_some() {
+                self.state.turn = None;
+                self.finish(SessionStatus::Error, Some(reason.to_owned()));
+            } else {
+                // The turn ends when the agent does: what it says until then comes before that.
+                turn.closing = Some(reason);
+            }
         }
         if self.state.agent == AgentState::Live {
             self.end_agent();

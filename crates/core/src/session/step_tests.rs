@@ -458,6 +458,22 @@ fn a_server_that_comes_back_ends_what_it_can_not_go_on_with() {
     assert_eq!(story.tale(), ["running", "prompt go on", "launch c1", "> go on"]);
 }
 
+#[test]
+fn a_turn_that_is_closed_ends_when_the_agent_has_ended() {
+    let mut story = Story::running();
+    story.take(asks(1, false)).take(prompt("later")).tale();
+    story.take(Input::Close { reason: "closing" });
+    assert_eq!(story.tale(), ["withdrawn t1", "end agent"]);
+    story.take(asks(2, false)).take(failure("interrupted"));
+    assert_eq!(story.tale(), ["> deny r2", r#"message "result""#]);
+    story.take(exited("bye"));
+    assert_eq!(
+        story.tale(),
+        ["error: closing"],
+        "nothing comes after, and nothing more is sent"
+    );
+}
+
 fn any_input() -> impl Strategy<Value = Input> {
     prop_oneof![
         3 => Just(prompt("p")),

@@ -441,3 +441,38 @@ async fn a_stopped_server_leaves_no_agent() {
     server.stop().await;
     assert_eq!(processes_in(&world.project()), [""; 0]);
 }
+
+#[tokio::test]
+async fn a_stopped_server_decides_nothing_for_the_user() {
+    let script = Script::new().on("ask first", [bash("touch asked"), Reply::text("Done.")]);
+    let world = World::new(script).await;
+    let server = world.serve().await;
+    let cookie = server.sign_in().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    client.start(&world.project(), "ask first").await;
+    let asked = client.until_type("permission.request").await;
+    server.stop().await;
+    let calls = world.model.conversation_requests().len();
+    assert_eq!(
+        calls, 1,
+        "the agent went on, and told the model something that nobody said"
+    );
+
+    let server = world.serve().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    client
+        .send(
+            "session.subscribe",
+            json!({ "sessionId": asked["sessionId"], "afterSeq": 0 }),
+        )
+        .await;
+    let stopped = client.until_status("error").await;
+    assert_eq!(
+        stopped["error"],
+        "Tiller was stopped while this turn was running."
+    );
+    client.send("session.list", Value::Null).await;
+    let listed = client.until_type("session.list").await["sessions"][0].clone();
+    assert_eq!(listed["lastSeq"], stopped["seq"], "nothing comes after");
+    server.stop().await;
+}
