@@ -50,6 +50,7 @@ export const RowView = memo(function RowView({ row, sessionId, cwd }: RowContext
     case "decision":
       return <LooseDecision decision={row.decision} cwd={cwd} />;
     case "queued":
+    case "kept":
     case "sending":
       return <Coming prompt={row.prompt} state={row.kind} />;
     case "working":
@@ -279,7 +280,7 @@ function LooseDecision({ decision, cwd }: { decision: Decision; cwd: string | un
   );
 }
 
-function Coming({ prompt, state }: { prompt: string; state: "queued" | "sending" }) {
+function Coming({ prompt, state }: { prompt: string; state: "queued" | "kept" | "sending" }) {
   const { t } = useTranslation();
   return (
     <div className="rounded-xl border border-dashed border-line-strong px-4 py-2.5">

@@ -87,5 +87,6 @@ describe("rows", () => {
   it("end with what is queued", () => {
     const log = { ...openLog(0, 0), queue: ["next", "after"] };
     expect(projectRows(log, "running").map(shape)).toEqual(["working", "queued", "queued"]);
+    expect(projectRows(log, "idle").map(shape)).toEqual(["kept", "kept"]);
   });
 });

@@ -14,7 +14,7 @@ export type Row =
       readonly decided: Behavior | undefined;
     }
   | { readonly kind: "decision"; readonly key: string; readonly decision: Decision }
-  | { readonly kind: "queued" | "sending"; readonly key: string; readonly prompt: string }
+  | { readonly kind: "queued" | "kept" | "sending"; readonly key: string; readonly prompt: string }
   | { readonly kind: "working"; readonly key: "working" };
 
 const NO_CHILDREN: readonly Item[] = [];
@@ -48,7 +48,9 @@ export function projectRows(log: SessionLog, status: SessionStatus, sending?: st
   if (status === "running" && log.decisions.size === 0 && !isWriting(items.at(-1))) {
     rows.push({ kind: "working", key: "working" });
   }
-  log.queue.forEach((prompt, index) => rows.push({ kind: "queued", key: `q${index}`, prompt }));
+  // A stop keeps the queue: it goes on after the next message.
+  const kind = status === "running" ? "queued" : "kept";
+  log.queue.forEach((prompt, index) => rows.push({ kind, key: `q${index}`, prompt }));
   if (sending !== undefined) rows.push({ kind: "sending", key: "sending", prompt: sending });
   return rows;
 }

@@ -180,6 +180,8 @@ export function answerDecision(
 
 /** Takes the session out of sight at once and deletes it when the time to undo has passed. */
 export function deleteSession(id: string): void {
+  // The removal can be undone for a while; an agent that still works meanwhile is not what was asked for.
+  if (store.getState().sessions.get(id)?.status === "running") stopSession(id);
   store.setState(({ leaving }) => ({ leaving: new Set(leaving).add(id) }));
   deletions.set(
     id,
