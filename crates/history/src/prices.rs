@@ -2,6 +2,9 @@
 //!
 //! Measured on release 2.1.325 of the CLI by letting it add up single messages of known usage, model by model, so that
 //! costs agree with what the CLI itself reports. A model that is not in the list has no cost rather than a wrong one.
+//!
+//! Not measured: Opus 4 and 4.1, which that release no longer runs, have their published price; Mythos 5.1 is taken to cost
+//! what Fable 5.1 does, as its siblings do.
 
 use crate::ledger::Tokens;
 
