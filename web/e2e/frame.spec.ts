@@ -114,6 +114,27 @@ test("a deleted session can be brought back, and is gone when it is not", async 
   await expect(page.getByText("Nothing here yet.")).toBeVisible();
 });
 
+test("deleting a running session stops its agent at once, and undoing keeps what is queued in sight", async ({
+  page,
+  product,
+}) => {
+  const link = await product.start({ rules: [{ contains: "start", replies: [waiting("go")] }] });
+  await startSession(page, link, "start it");
+  await product.model?.reached("go");
+  await say(page, "later");
+  await expect(page.getByText("Queued. Sent when the current turn ends")).toBeVisible();
+  await page.getByRole("navigation").getByRole("button", { name: "Actions for start it" }).click();
+  await page.getByRole("menuitem", { name: "Delete" }).click();
+  await page.getByRole("button", { name: "Stop and delete" }).click();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page
+    .getByRole("navigation")
+    .getByRole("link", { name: /start it/ })
+    .click();
+  await expect(page.getByRole("region", { name: "Result" })).toContainText("Stopped");
+  await expect(page.getByText("Kept when you stopped. Sent after your next message")).toBeVisible();
+});
+
 test("the command that goes on in a terminal names the agent's own session", async ({ page, product }) => {
   const link = await product.start({ rules: [{ contains: "short", replies: [reply("Done.")] }] });
   await startSession(page, link, "short task");
