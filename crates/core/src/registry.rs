@@ -59,6 +59,9 @@ pub struct StartSession {
     pub resume: Option<SessionId>,
 }
 
+/// Longest name that a client may give a session, in bytes.
+const MAX_NAME: usize = 200;
+
 /// What became of a prompt.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Accepted {
@@ -92,6 +95,8 @@ pub enum CommandError {
     EmptyPrompt,
     #[error("'{0}' is no name of a model.")]
     Model(String),
+    #[error("A session's name has 1 to {MAX_NAME} bytes, none of them a control character.")]
+    Name,
     #[error(transparent)]
     Path(#[from] PathRefused),
     #[error(transparent)]
@@ -192,8 +197,54 @@ impl Sessions {
             .filter(|(record, _)| self.viewer.may_see(record.owner.as_deref()))
     }
 
+    /// The session that this viewer calls by `name`, if it has begun. A session's own id is a name for it as well.
+    pub async fn named(&self, name: &str) -> Result<Option<SessionId>, CommandError> {
+        check_name(name)?;
+        if let Ok(id) = name.parse()
+            && self.find(id).is_some()
+        {
+            return Ok(Some(id));
+        }
+        let owner = self.viewer.key.clone();
+        let found = self.shared.store.named(owner, name.to_owned()).await?;
+        Ok(found.filter(|id| self.find(*id).is_some()))
+    }
+
+    /// Says something in the session that this viewer calls by `name`, which begins with that if there is none: `start`
+    /// says how. Of several who do so at once, one begins it and the others go on.
+    pub async fn start_named(
+        &self,
+        name: &str,
+        start: StartSession,
+    ) -> Result<(SessionId, Accepted), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        let prompt = checked_prompt(&start.prompt)?;
+        let id = match self.named(name).await? {
+            Some(id) => id,
+            None => {
+                let (owner, candidate) = (self.viewer.key.clone(), SessionId::random());
+                let claimed = self.shared.store.claim_name(owner, name.to_owned(), candidate);
+                claimed.await?
+            }
+        };
+        if self.find(id).is_none() {
+            match self.start_as(id, start).await {
+                Ok(()) => return Ok((id, Accepted::Started)),
+                // Someone else was faster.
+                Err(CommandError::UnknownSession) if self.find(id).is_some() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((id, self.prompt(id, &prompt).await?))
+    }
+
     /// Makes a session and starts its first turn.
     pub async fn start(&self, start: StartSession) -> Result<SessionId, CommandError> {
+        let id = start.resume.unwrap_or_else(SessionId::random);
+        self.start_as(id, start).await.map(|()| id)
+    }
+
+    async fn start_as(&self, id: SessionId, start: StartSession) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
         let prompt = checked_prompt(&start.prompt)?;
         check_settings(&start.settings)?;
@@ -207,7 +258,7 @@ impl Sessions {
         }
         let now = Timestamp::now();
         let record = SessionRecord {
-            id: start.resume.unwrap_or_else(SessionId::random),
+            id,
             owner: self.viewer.key.clone(),
             title,
             claude_session_id: start.resume.map(|id| id.to_string()),
@@ -221,7 +272,6 @@ impl Sessions {
             queue: Vec::new(),
             last_seq: 0,
         };
-        let id = record.id;
         // Taken before anything is written: two who resume one conversation at once would fork it.
         match self.entries().entry(id) {
             MapEntry::Occupied(_) => return Err(CommandError::UnknownSession),
@@ -242,7 +292,7 @@ impl Sessions {
             self.delete(id).await.ok();
             return Err(error);
         }
-        Ok(id)
+        Ok(())
     }
 
     /// Says something more in a session.
@@ -426,6 +476,13 @@ fn check_settings(settings: &Settings) -> Result<(), CommandError> {
         }
         _ => Ok(()),
     }
+}
+
+fn check_name(name: &str) -> Result<(), CommandError> {
+    if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
+        return Err(CommandError::Name);
+    }
+    Ok(())
 }
 
 fn checked_prompt(prompt: &str) -> Result<String, CommandError> {

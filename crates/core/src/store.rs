@@ -29,6 +29,18 @@ pub trait Store: Send + Sync + 'static {
 
     /// The first `limit` events after `after`, in order.
     fn replay(&self, session: SessionId, after: u64, limit: u32) -> StoreFuture<'_, Vec<Event>>;
+
+    /// The session that `owner` calls by `name`.
+    fn named(&self, owner: Option<String>, name: String) -> StoreFuture<'_, Option<SessionId>>;
+
+    /// Calls `session` by `name`, unless `owner` calls another one so already; the one that has the name then. A name
+    /// goes away with its session.
+    fn claim_name(
+        &self,
+        owner: Option<String>,
+        name: String,
+        session: SessionId,
+    ) -> StoreFuture<'_, SessionId>;
 }
 
 /// One step of a session.

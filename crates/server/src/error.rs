@@ -113,7 +113,9 @@ impl From<CommandError> for ApiError {
             CommandError::Forbidden => Self::Forbidden,
             CommandError::Refused(Refusal::RequestNotFound) => Self::RequestNotFound,
             CommandError::Refused(Refusal::AlreadyAnswered) => Self::AlreadyAnswered,
-            CommandError::Model(_) | CommandError::Refused(Refusal::NoResumeId) => Self::WrongForm,
+            CommandError::Model(_) | CommandError::Name | CommandError::Refused(Refusal::NoResumeId) => {
+                Self::WrongForm
+            }
             CommandError::Store(error) => Self::internal(&error),
             CommandError::Stopping => Self::internal(&error),
         }

@@ -85,6 +85,17 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE sessions ADD COLUMN tools TEXT;
     ALTER TABLE sessions ADD COLUMN max_turns INTEGER;
 ",
+    "
+    -- What clients call their sessions. The owner is a key's name, empty for the person at the machine. A name is
+    -- given before its session is begun, so there may be none yet.
+    CREATE TABLE session_names (
+        owner      TEXT NOT NULL,
+        name       TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        PRIMARY KEY (owner, name)
+    ) STRICT;
+    CREATE INDEX session_names_by_session ON session_names (session_id);
+",
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {

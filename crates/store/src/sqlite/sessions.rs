@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use tiller_core::{
     Commit, DecisionRequest, Event, EventBody, Page, RawJson, SessionId, SessionRecord, Store, StoreError,
     StoreFuture,
@@ -26,9 +26,13 @@ impl Store for SqliteStore {
 
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {
         Box::pin(self.shared.writer.write(move |connection| {
+            let id = session.to_string();
+            connection
+                .prepare_cached("DELETE FROM session_names WHERE session_id = ?1")?
+                .execute([&id])?;
             connection
                 .prepare_cached("DELETE FROM sessions WHERE id = ?1")?
-                .execute([session.to_string()])
+                .execute([&id])
                 .map(drop)
         }))
     }
@@ -40,6 +44,50 @@ impl Store for SqliteStore {
     fn replay(&self, session: SessionId, after: u64, limit: u32) -> StoreFuture<'_, Vec<Event>> {
         Box::pin(self.read(move |connection| replay(connection, session, after, limit)))
     }
+
+    fn named(&self, owner: Option<String>, name: String) -> StoreFuture<'_, Option<SessionId>> {
+        Box::pin(self.read(move |connection| named(connection, owner.as_deref(), &name)))
+    }
+
+    fn claim_name(
+        &self,
+        owner: Option<String>,
+        name: String,
+        session: SessionId,
+    ) -> StoreFuture<'_, SessionId> {
+        Box::pin(async move {
+            let claim = (
+                owner.clone().unwrap_or_default(),
+                name.clone(),
+                session.to_string(),
+            );
+            let claimed = self.shared.writer.write(move |connection| {
+                let sql = "INSERT INTO session_names (owner, name, session_id) VALUES (?1, ?2, ?3) \
+                           ON CONFLICT (owner, name) DO NOTHING";
+                let (owner, name, session) = &claim;
+                connection
+                    .prepare_cached(sql)?
+                    .execute([owner, name, session])
+                    .map(drop)
+            });
+            claimed.await?;
+            // Gone again between the two: whoever deleted the session has freed the name, and it may be used.
+            Ok(self.named(owner, name).await?.unwrap_or(session))
+        })
+    }
+}
+
+fn named(connection: &Connection, owner: Option<&str>, name: &str) -> Result<Option<SessionId>, StoreError> {
+    let sql = "SELECT session_id FROM session_names WHERE owner = ?1 AND name = ?2";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let found = statement.query_row([owner.unwrap_or_default(), name], |row| row.get::<_, String>(0));
+    let found = found.optional().map_err(store_error)?;
+    found
+        .map(|id| {
+            id.parse()
+                .map_err(|_| StoreError::Damaged(format!("a name for the session {id:?}")))
+        })
+        .transpose()
 }
 
 fn load(connection: &Connection) -> Result<Vec<(SessionRecord, Vec<DecisionRequest>)>, StoreError> {

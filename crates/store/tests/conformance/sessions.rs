@@ -314,3 +314,35 @@ async fn commits_of_one_session_keep_their_order_under_load() {
         assert_eq!(seqs, (1..=50).collect::<Vec<_>>());
     }
 }
+
+#[tokio::test]
+async fn a_name_belongs_to_its_owner_and_goes_away_with_its_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let (ours, theirs) = (record("ours"), SessionId::random());
+    let key = || Some("ci".to_owned());
+    let claim = async |owner: Option<String>, session| {
+        store.claim_name(owner, "默认".to_owned(), session).await.unwrap()
+    };
+    assert_eq!(store.named(key(), "默认".to_owned()).await.unwrap(), None);
+    assert_eq!(claim(key(), ours.id).await, ours.id);
+    assert_eq!(claim(key(), theirs).await, ours.id, "the first has it");
+    assert_eq!(claim(None, theirs).await, theirs, "another owner's is another's");
+    store
+        .commit(Commit {
+            record: ours.clone(),
+            events: Vec::new(),
+        })
+        .await
+        .unwrap();
+    drop(store);
+
+    let store = open(folder.path());
+    assert_eq!(
+        store.named(key(), "默认".to_owned()).await.unwrap(),
+        Some(ours.id)
+    );
+    store.delete(ours.id).await.unwrap();
+    assert_eq!(store.named(key(), "默认".to_owned()).await.unwrap(), None);
+    assert_eq!(store.named(None, "默认".to_owned()).await.unwrap(), Some(theirs));
+}
