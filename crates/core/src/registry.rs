@@ -219,13 +219,12 @@ impl Sessions {
     ) -> Result<(SessionId, Accepted), CommandError> {
         allowed(self.viewer.scopes.run)?;
         let prompt = checked_prompt(&start.prompt)?;
-        let id = match self.named(name).await? {
-            Some(id) => id,
-            None => {
-                let (owner, candidate) = (self.viewer.key.clone(), SessionId::random());
-                let claimed = self.shared.store.claim_name(owner, name.to_owned(), candidate);
-                claimed.await?
-            }
+        let id = if let Some(id) = self.named(name).await? {
+            id
+        } else {
+            let (owner, candidate) = (self.viewer.key.clone(), SessionId::random());
+            let store = &self.shared.store;
+            store.claim_name(owner, name.to_owned(), candidate).await?
         };
         if self.find(id).is_none() {
             match self.start_as(id, start).await {

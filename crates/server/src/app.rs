@@ -17,7 +17,7 @@ use crate::listen::listen;
 use crate::pages::Assets;
 use crate::statistics::Statistics;
 use crate::task::{self, Tasks};
-use crate::{auth, error, events, guard, pages, system};
+use crate::{auth, chat, error, events, guard, pages, system};
 
 /// The largest body and the largest WebSocket message.
 pub(crate) const MAX_MESSAGE: usize = 32 << 20;
@@ -59,6 +59,7 @@ impl App {
 
     fn router(self) -> Router {
         let protected = Router::new()
+            .route("/ws", get(chat::upgrade))
             .route("/ws/events", get(events::upgrade))
             .route("/api/system", get(system::system))
             .route("/api/recent-cwds", get(system::recent_cwds))

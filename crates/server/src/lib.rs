@@ -5,8 +5,10 @@
 
 mod app;
 mod auth;
+mod chat;
 mod error;
 mod events;
+mod follow;
 mod guard;
 mod history;
 mod limit;

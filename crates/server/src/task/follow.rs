@@ -1,74 +1,8 @@
-//! One turn of a session, from the log and then live, each event once and in order.
+//! One turn of a session.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+use tiller_core::{CommandError, EventBody, LiveFeed, SessionId, Sessions};
 
-use tiller_core::{
-    CommandError, Event, EventBody, LiveFeed, Notice, Page, RawJson, SessionId, SessionStatus, Sessions,
-};
-
-/// How many events are read from the log at once.
-const PAGE: u32 = 256;
-
-/// How a stored prompt begins.
-const PROMPT_START: &str = r#"{"type":"user_prompt","#;
-
-pub(super) enum Step {
-    Event(Arc<Event>),
-    /// The session was deleted.
-    Deleted,
-    /// The server is going away, or can't read its log.
-    Closed,
-}
-
-/// Reads a session from a place in its log on. Never falls behind for good: what memory has lost is in the log.
-struct Follow {
-    sessions: Sessions,
-    feed: LiveFeed,
-    session: SessionId,
-    /// The last that was given out.
-    last: u64,
-    waiting: VecDeque<Event>,
-    /// The log may have more than the feed will tell.
-    behind: bool,
-}
-
-impl Follow {
-    async fn next(&mut self) -> Step {
-        loop {
-            if let Some(event) = self.waiting.pop_front() {
-                self.last = event.seq;
-                return Step::Event(Arc::new(event));
-            }
-            if self.behind {
-                match self.sessions.replay(self.session, self.last, PAGE).await {
-                    Ok(page) => {
-                        self.behind = page.len() == PAGE as usize;
-                        self.waiting = page.into();
-                    }
-                    Err(CommandError::UnknownSession) => return Step::Deleted,
-                    Err(error) => {
-                        tracing::error!(%error, "a task's log can't be read");
-                        return Step::Closed;
-                    }
-                }
-                continue;
-            }
-            match self.feed.next().await {
-                None => return Step::Closed,
-                Some(Err(_lagged)) => self.behind = true,
-                Some(Ok(notice)) if notice.session() != self.session => {}
-                Some(Ok(Notice::Deleted(_))) => return Step::Deleted,
-                Some(Ok(Notice::Queue { .. })) => {}
-                Some(Ok(Notice::Event(event))) if event.seq == self.last + 1 => {
-                    self.last = event.seq;
-                    return Step::Event(event);
-                }
-                Some(Ok(Notice::Event(event))) => self.behind = event.seq > self.last,
-            }
-        }
-    }
-}
+use crate::follow::{Follow, PAGE, Step, ends_turn, is_prompt, search_back};
 
 /// Reads one turn, its prompt first.
 pub(super) struct Turn {
@@ -88,16 +22,8 @@ impl Turn {
         after: u64,
         prompt: Option<String>,
     ) -> Self {
-        let follow = Follow {
-            sessions,
-            feed,
-            session,
-            last: after,
-            waiting: VecDeque::new(),
-            behind: true,
-        };
         Self {
-            follow,
+            follow: Follow::new(sessions, feed, session, after),
             prompt,
             began: None,
         }
@@ -120,42 +46,11 @@ impl Turn {
     }
 
     pub(super) fn session(&self) -> SessionId {
-        self.follow.session
+        self.follow.session()
     }
 
     pub(super) fn sessions(&self) -> &Sessions {
-        &self.follow.sessions
-    }
-}
-
-/// Whether this event ends the turn that it belongs to.
-pub(super) fn ends_turn(event: &Event) -> bool {
-    matches!(&event.body, EventBody::Status(change) if change.status != SessionStatus::Running)
-}
-
-/// Prompts and messages before `before`, the newest first, until `found` finds what it looks for.
-async fn search_back<T>(
-    sessions: &Sessions,
-    session: SessionId,
-    before: Option<u64>,
-    mut found: impl FnMut(u64, &RawJson) -> Option<T>,
-) -> Result<Option<T>, CommandError> {
-    let mut page = match before {
-        Some(seq) => Page::Before { seq, limit: PAGE },
-        None => Page::Last { limit: PAGE },
-    };
-    loop {
-        let messages = sessions.history(session, page).await?.messages;
-        let Some((first, _)) = messages.first() else {
-            return Ok(None);
-        };
-        if let Some(found) = messages.iter().rev().find_map(|(seq, raw)| found(*seq, raw)) {
-            return Ok(Some(found));
-        }
-        page = Page::Before {
-            seq: *first,
-            limit: PAGE,
-        };
+        self.follow.sessions()
     }
 }
 
@@ -212,8 +107,4 @@ pub(super) async fn turn_to_show(
             _ => return Ok(Some(current)),
         }
     }
-}
-
-fn is_prompt(raw: &RawJson) -> bool {
-    raw.as_str().starts_with(PROMPT_START)
 }

@@ -14,13 +14,14 @@ use tiller_core::{CommandError, SessionId, SessionRecord, Sessions, Settings, St
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::decide::session_id;
-use super::follow::{Step, Turn, cost_before, turn_to_show};
+use super::follow::{Turn, cost_before, turn_to_show};
 use super::supervise::{Attendance, supervise};
 use super::translate::{About, Translated, Translator};
 use super::wire::{Conversation, Granularity, Task, TaskRequest};
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::{ApiError, Language};
+use crate::follow::Step;
 use crate::limit::Tally;
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("x-session-id");
@@ -381,6 +382,7 @@ impl Run {
                 Some(Ok((event.seq, translator.push(&event, was_overdue))))
             }
             Step::Deleted => Some(Ok((0, translator.abandon(ApiError::SessionNotFound)))),
+            Step::Queue(_) => Some(Ok((0, Translated::default()))),
             Step::Closed => None,
         }
     }

@@ -7,8 +7,9 @@ use std::time::Duration;
 use tiller_core::{Answer, CommandError, DecisionRef, EventBody, SessionId, Sessions};
 use tokio::time::Instant;
 
-use super::follow::{Step, Turn, ends_turn};
+use super::follow::Turn;
 use crate::app::App;
+use crate::follow::{Step, ends_turn};
 
 /// Who is there to be asked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -73,6 +74,7 @@ async fn look_after(
         tokio::select! {
             step = turn.next() => match step {
                 Step::Deleted | Step::Closed => return Ok(()),
+                Step::Queue(_) => {}
                 Step::Event(event) => match &event.body {
                     // Counted from when it runs: a queued prompt's turn has not begun.
                     EventBody::UserPrompt { .. } => {

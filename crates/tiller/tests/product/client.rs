@@ -66,8 +66,10 @@ impl EventClient {
 
     /// The next event; `None` when the server closes the connection.
     pub(crate) async fn next(&mut self) -> Option<Value> {
+        // For all of it: pings alone are no news.
+        let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
-            let frame = tokio::time::timeout(PATIENCE, self.socket.next()).await;
+            let frame = tokio::time::timeout_at(deadline, self.socket.next()).await;
             let frame = frame
                 .unwrap_or_else(|_| panic!("nothing more came; heard so far: {}", self.story().join("\n")));
             match frame {

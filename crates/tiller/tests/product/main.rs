@@ -6,6 +6,7 @@
 )]
 
 mod access;
+mod chat;
 mod client;
 mod commands;
 mod demo;

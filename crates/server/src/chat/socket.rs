@@ -1,0 +1,491 @@
+//! One connection to the chat API: a loop that reads messages, hears its session, and writes frames.
+
+use std::collections::{HashSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
+use axum::extract::{Extension, Query, State};
+use axum::response::Response;
+use futures_util::SinkExt;
+use serde::Deserialize;
+use tiller_core::{
+    CommandError, DecisionRef, LiveFeed, Notice, PermissionMode, SessionId, SessionStatus, Sessions,
+    Settings, StartSession,
+};
+use tokio::time::MissedTickBehavior;
+
+use super::pace::Pace;
+use super::translate::{self, Introduction, Refused, Translator};
+use super::wire::{ClientMessage, Code, Frame, ServerMessage};
+use crate::app::{App, MAX_MESSAGE};
+use crate::auth::Visitor;
+use crate::error::ApiError;
+use crate::follow::{Follow, Step, is_prompt, search_back};
+
+/// How often the connection and the credential are looked at. A revoked key must be out within five seconds.
+const HEARTBEAT: Duration = Duration::from_secs(4);
+
+/// Nothing heard for this long, not even an answer to a ping: the other side is gone.
+const SILENCE: Duration = Duration::from_mins(1);
+
+/// One write that takes this long means that the other side does not read.
+const STUCK_WRITE: Duration = Duration::from_secs(30);
+
+/// How long a tool call is kept back in case that the agent asks for it first. It asks within a few milliseconds.
+const HOLD: Duration = Duration::from_millis(250);
+
+/// The agent introduces itself among the first events of a session.
+const INTRODUCTION_WITHIN: u32 = 64;
+
+/// What a client calls its session if it does not say.
+const DEFAULT_NAME: &str = "default";
+
+/// How many messages of this connection are remembered until they come back as events.
+const REMEMBERED: usize = 64;
+
+#[derive(Deserialize)]
+pub(crate) struct Options {
+    session_id: Option<String>,
+    cwd: Option<String>,
+    after_seq: Option<u64>,
+}
+
+pub(crate) async fn upgrade(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    options: Result<Query<Options>, axum::extract::rejection::QueryRejection>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, ApiError> {
+    let upgrade = upgrade.map_err(|_| ApiError::NotAWebSocket)?;
+    let Query(options) = options.map_err(|_| ApiError::WrongForm)?;
+    if !visitor.viewer.scopes.read {
+        return Err(ApiError::Forbidden);
+    }
+    let name = options.session_id.filter(|name| !name.is_empty());
+    let name = name.unwrap_or_else(|| DEFAULT_NAME.to_owned());
+    let sessions = app.sessions.seen_by(visitor.viewer.clone());
+    // Taken before anything is read, so that nothing falls between log and live.
+    let feed = sessions.watch();
+    let session = sessions.named(&name).await?;
+    let cwd = options.cwd.filter(|cwd| !cwd.is_empty());
+    if session.is_none() {
+        sessions
+            .paths()
+            .working_directory(cwd.as_deref())
+            .map_err(CommandError::from)?;
+    }
+    let connection = Connection {
+        sessions,
+        name,
+        cwd,
+        wishes: Settings::default(),
+        heard: Heard::Nothing(feed),
+        pace: Pace::default(),
+        sent: VecDeque::new(),
+    };
+    let upgrade = upgrade.max_message_size(MAX_MESSAGE).max_frame_size(MAX_MESSAGE);
+    Ok(upgrade.on_upgrade(async move |socket| {
+        let mut socket = Writer(socket);
+        if let Err(Gone) = connection
+            .run(&mut socket, &app, &visitor, session, options.after_seq)
+            .await
+        {
+            tracing::debug!("a chat client went away");
+        }
+    }))
+}
+
+/// The other side is gone, or must go.
+struct Gone;
+
+struct Writer(WebSocket);
+
+struct Connection {
+    sessions: Sessions,
+    /// What the client calls the session.
+    name: String,
+    /// Where the session is to begin.
+    cwd: Option<String>,
+    /// What it is to begin with.
+    wishes: Settings,
+    heard: Heard,
+    pace: Pace,
+    /// What this connection has said and not heard back: the content and the client's id for it.
+    sent: VecDeque<(String, Option<String>)>,
+}
+
+enum Heard {
+    /// There is no session of that name yet; someone else may begin it.
+    Nothing(LiveFeed),
+    Session(Box<Conversation>),
+}
+
+struct Conversation {
+    follow: Follow,
+    translator: Translator,
+    /// The client has everything up to here.
+    seen: u64,
+    /// But not these requests: what waits for someone must not be missed by someone who comes later.
+    waiting: HashSet<String>,
+}
+
+impl Conversation {
+    /// Leaves out what the client has.
+    fn unseen(&mut self, frames: Vec<Frame>) -> Vec<Frame> {
+        let is_new = |frame: &Frame| match &frame.message {
+            ServerMessage::PermissionRequest { request_id, .. } if self.waiting.remove(request_id) => true,
+            _ => frame.seq > Some(self.seen),
+        };
+        frames.into_iter().filter(is_new).collect()
+    }
+}
+
+enum Happened {
+    Step(Step),
+    /// A session began that may be ours.
+    Begun,
+    Closed,
+}
+
+impl Heard {
+    async fn next(&mut self) -> Happened {
+        match self {
+            Self::Session(conversation) => Happened::Step(conversation.follow.next().await),
+            Self::Nothing(feed) => loop {
+                match feed.next().await {
+                    None => return Happened::Closed,
+                    Some(Ok(Notice::Event(event))) if event.seq == 1 => return Happened::Begun,
+                    Some(Err(_lagged)) => return Happened::Begun,
+                    Some(Ok(_)) => {}
+                }
+            },
+        }
+    }
+
+    fn holds(&self) -> bool {
+        matches!(self, Self::Session(conversation) if conversation.translator.holds())
+    }
+
+    fn session(&self) -> Option<SessionId> {
+        match self {
+            Self::Session(conversation) => Some(conversation.follow.session()),
+            Self::Nothing(_) => None,
+        }
+    }
+}
+
+impl Connection {
+    async fn run(
+        mut self,
+        socket: &mut Writer,
+        app: &App,
+        visitor: &Visitor,
+        session: Option<SessionId>,
+        after_seq: Option<u64>,
+    ) -> Result<(), Gone> {
+        self.greet(socket, session, after_seq).await?;
+        let mut heartbeat = tokio::time::interval(HEARTBEAT);
+        heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut last_heard = Instant::now();
+        loop {
+            let holds = self.heard.holds();
+            tokio::select! {
+                frame = socket.0.recv() => {
+                    last_heard = Instant::now();
+                    match frame {
+                        Some(Ok(Message::Text(text))) => self.frame(socket, &text).await?,
+                        Some(Ok(Message::Binary(_))) => {
+                            socket.refuse(Refused(Code::ParseError, "Send text frames with JSON.".to_owned())).await?;
+                        }
+                        Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                        Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Gone),
+                    }
+                }
+                happened = self.heard.next() => match happened {
+                    Happened::Step(step) => self.step(socket, step).await?,
+                    Happened::Begun => self.look_for_session(socket).await?,
+                    Happened::Closed => return Err(Gone),
+                },
+                // Begins anew with everything that happens: only quiet releases.
+                () = tokio::time::sleep(HOLD), if holds => {
+                    if let Heard::Session(conversation) = &mut self.heard {
+                        let frames = conversation.translator.release();
+                        let frames = conversation.unseen(frames);
+                        self.tell(socket, frames).await?;
+                    }
+                }
+                _ = heartbeat.tick() => {
+                    let viewer = app.doorkeeper.viewer(visitor.credential).await;
+                    // A store that does not answer is no reason to throw someone out.
+                    if matches!(viewer, Ok(None)) || last_heard.elapsed() > SILENCE {
+                        return Err(Gone);
+                    }
+                    socket.write([Message::Ping(bytes::Bytes::new())]).await?;
+                }
+            }
+        }
+    }
+
+    /// `session_start`, and where the client left off.
+    async fn greet(
+        &mut self,
+        socket: &mut Writer,
+        session: Option<SessionId>,
+        after_seq: Option<u64>,
+    ) -> Result<(), Gone> {
+        let found = session.and_then(|id| self.sessions.find(id));
+        let Some((record, pending)) = found else {
+            let cwd = self.sessions.paths().working_directory(self.cwd.as_deref());
+            let cwd = cwd.map(|cwd| cwd.display().to_string()).unwrap_or_default();
+            let nothing = Introduction::default();
+            let start = translate::session_start(&self.name, &self.wishes, None, &nothing, &cwd);
+            return socket.say(start).await;
+        };
+        let introduction = self.introduction(record.id).await;
+        let start = translate::session_start(
+            &self.name,
+            &record.settings,
+            Some(&record),
+            &introduction,
+            &record.cwd,
+        );
+        socket.say(start).await?;
+        let seen = after_seq.unwrap_or(record.last_seq);
+        self.join(record.id, seen, &introduction).await;
+        if let (Heard::Session(conversation), None) = (&mut self.heard, after_seq) {
+            conversation.waiting = pending.iter().map(|asked| asked.id.to_string()).collect();
+        }
+        Ok(())
+    }
+
+    /// From now on this connection tells what happens in `session` after `seen`.
+    async fn join(&mut self, session: SessionId, seen: u64, introduction: &Introduction) {
+        let feed = self.sessions.watch();
+        // Translation begins with the prompt of a turn: it has to know what came before.
+        let before = Some(seen.saturating_add(1));
+        let prompt = search_back(&self.sessions, session, before, |seq, raw| {
+            is_prompt(raw).then_some(seq)
+        });
+        let prompt = match prompt.await {
+            Ok(prompt) => prompt.unwrap_or(0),
+            Err(error) => {
+                tracing::warn!(%error, "can't find where a turn began");
+                0
+            }
+        };
+        self.heard = Heard::Session(Box::new(Conversation {
+            follow: Follow::new(self.sessions.clone(), feed, session, prompt.saturating_sub(1)),
+            translator: Translator::new(&self.name, seen, introduction),
+            seen,
+            waiting: HashSet::new(),
+        }));
+    }
+
+    async fn introduction(&self, session: SessionId) -> Introduction {
+        match self.sessions.replay(session, 0, INTRODUCTION_WITHIN).await {
+            Ok(events) => Introduction::find(&events).unwrap_or_default(),
+            Err(error) => {
+                tracing::warn!(%error, "can't read how a session began");
+                Introduction::default()
+            }
+        }
+    }
+
+    async fn look_for_session(&mut self, socket: &mut Writer) -> Result<(), Gone> {
+        match self.sessions.named(&self.name).await {
+            Ok(Some(session)) => self.join(session, 0, &Introduction::default()).await,
+            Ok(None) => {}
+            Err(error) => socket.refuse(error.into()).await?,
+        }
+        Ok(())
+    }
+
+    async fn step(&mut self, socket: &mut Writer, step: Step) -> Result<(), Gone> {
+        let Heard::Session(conversation) = &mut self.heard else {
+            return Ok(());
+        };
+        match step {
+            Step::Event(event) => {
+                let frames = conversation.translator.push(&event);
+                let frames = conversation.unseen(frames);
+                self.tell(socket, frames).await
+            }
+            Step::Queue(prompts) => socket.say(translate::queue(&prompts)).await,
+            Step::Deleted => {
+                // The name is free again: the next message begins another session.
+                self.heard = Heard::Nothing(self.sessions.watch());
+                let data = serde_json::json!({ "message": "The session was deleted.", "level": "warning" });
+                socket.say(ServerMessage::system("notification", data)).await
+            }
+            Step::Closed => Err(Gone),
+        }
+    }
+
+    async fn tell(&mut self, socket: &mut Writer, mut frames: Vec<Frame>) -> Result<(), Gone> {
+        for frame in &mut frames {
+            if let ServerMessage::UserMessage { message, uuid, .. } = &mut frame.message {
+                let echo = self
+                    .sent
+                    .iter()
+                    .position(|(content, _)| *content == message.content);
+                *uuid = echo.and_then(|echo| self.sent.remove(echo)?.1);
+            }
+        }
+        socket.send(frames).await
+    }
+
+    async fn frame(&mut self, socket: &mut Writer, text: &str) -> Result<(), Gone> {
+        if let Err(wait) = self.pace.take(Instant::now()) {
+            let reason = format!(
+                "At most 60 messages a minute are taken on a connection. Try again in {} s.",
+                wait.as_secs() + 1
+            );
+            return socket.refuse(Refused(Code::RateLimited, reason)).await;
+        }
+        let outcome = match translate::parse(text, &self.name) {
+            Ok(message) => self.handle(socket, message).await?,
+            Err(refused) => Err(refused),
+        };
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(refused) => socket.refuse(refused).await,
+        }
+    }
+
+    async fn handle(
+        &mut self,
+        socket: &mut Writer,
+        message: ClientMessage,
+    ) -> Result<Result<(), Refused>, Gone> {
+        match message {
+            ClientMessage::UserMessage { message, uuid } => Ok(self.say(message.content, uuid).await),
+            ClientMessage::PermissionResponse(response) => Ok(self.answer(response).await),
+            ClientMessage::Interrupt => self.interrupt(socket).await,
+            ClientMessage::SetModel { model } => match translate::model(&model) {
+                Ok(model) => self.configure(socket, |settings| settings.model = model).await,
+                Err(refused) => Ok(Err(refused)),
+            },
+            ClientMessage::SetPermissionMode { mode } => match PermissionMode::parse(&mode) {
+                Some(mode) => {
+                    self.configure(socket, |settings| settings.permission_mode = mode)
+                        .await
+                }
+                None => Ok(Err(translate::unknown_mode(&mode))),
+            },
+        }
+    }
+
+    async fn say(&mut self, content: String, uuid: Option<String>) -> Result<(), Refused> {
+        if self.sent.len() == REMEMBERED {
+            self.sent.pop_front();
+        }
+        self.sent.push_back((content.trim().to_owned(), uuid));
+        let said = if let Some(session) = self.heard.session() {
+            let prompted = self.sessions.prompt(session, &content).await;
+            prompted.map(|_| session)
+        } else {
+            let start = StartSession {
+                prompt: content,
+                cwd: self.cwd.clone(),
+                settings: self.wishes.clone(),
+                ..StartSession::default()
+            };
+            let begun = self.sessions.start_named(&self.name, start).await;
+            begun.map(|(session, _)| session)
+        };
+        match said {
+            Ok(session) => {
+                if self.heard.session().is_none() {
+                    self.join(session, 0, &Introduction::default()).await;
+                }
+                Ok(())
+            }
+            Err(error) => {
+                self.sent.pop_back();
+                Err(error.into())
+            }
+        }
+    }
+
+    async fn answer(&mut self, response: super::wire::PermissionResponse) -> Result<(), Refused> {
+        let unknown = || Refused(Code::RequestNotFound, "No such request is waiting.".to_owned());
+        let session = self.heard.session().ok_or_else(unknown)?;
+        let request = response.request_id.parse().map_err(|_| unknown())?;
+        let answer = translate::answer(response)?;
+        let decided = self
+            .sessions
+            .answer(session, DecisionRef::Request(request), answer);
+        Ok(decided.await?)
+    }
+
+    async fn interrupt(&mut self, socket: &mut Writer) -> Result<Result<(), Refused>, Gone> {
+        let running = self.heard.session().filter(|id| {
+            let found = self.sessions.find(*id);
+            found.is_some_and(|(record, _)| record.status == SessionStatus::Running)
+        });
+        if let Some(session) = running {
+            // Its end tells everyone.
+            return Ok(self.sessions.stop(session).await.map_err(Refused::from));
+        }
+        socket.say(translate::interrupted()).await?;
+        Ok(Ok(()))
+    }
+
+    async fn configure(
+        &mut self,
+        socket: &mut Writer,
+        change: impl FnOnce(&mut Settings),
+    ) -> Result<Result<(), Refused>, Gone> {
+        let record = self.heard.session().and_then(|id| self.sessions.find(id));
+        let Some((record, _)) = record else {
+            change(&mut self.wishes);
+            socket.say(translate::status(&self.wishes)).await?;
+            return Ok(Ok(()));
+        };
+        let mut settings = record.settings;
+        change(&mut settings);
+        match self.sessions.configure(record.id, settings.clone()).await {
+            Ok(()) => {
+                socket.say(translate::status(&settings)).await?;
+                Ok(Ok(()))
+            }
+            Err(error) => Ok(Err(error.into())),
+        }
+    }
+}
+
+impl Writer {
+    async fn say(&mut self, message: ServerMessage) -> Result<(), Gone> {
+        self.send(vec![Frame { message, seq: None }]).await
+    }
+
+    async fn refuse(&mut self, Refused(code, reason): Refused) -> Result<(), Gone> {
+        self.say(ServerMessage::error(code, reason)).await
+    }
+
+    async fn send(&mut self, frames: Vec<Frame>) -> Result<(), Gone> {
+        let mut messages = Vec::with_capacity(frames.len());
+        for frame in frames {
+            match serde_json::to_string(&frame) {
+                Ok(text) => messages.push(Message::Text(Utf8Bytes::from(text))),
+                Err(error) => tracing::error!(%error, "a frame can't be written as JSON"),
+            }
+        }
+        self.write(messages).await
+    }
+
+    /// All of it in one go: frames of one event are not torn apart.
+    async fn write(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<(), Gone> {
+        let written = async {
+            for message in messages {
+                self.0.feed(message).await?;
+            }
+            self.0.flush().await
+        };
+        match tokio::time::timeout(STUCK_WRITE, written).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(Gone),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The chat API's messages, to the letter of its contract.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What a client may send.
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum ClientMessage {
+    UserMessage {
+        message: UserContent,
+        /// The client's own id, which comes back with the echo.
+        #[serde(default)]
+        uuid: Option<String>,
+    },
+    PermissionResponse(PermissionResponse),
+    Interrupt,
+    SetModel {
+        model: String,
+    },
+    SetPermissionMode {
+        mode: String,
+    },
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+pub(super) struct UserContent {
+    pub(super) content: String,
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+pub(super) struct PermissionResponse {
+    pub(super) request_id: String,
+    pub(super) decision: Decision,
+    #[serde(default)]
+    pub(super) updated_input: Option<Map<String, Value>>,
+    #[serde(default)]
+    pub(super) updated_permissions: Option<Vec<Value>>,
+    #[serde(default)]
+    pub(super) message: Option<String>,
+    #[serde(default)]
+    pub(super) interrupt: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Decision {
+    Allow,
+    Deny,
+}
+
+/// What the server sends.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum ServerMessage {
+    Assistant {
+        content: Vec<Value>,
+        model: String,
+        parent_tool_use_id: Value,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<Value>,
+    },
+    Stream {
+        uuid: Value,
+        session_id: String,
+        event: Value,
+        #[serde(skip_serializing_if = "Value::is_null")]
+        parent_tool_use_id: Value,
+    },
+    System {
+        subtype: String,
+        data: Value,
+    },
+    Result {
+        subtype: &'static str,
+        session_id: String,
+        duration_ms: u64,
+        duration_api_ms: u64,
+        num_turns: u64,
+        total_cost_usd: f64,
+        is_error: bool,
+        usage: Value,
+        /// The agent's own word for how the turn ended.
+        detail: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        interrupted: Option<bool>,
+        /// The final answer, or what went wrong.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<String>,
+        permission_denials: Value,
+    },
+    PermissionRequest {
+        request_id: String,
+        tool_name: String,
+        input: Value,
+        permission_suggestions: Value,
+        blocked_path: Value,
+        tool_use_id: String,
+        description: Option<String>,
+    },
+    UserMessage {
+        session_id: String,
+        message: Said,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        uuid: Option<String>,
+    },
+    Error {
+        error: String,
+        details: Details,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Said {
+    pub(super) content: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Details {
+    pub(super) code: Code,
+    pub(super) message: String,
+}
+
+/// Why something did not work.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(super) enum Code {
+    ParseError,
+    InvalidSession,
+    RateLimited,
+    EmptyMessage,
+    InvalidCwd,
+    InvalidModel,
+    InvalidPermissionMode,
+    RequestNotFound,
+    AlreadyAnswered,
+    NoResumeId,
+    Forbidden,
+    /// The agent could not be started or was not heard of.
+    ConnectionFailed,
+    /// The agent ended in the middle of a turn.
+    ExecutionFailed,
+    Internal,
+}
+
+impl Code {
+    /// In a few words.
+    fn title(self) -> &'static str {
+        match self {
+            Self::ParseError => "Invalid message format",
+            Self::InvalidSession => "Wrong session",
+            Self::RateLimited => "Too many messages",
+            Self::EmptyMessage => "Empty message",
+            Self::InvalidCwd => "Working directory refused",
+            Self::InvalidModel => "Unknown model",
+            Self::InvalidPermissionMode => "Unknown permission mode",
+            Self::RequestNotFound => "No such request",
+            Self::AlreadyAnswered => "Already answered",
+            Self::NoResumeId => "Session can't go on",
+            Self::Forbidden => "Not allowed",
+            Self::ConnectionFailed => "Connection failed",
+            Self::ExecutionFailed => "Execution failed",
+            Self::Internal => "Internal error",
+        }
+    }
+}
+
+impl ServerMessage {
+    pub(super) fn error(code: Code, message: impl Into<String>) -> Self {
+        Self::Error {
+            error: code.title().to_owned(),
+            details: Details {
+                code,
+                message: message.into(),
+            },
+        }
+    }
+
+    pub(super) fn system(subtype: &str, data: Value) -> Self {
+        Self::System {
+            subtype: subtype.to_owned(),
+            data,
+        }
+    }
+}
+
+/// One frame. `seq` is that of the event that it tells of.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Frame {
+    #[serde(flatten)]
+    pub(super) message: ServerMessage,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) seq: Option<u64>,
+}

@@ -1,0 +1,130 @@
+//! A session's events, from its log and then live, each once and in order.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tiller_core::{
+    CommandError, Event, EventBody, LiveFeed, Notice, Page, RawJson, SessionId, SessionStatus, Sessions,
+};
+
+/// How many events are read from the log at once.
+pub(crate) const PAGE: u32 = 256;
+
+/// How a stored prompt begins.
+const PROMPT_START: &str = r#"{"type":"user_prompt","#;
+
+pub(crate) enum Step {
+    Event(Arc<Event>),
+    /// The prompts that wait, whenever they change.
+    Queue(Vec<String>),
+    /// The session was deleted.
+    Deleted,
+    /// The server is going away, or can't read its log.
+    Closed,
+}
+
+/// Reads a session from a place in its log on. Never falls behind for good: what memory has lost is in the log.
+pub(crate) struct Follow {
+    sessions: Sessions,
+    feed: LiveFeed,
+    session: SessionId,
+    /// The last that was given out.
+    last: u64,
+    waiting: VecDeque<Event>,
+    /// The log may have more than the feed will tell.
+    behind: bool,
+}
+
+impl Follow {
+    /// Everything after `after`. `feed` must have been taken before the session's log is looked at.
+    pub(crate) fn new(sessions: Sessions, feed: LiveFeed, session: SessionId, after: u64) -> Self {
+        Self {
+            sessions,
+            feed,
+            session,
+            last: after,
+            waiting: VecDeque::new(),
+            behind: true,
+        }
+    }
+
+    pub(crate) fn session(&self) -> SessionId {
+        self.session
+    }
+
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    /// Nothing is lost if the caller gives up waiting.
+    pub(crate) async fn next(&mut self) -> Step {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                self.last = event.seq;
+                return Step::Event(Arc::new(event));
+            }
+            if self.behind {
+                match self.sessions.replay(self.session, self.last, PAGE).await {
+                    Ok(page) => {
+                        self.behind = page.len() == PAGE as usize;
+                        self.waiting = page.into();
+                    }
+                    Err(CommandError::UnknownSession) => return Step::Deleted,
+                    Err(error) => {
+                        tracing::error!(%error, "a session's log can't be read");
+                        return Step::Closed;
+                    }
+                }
+                continue;
+            }
+            match self.feed.next().await {
+                None => return Step::Closed,
+                Some(Err(_lagged)) => self.behind = true,
+                Some(Ok(notice)) if notice.session() != self.session => {}
+                Some(Ok(Notice::Deleted(_))) => return Step::Deleted,
+                Some(Ok(Notice::Queue { prompts, .. })) => return Step::Queue(prompts),
+                Some(Ok(Notice::Event(event))) if event.seq == self.last + 1 => {
+                    self.last = event.seq;
+                    return Step::Event(event);
+                }
+                Some(Ok(Notice::Event(event))) => self.behind = event.seq > self.last,
+            }
+        }
+    }
+}
+
+/// Whether this event ends the turn that it belongs to.
+pub(crate) fn ends_turn(event: &Event) -> bool {
+    matches!(&event.body, EventBody::Status(change) if change.status != SessionStatus::Running)
+}
+
+/// Prompts and messages before `before`, the newest first, until `found` finds what it looks for.
+pub(crate) async fn search_back<T>(
+    sessions: &Sessions,
+    session: SessionId,
+    before: Option<u64>,
+    mut found: impl FnMut(u64, &RawJson) -> Option<T>,
+) -> Result<Option<T>, CommandError> {
+    let mut page = match before {
+        Some(seq) => Page::Before { seq, limit: PAGE },
+        None => Page::Last { limit: PAGE },
+    };
+    loop {
+        let messages = sessions.history(session, page).await?.messages;
+        let Some((first, _)) = messages.first() else {
+            return Ok(None);
+        };
+        if let Some(found) = messages.iter().rev().find_map(|(seq, raw)| found(*seq, raw)) {
+            return Ok(Some(found));
+        }
+        page = Page::Before {
+            seq: *first,
+            limit: PAGE,
+        };
+    }
+}
+
+/// Whether a stored message is a prompt of the user's.
+pub(crate) fn is_prompt(raw: &RawJson) -> bool {
+    raw.as_str().starts_with(PROMPT_START)
+}
