@@ -84,10 +84,13 @@ test("drafts stay with their session", async ({ page, product }) => {
   await startSession(page, link, "alpha task");
   await expect(page.getByText("Done.")).toBeVisible();
   await page.getByRole("textbox", { name: "Message" }).fill("not finished yet");
-  await page.getByRole("link", { name: "New session" }).click();
+  await page.getByRole("navigation").getByRole("link", { name: "New session" }).click();
   await expect(page.getByRole("textbox", { name: "Task" })).toHaveValue("");
   await page.getByRole("textbox", { name: "Task" }).fill("another idea");
-  await page.getByRole("link", { name: /alpha task/ }).click();
+  await page
+    .getByRole("navigation")
+    .getByRole("link", { name: /alpha task/ })
+    .click();
   await expect(page.getByRole("textbox", { name: "Message" })).toHaveValue("not finished yet");
   await page.reload();
   await expect(page.getByRole("textbox", { name: "Message" })).toHaveValue("not finished yet");

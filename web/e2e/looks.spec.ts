@@ -79,14 +79,15 @@ async function walk(page: Page, product: Product, phone: boolean): Promise<void>
   await form.getByRole("button", { name: "Confirm" }).click();
   await expect(page.getByRole("region", { name: "Result" })).toContainText("Done");
   await look("finished conversation");
-  await page.getByRole("log").evaluate((list) => list.scrollTo({ top: 0 }));
+  await page.getByRole("log").focus();
+  await page.keyboard.press("Home");
   await expect(page.getByRole("button", { name: "Newest" })).toBeVisible();
   await expect(tool(page, "Bash")).toBeVisible();
   await look("scrolled up");
 
   if (phone) {
-    await page.getByRole("button", { name: "Show the side" }).click();
-    await expect(page.getByRole("dialog", { name: "Sessions" })).toBeVisible();
+    await page.getByRole("button", { name: "Show the navigation" }).click();
+    await expect(page.getByRole("dialog", { name: "Navigation" })).toBeVisible();
     await look("side");
   }
   await page.getByRole("button", { name: "Preferences" }).click();

@@ -46,6 +46,59 @@ test("new words are followed by those who read them, and by nobody else", async 
   await expect(page.getByText("The very end.")).toBeInViewport();
 });
 
+test("who never scrolled sees the end: after a reload, a long prompt, a queued one", async ({
+  page,
+  product,
+}) => {
+  const ask = {
+    parts: [
+      {
+        type: "tool_use" as const,
+        name: "Bash",
+        input: { command: "touch made", description: paragraphs("Why", 3) },
+      },
+    ],
+  };
+  const link = await product.start({
+    rules: [
+      {
+        contains: "a very long prompt",
+        replies: [{ parts: [{ type: "text", text: paragraphs("Early", 30) }] }],
+      },
+      {
+        contains: "with permission",
+        replies: [
+          ask,
+          {
+            parts: [
+              { type: "text", text: `${paragraphs("Later", 30)}\n\n`, chunk: 60 },
+              { type: "gate", name: "queued" },
+              { type: "text", text: paragraphs("Last", 30), chunk: 60 },
+            ],
+          },
+        ],
+      },
+      { contains: "afterwards", replies: [{ parts: [{ type: "text", text: "The very end." }] }] },
+    ],
+  });
+  await startSession(page, link, `a very long prompt\n${"of many words, ".repeat(600)}`);
+  await expect(page.getByText("Early paragraph 30.")).toBeInViewport();
+
+  await say(page, "with permission");
+  const allow = page.getByRole("button", { name: /^Allow/ });
+  await expect(allow).toBeInViewport();
+  await page.reload();
+  await expect(allow).toBeInViewport();
+  await allow.click();
+  await product.model?.reached("queued");
+  await expect(page.getByText("Later paragraph 30.")).toBeInViewport();
+
+  await say(page, "afterwards this");
+  await expect(page.getByText("Queued. Sent when the current turn ends")).toBeInViewport();
+  await product.model?.open("queued");
+  await expect(page.getByText("The very end.")).toBeInViewport();
+});
+
 test("a long session opens at its end, and its beginning comes when it is wanted", async ({
   page,
   product,

@@ -21,6 +21,11 @@ test("the link signs in once, and then the cookie does", async ({ page, product,
   await stranger.goto(new URL("/", link).href);
   await expect(stranger.getByRole("heading", { name: "You are not signed in" })).toBeVisible();
   await expect(stranger.getByText("tiller link")).toBeVisible();
+
+  // The same link again says what is wrong with it, and does not stay in the address.
+  await stranger.goto(link);
+  await expect(stranger.getByRole("heading", { name: "This link has been used" })).toBeVisible();
+  expect(stranger.url()).not.toContain("code=");
 });
 
 test("an answer appears word by word, and the result says what it took", async ({ page, product }) => {

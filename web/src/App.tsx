@@ -2,12 +2,16 @@ import { CSPProvider } from "@base-ui/react/csp-provider";
 import { Tooltip } from "@base-ui/react/tooltip";
 import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
-import { Opening, SessionView } from "./conversation/SessionView";
+import { Opening } from "./conversation/Opening";
+import { SessionView } from "./conversation/SessionView";
 import { AppFrame } from "./frame/AppFrame";
 import { DemoBanner } from "./frame/DemoBanner";
 import { SignedOut } from "./frame/SignedOut";
+import { useGlobalKeys } from "./frame/useGlobalKeys";
+import { pages } from "./pages/pages";
+import { Palette } from "./palette/Palette";
 import { StartView } from "./start/StartView";
-import { useApp, useSessionList } from "./store/hooks";
+import { useApp, usePending, useSessionList } from "./store/hooks";
 import { go, useRoute } from "./store/route";
 import { ErrorBoundary } from "./ui/ErrorBoundary";
 import { Toaster } from "./ui/Toaster";
@@ -38,12 +42,17 @@ function Workbench() {
     go(newest ? { view: "session", id: newest } : { view: "start" }, "replace");
   }, [route.view, listed, newest]);
 
+  useGlobalKeys();
+  const Page = route.view === "page" ? pages[route.page] : undefined;
+
   return (
     <AppFrame>
       <DemoBanner />
       {route.view === "session" && <SessionView id={route.id} />}
       {route.view === "start" && <StartView />}
       {route.view === "latest" && <Opening />}
+      {Page && <Page />}
+      <Palette />
     </AppFrame>
   );
 }
@@ -52,9 +61,7 @@ function Workbench() {
 function usePageTitle(sessionId: string | undefined): void {
   const { t } = useTranslation();
   const title = useApp((state) => (sessionId ? state.sessions.get(sessionId)?.title : undefined));
-  const waiting = useApp((state) =>
-    [...state.sessions.values()].reduce((sum, session) => sum + session.pending, 0),
-  );
+  const waiting = usePending();
   useEffect(() => {
     const name = title ? t("app.title", { title }) : t("app.name");
     document.title = waiting > 0 ? t("app.waiting", { count: waiting, name }) : name;

@@ -11,6 +11,7 @@ mod events;
 mod follow;
 mod guard;
 mod history;
+mod inventory;
 mod limit;
 mod listen;
 mod pages;

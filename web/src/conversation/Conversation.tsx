@@ -1,6 +1,6 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown } from "lucide-react";
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../gen/events";
 import { hasOlder, isAsked, isLoading, type SessionLog } from "../session/log";
@@ -8,22 +8,28 @@ import { projectRows, type Row } from "../session/rows";
 import { loadOlder } from "../store/controller";
 import { useApp } from "../store/hooks";
 import { ErrorBoundary } from "../ui/ErrorBoundary";
+import { IconButton } from "../ui/IconButton";
+import { showAll, useClearedUpTo } from "./cleared";
 import { RowView } from "./rows";
+import { useFollowEnd } from "./useFollowEnd";
 
-/** How near the end counts as being there, and how near the top calls for older entries. */
-const END_THRESHOLD = 80;
+/** How near the top calls for older entries. */
 const TOP_THRESHOLD = 600;
 
 /** The list of a session, anchored at its end: new words are followed only by those who are reading them. */
 export function Conversation({ session, log }: { session: SessionInfo; log: SessionLog }) {
   const { t } = useTranslation();
   const scroller = useRef<HTMLDivElement>(null);
+  const content = useRef<HTMLDivElement>(null);
   const sending = useApp((state) => state.outbox.sending.get(session.id));
-  const rows = useMemo(() => projectRows(log, session.status, sending), [log, session.status, sending]);
+  const cleared = useClearedUpTo(session.id);
+  const rows = useMemo(
+    () => projectRows(log, session.status, sending).filter((row) => isNewer(row, cleared)),
+    [log, session.status, sending, cleared],
+  );
   const keys = useStableKeys(rows);
   const getItemKey = useCallback((index: number) => keys[index] ?? index, [keys]);
-  const [away, setAway] = useState(false);
-  const older = hasOlder(log) && !isLoading(log);
+  const older = hasOlder(log) && !isLoading(log) && cleared === 0;
   const loadingOlder = isAsked(log, "older");
 
   const virtualizer = useVirtualizer({
@@ -32,17 +38,17 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
     getItemKey,
     estimateSize: (index) => estimate(rows[index]),
     anchorTo: "end",
-    followOnAppend: true,
-    scrollEndThreshold: END_THRESHOLD,
     overscan: 6,
     gap: 14,
     paddingStart: 20,
     paddingEnd: 20,
-    onChange: (instance) => setAway(!instance.isAtEnd(END_THRESHOLD)),
   });
+  const { away, toEnd } = useFollowEnd(scroller, content);
 
-  // Once for each session (the view is keyed by it): begin at the end.
-  useLayoutEffect(() => virtualizer.scrollToEnd(), [virtualizer]);
+  // Who sends something wants to see what comes of it.
+  useEffect(() => {
+    if (sending !== undefined) toEnd();
+  }, [sending, toEnd]);
 
   const first = virtualizer.range?.startIndex ?? 0;
   const nearTop = (virtualizer.scrollOffset ?? 0) < TOP_THRESHOLD;
@@ -52,52 +58,79 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
 
   const waiting = log.decisions.size > 0;
   return (
-    <div className="relative min-h-0 flex-1">
-      <div
-        ref={scroller}
-        tabIndex={0}
-        role="log"
-        aria-label={t("conversation.label")}
-        aria-live="off"
-        className="h-full overflow-y-auto -outline-offset-2 [overflow-anchor:none]"
-      >
-        {loadingOlder && (
-          <p role="status" className="absolute inset-x-0 top-0 z-10 py-2 text-center text-xs text-ink-3">
-            {t("conversation.loadingOlder")}
-          </p>
-        )}
-        <div className="relative mx-auto w-full max-w-[52rem]" style={{ height: virtualizer.getTotalSize() }}>
-          {virtualizer.getVirtualItems().map((item) => {
-            const row = rows[item.index];
-            return (
-              row && (
-                <div
-                  key={item.key}
-                  data-index={item.index}
-                  ref={virtualizer.measureElement}
-                  className="absolute inset-x-0 top-0 px-3 sm:px-10"
-                  style={{ transform: `translateY(${item.start}px)` }}
-                >
-                  <ErrorBoundary>
-                    <RowView row={row} sessionId={session.id} cwd={session.cwd} />
-                  </ErrorBoundary>
-                </div>
-              )
-            );
-          })}
+    <>
+      <div className="relative min-h-0 flex-1">
+        <div
+          ref={scroller}
+          tabIndex={0}
+          role="log"
+          aria-label={t("conversation.label")}
+          aria-live="off"
+          className="h-full overflow-x-clip overflow-y-auto -outline-offset-2 [overflow-anchor:none]"
+        >
+          {cleared > 0 && (
+            <div className="flex justify-center pt-3">
+              <button
+                type="button"
+                onClick={() => showAll(session.id)}
+                className="rounded-full border border-line px-3 py-1 text-xs text-ink-2 hover:bg-hover"
+              >
+                {t("conversation.showCleared")}
+              </button>
+            </div>
+          )}
+          {loadingOlder && (
+            <p role="status" className="absolute inset-x-0 top-0 z-10 py-2 text-center text-xs text-ink-3">
+              {t("conversation.loadingOlder")}
+            </p>
+          )}
+          <div
+            ref={content}
+            className="relative mx-auto w-full max-w-[52rem]"
+            style={{ height: virtualizer.getTotalSize() }}
+          >
+            {virtualizer.getVirtualItems().map((item) => {
+              const row = rows[item.index];
+              return (
+                row && (
+                  <div
+                    key={item.key}
+                    data-index={item.index}
+                    ref={virtualizer.measureElement}
+                    className="absolute inset-x-0 top-0 px-3 sm:px-10"
+                    style={{ transform: `translateY(${item.start}px)` }}
+                  >
+                    <ErrorBoundary>
+                      <RowView row={row} sessionId={session.id} cwd={session.cwd} />
+                    </ErrorBoundary>
+                  </div>
+                )
+              );
+            })}
+          </div>
         </div>
+        {away && !waiting && (
+          <IconButton
+            label={t("conversation.toEnd")}
+            onClick={toEnd}
+            // Beside the column where there is room, so that it lies over no words.
+            className="absolute right-2 bottom-2 size-8 animate-rise rounded-full border border-line-strong bg-raised shadow-pop sm:right-[max(0.5rem,calc(50%-25.75rem))]"
+          >
+            <ArrowDown className="size-4" />
+          </IconButton>
+        )}
       </div>
-      {away && (
+      {away && waiting && (
         <button
           type="button"
-          onClick={() => virtualizer.scrollToEnd({ behavior: "smooth" })}
-          className="absolute bottom-3 left-1/2 flex h-8 -translate-x-1/2 animate-rise items-center gap-1.5 rounded-full border border-line-strong bg-raised px-3.5 text-xs font-medium shadow-pop hover:bg-sunken"
+          onClick={toEnd}
+          className="mx-auto mb-2 flex h-8 shrink-0 items-center gap-1.5 rounded-full border border-wait/60 bg-wait-soft px-3.5 text-xs font-medium text-wait hover:bg-hover"
         >
           <ArrowDown className="size-3.5" aria-hidden />
-          {waiting ? t("conversation.toDecision") : t("conversation.toEnd")}
+          {t("conversation.toDecision")}
         </button>
       )}
-    </div>
+    </>
   );
 }
 
@@ -109,6 +142,11 @@ function useStableKeys(rows: readonly Row[]): readonly string[] {
   const next = rows.map((row) => row.key);
   setKeys(next);
   return next;
+}
+
+/** What came after the view was cleared, and all that waits for someone. */
+function isNewer(row: Row, cleared: number): boolean {
+  return row.kind !== "item" || row.decision !== undefined || row.item.seqs.some((seq) => seq > cleared);
 }
 
 /** A first guess, mended as soon as the row has been measured. */

@@ -34,8 +34,8 @@ export function RawButton({
         label={t("raw.show")}
         onClick={show}
         className={cn(
-          // Where there is room it stands beside the row, so that the rows themselves line up.
-          "opacity-0 group-focus-within/row:opacity-100 group-hover/row:opacity-100 focus-visible:opacity-100 sm:absolute sm:top-0.5 sm:-right-9 pointer-coarse:opacity-60",
+          // It stands beside the row where there is room, and over its corner where there is none: it never moves the text.
+          "absolute top-0.5 right-0 opacity-0 group-focus-within/row:opacity-100 group-hover/row:opacity-100 focus-visible:opacity-100 sm:-right-9 pointer-coarse:rounded-lg pointer-coarse:bg-raised pointer-coarse:shadow-card",
           className,
         )}
       >

@@ -1,67 +1,49 @@
 import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
-import { SessionTopBar, TopBar } from "../frame/TopBar";
+import { InfoBar } from "../frame/InfoBar";
+import { openTab } from "../frame/tabs";
+import { SidePanel } from "../panel/SidePanel";
+import { usePanel } from "../panel/state";
 import { isLoading } from "../session/log";
+import { useMarkSeen } from "../session/seen";
 import { openSession } from "../store/controller";
 import { useApp, useLog, useSession } from "../store/hooks";
 import { Composer } from "./Composer";
 import { Conversation } from "./Conversation";
+import { Opening } from "./Opening";
+import { StatisticsBar } from "./StatisticsBar";
 
 export function SessionView({ id }: { id: string }) {
-  const { t } = useTranslation();
   const session = useSession(id);
   const log = useLog(id);
   const listed = useApp((state) => state.listed);
+  const panelOpen = usePanel((state) => state.open);
   const known = session !== undefined;
+  useMarkSeen(session);
 
   useEffect(() => {
-    if (known) openSession(id);
+    if (!known) return;
+    openSession(id);
+    openTab(id);
   }, [id, known]);
 
-  if (!session && !listed) return <Opening />;
-  if (!session) {
-    return (
-      <>
-        <TopBar />
-        <Missing />
-      </>
-    );
-  }
+  if (!session) return listed ? <Missing /> : <Opening />;
   return (
     <>
-      <SessionTopBar session={session} />
-      {!log || (isLoading(log) && log.transcript.items.length === 0) ? (
-        <LoadingConversation label={t("conversation.loading")} />
-      ) : (
-        <Conversation key={id} session={session} log={log} />
-      )}
-      <Composer key={`composer:${id}`} session={session} />
+      <InfoBar session={session} />
+      <div className="relative flex min-h-0 flex-1">
+        <div className="flex min-w-0 flex-1 flex-col">
+          {!log || (isLoading(log) && log.transcript.items.length === 0) ? (
+            <Opening />
+          ) : (
+            <Conversation key={id} session={session} log={log} />
+          )}
+          {log && <StatisticsBar session={session} log={log} />}
+          <Composer key={`composer:${id}`} session={session} />
+        </div>
+        {panelOpen && <SidePanel key={`panel:${id}`} session={session} log={log} />}
+      </div>
     </>
-  );
-}
-
-/** While it is not yet known which session there is to show. */
-export function Opening() {
-  const { t } = useTranslation();
-  return (
-    <>
-      <TopBar />
-      <LoadingConversation label={t("common.loading")} />
-    </>
-  );
-}
-
-function LoadingConversation({ label }: { label: string }) {
-  return (
-    <div
-      role="status"
-      aria-label={label}
-      className="mx-auto flex w-full max-w-[52rem] flex-1 flex-col gap-4 px-10 pt-8"
-    >
-      {["w-2/3", "w-full", "w-5/6", "w-1/2"].map((width) => (
-        <span key={width} className={`h-4 animate-breathe rounded bg-active ${width}`} />
-      ))}
-    </div>
   );
 }
 

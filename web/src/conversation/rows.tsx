@@ -20,6 +20,7 @@ import type { Decision } from "../session/log";
 import type { Row } from "../session/rows";
 import { ToolCard } from "../tools/ToolCard";
 import { useExpansion } from "./expansion";
+import { modeName } from "../session/modes";
 import { RawButton } from "./RawButton";
 
 interface RowContext {
@@ -101,20 +102,20 @@ const ItemView = memo(function ItemView({
 function Prompt({ item, sessionId }: { item: PromptItem; sessionId: string }) {
   const { t } = useTranslation();
   return (
-    <div className="group/row relative flex items-start gap-1 pt-3">
-      <div className="min-w-0 flex-1 rounded-xl bg-accent-soft px-4 py-2.5">
+    <div className="group/row relative pt-3 outline-none" tabIndex={-1}>
+      <div className="rounded-xl bg-accent-soft px-4 py-2.5">
         <span className="sr-only">{t("conversation.you")}</span>
         <p className="break-words whitespace-pre-wrap">{item.text}</p>
       </div>
-      <RawButton sessionId={sessionId} item={item} className="mt-1.5 sm:mt-3" />
+      <RawButton sessionId={sessionId} item={item} className="top-3.5" />
     </div>
   );
 }
 
 function Answer({ item, sessionId }: { item: TextItem; sessionId: string }) {
   return (
-    <div data-live={item.live || undefined} className="group/row relative flex items-start gap-1">
-      <div className="min-w-0 flex-1 px-1">
+    <div data-live={item.live || undefined} className="group/row relative outline-none" tabIndex={-1}>
+      <div className="px-1">
         <Markdown text={item.text} live={item.live} />
       </div>
       <RawButton sessionId={sessionId} item={item} />
@@ -128,8 +129,8 @@ function Thinking({ item, sessionId }: { item: TextItem; sessionId: string }) {
   const content = useId();
   const open = item.live || chosen;
   return (
-    <div className="group/row relative flex items-start gap-1">
-      <div className="min-w-0 flex-1">
+    <div className="group/row relative outline-none" tabIndex={-1}>
+      <div>
         <button
           type="button"
           aria-expanded={open}
@@ -163,14 +164,13 @@ function Init({ item, sessionId }: { item: InitItem; sessionId: string }) {
   const { t } = useTranslation();
   const parts = [
     item.model,
-    item.permissionMode && t("init.mode", { mode: item.permissionMode }),
+    item.permissionMode && modeName(t, item.permissionMode),
     item.agentVersion && t("init.version", { version: item.agentVersion }),
     item.toolCount > 0 && t("init.tools", { count: item.toolCount }),
   ].filter((part): part is string => Boolean(part));
   return (
     <Line sessionId={sessionId} item={item} icon={<Info className="size-3.5" aria-hidden />}>
-      <span>{t("init.started")}</span>
-      <Facts facts={parts} />
+      <Facts lead={t("init.started")} facts={parts} />
     </Line>
   );
 }
@@ -207,8 +207,10 @@ function Result({ item, sessionId }: { item: ResultItem; sessionId: string }) {
         item={item}
         icon={<Icon className={cn("size-3.5", className)} aria-hidden />}
       >
-        <span className={cn("font-medium", className)}>{t(`result.${item.outcome}`)}</span>
-        <Facts facts={facts} />
+        <Facts
+          lead={<span className={cn("font-medium", className)}>{t(`result.${item.outcome}`)}</span>}
+          facts={facts}
+        />
       </Line>
       {item.outcome === "error" && (
         <div role="alert" className="mt-1 rounded-lg bg-bad-soft px-3 py-2 text-sm text-bad">
@@ -255,21 +257,34 @@ interface LineProps {
 
 function Line({ sessionId, item, icon, children }: LineProps) {
   return (
-    <div className="group/row relative flex min-h-7 items-center gap-1.5 px-1 text-xs text-ink-3">
+    <div
+      tabIndex={-1}
+      className="group/row relative flex min-h-7 items-start gap-1.5 px-1 py-[5px] text-xs text-ink-3 outline-none [&>svg]:mt-0.5 [&>svg]:shrink-0"
+    >
       {icon}
-      <div className="flex min-w-0 flex-1 flex-wrap items-center gap-x-1.5">{children}</div>
+      <div className="min-w-0 flex-1">{children}</div>
       <RawButton sessionId={sessionId} item={item} />
     </div>
   );
 }
 
-function Facts({ facts }: { facts: readonly string[] }) {
-  return facts.map((fact) => (
-    <span key={fact} className="flex items-center gap-x-1.5 tabular-nums">
-      <span aria-hidden>·</span>
-      {fact}
-    </span>
-  ));
+/** Short facts with dots between them. A dot at the beginning of a wrapped line lies outside and is not seen. */
+function Facts({ lead, facts }: { lead: ReactNode; facts: readonly string[] }) {
+  return (
+    <div className="overflow-hidden">
+      <ul className="-ml-3 flex flex-wrap">
+        {[lead, ...facts].map((fact, index) => (
+          // oxlint-disable-next-line react/no-array-index-key -- each fact has its place
+          <li key={index} className="relative pl-3 tabular-nums">
+            <span aria-hidden className="absolute left-1 text-ink-3">
+              ·
+            </span>
+            {fact}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
 }
 
 function LooseDecision({ decision, cwd }: { decision: Decision; cwd: string | undefined }) {

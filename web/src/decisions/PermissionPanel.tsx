@@ -2,6 +2,7 @@ import { ShieldQuestionMark } from "lucide-react";
 import { type KeyboardEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { HighlightedCode } from "../markdown/HighlightedCode";
+import { modeName } from "../session/modes";
 import { familyOf } from "../tools/describe";
 import { Diff } from "../tools/Diff";
 import { Button } from "../ui/Button";
@@ -41,7 +42,7 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
       tabIndex={0}
       aria-label={t("permission.label", { tool: request.toolName })}
       onKeyDown={onKeyDown}
-      className="-outline-offset-2 outline-wait/60"
+      className="outline-none focus-visible:bg-wait-soft/40"
     >
       <div className="flex items-center gap-2 bg-wait-soft px-3 py-2 text-sm">
         <ShieldQuestionMark className="size-4 shrink-0 text-wait" aria-hidden />
@@ -126,7 +127,9 @@ function Rules({ rules }: { rules: readonly SuggestedRule[] }) {
           return (
             <li key={rule.text} className="flex flex-wrap items-center gap-x-2">
               <span className="text-ink-3">{t(`permission.kind.${rule.kind}`)}</span>
-              <code className="font-mono break-all text-ink">{rule.text}</code>
+              <code className="font-mono break-all text-ink">
+                {rule.kind === "mode" ? modeName(t, rule.text) : rule.text}
+              </code>
               {known && <span className="text-ink-3">{t(`permission.destination.${known}`)}</span>}
             </li>
           );

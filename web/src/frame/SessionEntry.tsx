@@ -5,27 +5,32 @@ import type { SessionInfo } from "../gen/events";
 import { cn } from "../lib/cn";
 import { baseName, formatAge } from "../lib/format";
 import { deleteSession, UNDO_MS, undoDeletion } from "../store/controller";
+import { useApp } from "../store/hooks";
 import { Button } from "../ui/Button";
 import { Dropdown, DropdownItem, DropdownSeparator } from "../ui/Dropdown";
 import { iconButtonClass } from "../ui/IconButton";
 import { Modal } from "../ui/Modal";
 import { toasts } from "../ui/toasts";
+import { useUnread } from "../session/seen";
 import { markOf, StatusMark } from "./StatusMark";
 import { TerminalDialog } from "./TerminalDialog";
 import { useNow } from "./useNow";
 
 interface SessionEntryProps {
   session: SessionInfo;
+  /** Where it stands in the list. */
+  top: number;
   current: boolean;
   onOpen: () => void;
 }
 
-export const SessionEntry = memo(function SessionEntry({ session, current, onOpen }: SessionEntryProps) {
+export const SessionEntry = memo(function SessionEntry({ session, top, current, onOpen }: SessionEntryProps) {
   const { t, i18n } = useTranslation();
   const now = useNow();
   const mark = markOf(session.status, session.pending);
+  const unread = useUnread(session) && !current;
   return (
-    <li className="group relative">
+    <li className="group absolute inset-x-0 top-0" style={{ transform: `translateY(${top}px)` }}>
       <a
         href={`#/s/${session.id}`}
         aria-current={current ? "page" : undefined}
@@ -37,14 +42,24 @@ export const SessionEntry = memo(function SessionEntry({ session, current, onOpe
       >
         <StatusMark mark={mark} className="mt-[3px]" />
         <span className="min-w-0 flex-1">
-          <span className={cn("block truncate text-sm", current ? "font-medium text-ink" : "text-ink")}>
-            {session.title}
+          <span className="flex items-center gap-1.5">
+            <span className={cn("truncate text-sm text-ink", (current || unread) && "font-medium")}>
+              {session.title}
+            </span>
+            {unread && (
+              <span
+                role="img"
+                aria-label={t("status.unread")}
+                className="size-1.5 shrink-0 rounded-full bg-accent"
+              />
+            )}
           </span>
           <span className="flex items-center gap-1.5 text-xs text-ink-3">
-            {mark === "waiting" && (
-              <span className="shrink-0 font-medium text-wait">{t("status.waiting")}</span>
+            {mark === "waiting" ? (
+              <span className="truncate font-medium text-wait">{t("status.waiting")}</span>
+            ) : (
+              <span className="truncate">{baseName(session.cwd)}</span>
             )}
-            <span className="truncate">{baseName(session.cwd)}</span>
             <span aria-hidden>·</span>
             <span className="shrink-0">{formatAge(session.updatedAt, now, i18n.language)}</span>
           </span>
@@ -59,6 +74,8 @@ export function SessionMenu({ session, always = false }: { session: SessionInfo;
   const { t } = useTranslation();
   const [open, setOpen] = useState<"terminal" | "delete" | undefined>();
   const close = () => setOpen(undefined);
+  // The demo agent's conversations are not known to Claude Code.
+  const demo = useApp((state) => state.system?.backend.name === "demo");
 
   function remove(): void {
     close();
@@ -87,13 +104,15 @@ export function SessionMenu({ session, always = false }: { session: SessionInfo;
             "absolute top-1/2 right-1.5 -translate-y-1/2 opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 data-[popup-open]:opacity-100 pointer-coarse:opacity-100",
         )}
       >
-        <DropdownItem
-          icon={<SquareTerminal />}
-          disabled={!session.claudeSessionId}
-          onSelect={() => setOpen("terminal")}
-        >
-          {t("session.terminal")}
-        </DropdownItem>
+        {!demo && (
+          <DropdownItem
+            icon={<SquareTerminal />}
+            disabled={!session.claudeSessionId}
+            onSelect={() => setOpen("terminal")}
+          >
+            {t("session.terminal")}
+          </DropdownItem>
+        )}
         <DropdownItem icon={<Copy />} onSelect={() => void navigator.clipboard.writeText(session.id)}>
           {t("session.copyId")}
         </DropdownItem>

@@ -2,19 +2,25 @@ import { create } from "zustand";
 import { readStored, writeStored } from "../lib/storage";
 
 interface NavigationState {
-  /** On a wide screen: the side is shown. Remembered. */
+  /** On a wide screen: the side shows words, not only pictures. Remembered. */
   wideOpen: boolean;
   /** On a phone: the side lies over the page. Never remembered. */
   narrowOpen: boolean;
+  /** The entries about Claude Code are unfolded. Remembered. */
+  agentOpen: boolean;
   toggle: () => void;
+  toggleAgent: () => void;
   closeNarrow: () => void;
 }
 
 const narrow = () => matchMedia("(max-width: 767px)").matches;
+/** On a low screen the sessions need the room more. */
+const roomForAll = () => innerHeight >= 760;
 
 export const useNavigation = create<NavigationState>()((set) => ({
   wideOpen: readStored("side") !== "closed",
   narrowOpen: false,
+  agentOpen: (readStored("side.agent") ?? (roomForAll() ? "open" : "closed")) === "open",
   toggle() {
     if (narrow()) {
       set((state) => ({ narrowOpen: !state.narrowOpen }));
@@ -25,5 +31,10 @@ export const useNavigation = create<NavigationState>()((set) => ({
       return { wideOpen: !state.wideOpen };
     });
   },
+  toggleAgent: () =>
+    set((state) => {
+      writeStored("side.agent", state.agentOpen ? "closed" : "open");
+      return { agentOpen: !state.agentOpen };
+    }),
   closeNarrow: () => set({ narrowOpen: false }),
 }));

@@ -62,3 +62,16 @@ export function relativePath(path: string, folder: string | undefined): string {
 export function shellQuote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
+
+/** In the unit that leaves the fewest digits: 812 kB, 1.4 GB. */
+export function formatBytes(bytes: number, language: string): string {
+  const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"] as const;
+  const rank = Math.min(units.length - 1, bytes < 1000 ? 0 : Math.floor(Math.log10(bytes) / 3));
+  const value = bytes / 1000 ** rank;
+  return new Intl.NumberFormat(language, {
+    style: "unit",
+    unit: units[rank],
+    unitDisplay: "short",
+    maximumFractionDigits: value < 10 && rank > 0 ? 1 : 0,
+  }).format(value);
+}

@@ -218,7 +218,11 @@ describe("the end of a turn", () => {
       type: "user",
       message: { content: [{ type: "text", text: "[Request interrupted by user]" }] },
     };
-    expect(read(interrupted, stopped).items).toMatchObject([{ code: "interrupted" }, { outcome: "stopped" }]);
+    // One stop is said once: by the result, or by a notice where there is none.
+    expect(read(interrupted, stopped).items).toMatchObject([{ kind: "result", outcome: "stopped" }]);
+    expect(read(interrupted, { type: "status", status: "idle" }).items).toMatchObject([
+      { kind: "notice", code: "interrupted" },
+    ]);
     expect(read(stopped, { type: "status", status: "idle" }).items).toMatchObject([{ outcome: "stopped" }]);
   });
 

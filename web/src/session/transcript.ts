@@ -29,6 +29,12 @@ export interface Transcript {
   /** A piece of a message whose beginning is on an older page. */
   readonly orphaned: boolean;
   readonly interrupted: boolean;
+  /** What the agent said of itself when its last turn began. */
+  readonly init: Json | undefined;
+  /** What runs beside the conversation, by the task's id. */
+  readonly tasks: ReadonlyMap<string, Json>;
+  /** How many tokens the model read for its last answer: the size of the conversation. */
+  readonly contextTokens: number | undefined;
 }
 
 export const emptyTranscript: Transcript = {
@@ -39,6 +45,9 @@ export const emptyTranscript: Transcript = {
   live: new Map(),
   orphaned: false,
   interrupted: false,
+  init: undefined,
+  tasks: new Map(),
+  contextTokens: undefined,
 };
 
 /** The transcript while a batch is folded in: copies that may be changed, made once a batch. */
@@ -50,6 +59,9 @@ interface Draft {
   live: Map<string, LiveMessage>;
   orphaned: boolean;
   interrupted: boolean;
+  init: Json | undefined;
+  tasks: Map<string, Json>;
+  contextTokens: number | undefined;
 }
 
 export function append(transcript: Transcript, entries: readonly Entry[]): Transcript {
@@ -61,6 +73,7 @@ export function append(transcript: Transcript, entries: readonly Entry[]): Trans
     items: [...transcript.items],
     toolAt: new Map(transcript.toolAt),
     live: new Map(transcript.live),
+    tasks: new Map(transcript.tasks),
   };
   for (const entry of entries) {
     (isPiece(entry) ? draft.pieces : draft.entries).push(entry);
@@ -108,6 +121,8 @@ function foldStatus(draft: Draft, entry: Entry & { kind: "status" }): void {
   if (entry.status === "idle" && last?.kind === "result" && last.outcome === "error") {
     draft.items[at] = { ...last, outcome: "stopped", problems: [] };
   }
+  if (entry.status === "idle" && draft.interrupted) pushNotice(draft, entry.seq, "interrupted");
+  draft.interrupted = false;
   if (entry.status === "error" && entry.error && !(last?.kind === "result" && last.outcome === "error")) {
     pushNotice(draft, entry.seq, "failed", entry.error);
   }
@@ -201,6 +216,7 @@ function foldAssistant(draft: Draft, seq: number, message: Json, parent: string 
   const body = asObject(message.message) ?? {};
   const id = asString(body.id) ?? `a${seq}`;
   draft.orphaned = false;
+  if (parent === undefined) draft.contextTokens = contextOf(asObject(body.usage)) ?? draft.contextTokens;
   for (const block of asObjects(body.content)) {
     const streamed = takeStreamed(draft, parent ?? "", id, block);
     const before = streamed === undefined ? undefined : draft.items[streamed];
@@ -210,6 +226,12 @@ function foldAssistant(draft: Draft, seq: number, message: Json, parent: string 
     draft.items[at] = item;
     if (item.kind === "tool") draft.toolAt.set(item.toolUseId, at);
   }
+}
+
+function contextOf(usage: Json | undefined): number | undefined {
+  const parts = [usage?.input_tokens, usage?.cache_read_input_tokens, usage?.cache_creation_input_tokens];
+  const tokens = parts.reduce<number>((total, part) => total + (asNumber(part) ?? 0), 0);
+  return tokens > 0 ? tokens : undefined;
 }
 
 /**
@@ -288,7 +310,7 @@ function foldUser(draft: Draft, seq: number, message: Json, parent: string | und
     return;
   const text = contentText(content).trim();
   if (text.startsWith("[Request interrupted by user")) {
-    if (!draft.interrupted) pushNotice(draft, seq, "interrupted");
+    // The turn's result will say so; a notice is needed only where none follows.
     draft.interrupted = true;
   } else if (text !== "" && parent !== undefined) {
     draft.items.push({ kind: "prompt", key: `u${seq}`, seqs: [seq], parent, text });
@@ -306,7 +328,14 @@ function imageAddress(block: Json): string[] {
 function foldSystem(draft: Draft, seq: number, message: Json): void {
   switch (message.subtype) {
     case "init":
+      draft.init = message;
       foldInit(draft, seq, message);
+      return;
+    case "task_started":
+    case "task_progress":
+    case "task_updated":
+    case "task_notification":
+      foldTask(draft, message);
       return;
     case "compact_boundary":
       pushNotice(draft, seq, "compacted");
@@ -329,6 +358,14 @@ function foldSystem(draft: Draft, seq: number, message: Json): void {
       if (text) pushNotice(draft, seq, "said", text);
     }
   }
+}
+
+/** Each report says only what is new, so they are laid over each other. */
+function foldTask(draft: Draft, message: Json): void {
+  const id = asString(message.task_id);
+  if (id === undefined) return;
+  const patch = asObject(message.patch) ?? {};
+  draft.tasks.set(id, { ...draft.tasks.get(id), ...message, ...patch });
 }
 
 /** Every turn begins with an `init` line; only one that says something new is worth a place. */
@@ -376,7 +413,15 @@ function foldResult(draft: Draft, seq: number, message: Json): void {
     cachedTokens: sum(asNumber(usage.cache_read_input_tokens), asNumber(usage.cache_creation_input_tokens)),
   };
   draft.interrupted = false;
+  dropRepeated(draft, item);
   draft.items.push(item);
+}
+
+/** What failed is said by the agent as an answer and again in its result: once is enough. */
+function dropRepeated(draft: Draft, result: ResultItem): void {
+  const last = draft.items.at(-1);
+  const repeated = last?.kind === "text" && result.problems.includes(last.text.trim());
+  if (repeated) draft.items.pop();
 }
 
 function problemsOf(message: Json): string[] {

@@ -2,7 +2,6 @@ import { ArrowUp, LoaderCircle } from "lucide-react";
 import { useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { PromptField } from "../conversation/PromptField";
-import { TopBar } from "../frame/TopBar";
 import type { PermissionMode } from "../gen/events";
 import { cn } from "../lib/cn";
 import { readStored, writeStored } from "../lib/storage";
@@ -50,7 +49,6 @@ export function StartView() {
 
   return (
     <>
-      <TopBar plain />
       <div className="min-h-0 flex-1 overflow-y-auto">
         <div className="mx-auto flex min-h-full w-full max-w-2xl flex-col justify-center px-4 pt-4 pb-[16vh]">
           <h1 className="text-2xl font-semibold tracking-tight text-balance">{t("start.title")}</h1>

@@ -1,5 +1,5 @@
 /** What the page does: sends what the user decides, and keeps the state in step with the server. */
-import type { PermissionResult, ServerEvent, SessionStart } from "../gen/events";
+import type { ClientEvent, PermissionResult, ServerEvent, SessionStart } from "../gen/events";
 import {
   ask,
   hasOlder,
@@ -11,9 +11,11 @@ import {
   openLog,
 } from "../session/log";
 import { forgetDraft } from "../session/drafts";
+import type { Reply, Request, Settings } from "../wire/additions";
 import { ApiError, getSystem } from "../wire/api";
 import { connectEvents, type EventSocket } from "../wire/socket";
 import { frameQueue } from "./frame";
+import { acceptAnswer } from "./inquiries";
 import { sendPrompt, takeReturned } from "./outbox";
 import { currentRoute, go } from "./route";
 import { change, reduceEvents, store } from "./state";
@@ -32,12 +34,17 @@ const deletions = new Map<string, ReturnType<typeof setTimeout>>();
 
 export function connect(listener: ErrorListener): void {
   onError = listener;
+  noteDeadLink();
   void refreshSystem();
   const queue = frameQueue<ServerEvent>(applyEvents);
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
   socket = connectEvents(`${scheme}//${location.host}/ws/events`, {
     onOpen: resynchronise,
-    onEvent: (event) => queue.push(event),
+    onEvent(event) {
+      const reply = event as Reply;
+      if (reply.type === "session.answer") acceptAnswer(reply.payload);
+      else queue.push(event);
+    },
     onConnection(connection) {
       store.setState({ connection });
       // A refused upgrade looks like any broken connection; only a plain request says that the cookie is gone.
@@ -49,6 +56,13 @@ export function connect(listener: ErrorListener): void {
   });
 }
 
+/** A link that works is redirected by the server, so a code that is still in the address was refused. It says nothing more. */
+function noteDeadLink(): void {
+  if (!new URLSearchParams(location.search).has("code")) return;
+  history.replaceState(null, "", location.pathname + location.hash);
+  store.setState({ deadLink: true });
+}
+
 async function refreshSystem(): Promise<void> {
   try {
     store.setState({ system: await getSystem(), access: "granted" });
@@ -57,9 +71,15 @@ async function refreshSystem(): Promise<void> {
   }
 }
 
+/** False when offline: nothing was sent. */
+export function request(event: Request): boolean {
+  return socket?.send(event as ClientEvent) ?? false;
+}
+
 /** After every (re)connect: list the sessions, and go on with each open one from where it was. */
 function resynchronise(): void {
   socket?.send({ type: "session.list" });
+  if (statisticsWanted) socket?.send({ type: "statistics.subscribe" });
   const logs = new Map(store.getState().logs);
   for (const [sessionId, log] of logs) {
     logs.set(sessionId, { ...markUnsent(log), asked: [] });
@@ -201,6 +221,43 @@ function finishDeletion(id: string): void {
   clearTimeout(deletions.get(id));
   deletions.delete(id);
   socket?.send({ type: "session.delete", payload: { sessionId: id } });
+}
+
+/** From now on where the agent can, else from the next turn; `null` is the default again. */
+export function configureSession(sessionId: string, settings: Settings): void {
+  request({ type: "session.configure", payload: { sessionId, ...settings } });
+}
+
+export function renameSession(sessionId: string, title: string): void {
+  request({ type: "session.rename", payload: { sessionId, title } });
+}
+
+export function archiveSession(sessionId: string, archived: boolean): void {
+  request({ type: "session.archive", payload: { sessionId, archived } });
+}
+
+/** Replaces what waits, unless it has changed meanwhile: then the server refuses, and nothing is lost. */
+export function changeQueue(
+  sessionId: string,
+  expected: readonly string[],
+  prompts: readonly string[],
+): void {
+  request({
+    type: "session.queue",
+    payload: { sessionId, prompts: [...prompts], expected: [...expected] },
+  });
+}
+
+export function flushQueue(sessionId: string): void {
+  request({ type: "session.flush", payload: { sessionId } });
+}
+
+let statisticsWanted = false;
+
+/** The machine's figures, once a second, from now on. */
+export function watchStatistics(): void {
+  if (!statisticsWanted) socket?.send({ type: "statistics.subscribe" });
+  statisticsWanted = true;
 }
 
 export function retryConnection(): void {

@@ -26,3 +26,13 @@ export function useSessionList(): readonly SessionInfo[] {
     [sessions, leaving],
   );
 }
+
+/** How many decisions wait for the user, in all sessions. */
+export function usePending(): number {
+  return useApp((state) => {
+    let pending = 0;
+    for (const session of state.sessions.values())
+      if (!state.leaving.has(session.id)) pending += session.pending;
+    return pending;
+  });
+}

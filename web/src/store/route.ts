@@ -1,20 +1,48 @@
-/** Where the page is: a session, or the start view. Kept in the address, so that reload and back work. */
-import { useSyncExternalStore } from "react";
+/** Where the page is. Kept in the address, so that reload and back work. */
+import { useMemo, useSyncExternalStore } from "react";
+
+export const pageNames = [
+  "inbox",
+  "history",
+  "examples",
+  "status",
+  "docs",
+  "agents",
+  "skills",
+  "mcp",
+  "plugins",
+  "hooks",
+  "shortcuts",
+] as const;
+export type PageName = (typeof pageNames)[number];
 
 export type Route =
   | { readonly view: "start" }
   | { readonly view: "session"; readonly id: string }
-  | { readonly view: "latest" };
+  | { readonly view: "latest" }
+  /** `rest` is for the page itself: what it shows, beginning with a slash, or empty. */
+  | { readonly view: "page"; readonly page: PageName; readonly rest: string };
 
 export function parseRoute(hash: string): Route {
   const session = /^#\/s\/([\w-]+)$/.exec(hash)?.[1];
   if (session) return { view: "session", id: session };
+  const [, name, rest] = /^#\/([a-z]+)(\/.*|\?.*)?$/.exec(hash) ?? [];
+  const page = pageNames.find((each) => each === name);
+  if (page) return { view: "page", page, rest: rest ?? "" };
   return hash === "#/new" ? { view: "start" } : { view: "latest" };
 }
 
 export function routeHash(route: Route): string {
-  if (route.view === "session") return `#/s/${route.id}`;
-  return route.view === "start" ? "#/new" : "#/";
+  switch (route.view) {
+    case "session":
+      return `#/s/${route.id}`;
+    case "page":
+      return `#/${route.page}${route.rest}`;
+    case "start":
+      return "#/new";
+    case "latest":
+      return "#/";
+  }
 }
 
 export function go(route: Route, how: "push" | "replace" = "push"): void {
@@ -24,6 +52,8 @@ export function go(route: Route, how: "push" | "replace" = "push"): void {
   else history.replaceState(null, "", hash);
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
+
+export const goToPage = (page: PageName): void => go({ view: "page", page, rest: "" });
 
 export function currentRoute(): Route {
   return parseRoute(location.hash);
@@ -39,5 +69,6 @@ function subscribe(onChange: () => void): () => void {
 }
 
 export function useRoute(): Route {
-  return parseRoute(useSyncExternalStore(subscribe, () => location.hash));
+  const hash = useSyncExternalStore(subscribe, () => location.hash);
+  return useMemo(() => parseRoute(hash), [hash]);
 }

@@ -24,6 +24,8 @@ export interface Starting {
 
 export interface AppState {
   readonly access: Access;
+  /** The page was opened with a sign-in link that no longer works. */
+  readonly deadLink: boolean;
   readonly connection: Connection;
   readonly system: System | undefined;
   /** The sessions have been listed at least once. */
@@ -36,10 +38,15 @@ export interface AppState {
   readonly outbox: Outbox;
   readonly starting: Starting | undefined;
   readonly startError: string | undefined;
+  /** How the machine does, once someone wants to know. Shares from 0 to 1. */
+  readonly statistics: Statistics | undefined;
 }
+
+type Statistics = Extract<ServerEvent, { type: "statistics" }>["payload"];
 
 export const initialState: AppState = {
   access: "unknown",
+  deadLink: false,
   connection: "connecting",
   system: undefined,
   listed: false,
@@ -49,18 +56,20 @@ export const initialState: AppState = {
   outbox: emptyOutbox,
   starting: undefined,
   startError: undefined,
+  statistics: undefined,
 };
 
 export const store = createStore<AppState>()(() => initialState);
 
 /** Folds one frame's events into the state. */
 export function reduceEvents(state: AppState, events: readonly ServerEvent[], now: number): AppState {
-  let { sessions, logs, listed, leaving, outbox } = state;
+  let { sessions, logs, listed, leaving, outbox, statistics } = state;
   const bySession = new Map<string, SequencedEvent[]>();
 
   for (const event of events) {
     sessions = reduceSessions(sessions, event, now);
     if (event.type === "session.list") listed = true;
+    if (event.type === "statistics") statistics = event.payload;
     // A summary is asked for behind a replay, so it speaks last about what came before it.
     const summary =
       event.type === "session.history" && logs.get(event.payload.sessionId)?.asked[0] === "summary";
@@ -84,7 +93,7 @@ export function reduceEvents(state: AppState, events: readonly ServerEvent[], no
     }
   }
   logs = flush(logs, bySession);
-  return { ...state, sessions, logs, listed, leaving, outbox };
+  return { ...state, sessions, logs, listed, leaving, outbox, statistics };
 }
 
 function flush(logs: AppState["logs"], bySession: Map<string, SequencedEvent[]>): AppState["logs"] {

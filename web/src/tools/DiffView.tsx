@@ -3,7 +3,8 @@ import { useTranslation } from "react-i18next";
 import { Fold } from "../conversation/Fold";
 import { cn } from "../lib/cn";
 import type { Json } from "../wire/json";
-import { countChanges, type DiffRow, hunksOfInput, hunksOfResult, rowsOf } from "./diff";
+import { type DiffRow, hunksOfInput, rowsOf } from "./diff";
+import { countChanges, hunksOfResult } from "./patch";
 
 const looks: Record<DiffRow["kind"], { row: string; sign: string }> = {
   same: { row: "", sign: " " },

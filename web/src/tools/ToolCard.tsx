@@ -85,20 +85,24 @@ export const ToolCard = memo(function ToolCard({
   const Icon = icons[family];
   const state: ToolState = waiting ? "waiting" : decided === "deny" ? "denied" : tool.phase;
   const shown = waiting || open;
+  const summary = summarize(tool.name, tool.input, cwd);
   return (
     <article
       data-tool={tool.name}
       data-state={state}
       aria-label={t("tool.label", { name: displayName(tool.name) })}
-      className="group/row relative"
+      tabIndex={-1}
+      className="group/row relative outline-none"
     >
       <div
         className={cn(
           "overflow-hidden rounded-xl border bg-raised shadow-card",
-          waiting ? "border-wait/60" : "border-line",
+          waiting
+            ? "border-wait/60 has-[[role=group]:focus-visible]:border-wait has-[[role=group]:focus-visible]:ring-3 has-[[role=group]:focus-visible]:ring-wait/25"
+            : "border-line",
         )}
       >
-        <div className="flex items-center pr-1 sm:pr-0">
+        <div className="flex items-center">
           <button
             type="button"
             aria-expanded={shown}
@@ -109,9 +113,7 @@ export const ToolCard = memo(function ToolCard({
           >
             <Icon className="size-4 shrink-0 text-ink-3" aria-hidden />
             <span className="shrink-0 text-sm font-medium">{displayName(tool.name)}</span>
-            <span className="min-w-0 flex-1 truncate font-mono text-xs text-ink-3">
-              {summarize(tool.name, tool.input, cwd)}
-            </span>
+            <span className="min-w-0 flex-1 truncate font-mono text-xs text-ink-3">{summary}</span>
             {tool.elapsedSeconds !== undefined && tool.phase === "running" && (
               <span className="shrink-0 text-xs text-ink-3 tabular-nums">
                 {formatDuration(tool.elapsedSeconds * 1000, i18n.language)}
@@ -125,7 +127,7 @@ export const ToolCard = memo(function ToolCard({
               />
             )}
           </button>
-          <RawButton sessionId={sessionId} item={tool} className="sm:top-1" />
+          <RawButton sessionId={sessionId} item={tool} className="top-1 right-1 pointer-coarse:top-0.5" />
         </div>
         {shown && (
           <div id={content} className="border-t border-line">

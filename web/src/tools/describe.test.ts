@@ -3,7 +3,7 @@ import { displayName, familyOf, summarize } from "./describe";
 
 describe("a tool call in one line", () => {
   it.each([
-    ["Bash", { command: "ls -l\nrm x", description: "List" }, "ls -l …"],
+    ["Bash", { command: "ls -l\nrm x", description: "List" }, "List"],
     ["Read", { file_path: "/p/src/a.rs" }, "src/a.rs"],
     ["Grep", { pattern: "todo", path: "/p" }, "todo"],
     ["Task", { description: "Look around", prompt: "long" }, "Look around"],

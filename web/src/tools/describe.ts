@@ -68,6 +68,8 @@ export function summarize(name: string, input: Json, cwd: string | undefined): s
   if (family === "question") return firstLine(asString(questionsOf(input)[0]) ?? "");
   if (family === "agent") return firstLine(asString(input.description) ?? asString(input.prompt) ?? "");
   if (family === "plan") return "";
+  // The command itself stands in the card; above it, what it is for.
+  if (family === "bash" && asString(input.description)) return firstLine(asString(input.description) ?? "");
   for (const key of TELLING) {
     const value = asString(input[key]);
     if (value) return firstLine(key.endsWith("path") ? relativePath(value, cwd) : value);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { countChanges, hunksOfInput, hunksOfResult, rowsOf } from "./diff";
+import { hunksOfInput, rowsOf } from "./diff";
+import { countChanges, hunksOfResult } from "./patch";
 
 const lines = (hunks: ReturnType<typeof hunksOfInput>) => hunks.map((hunk) => hunk.lines);
 

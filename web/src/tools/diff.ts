@@ -1,27 +1,13 @@
 /** Differences as rows. From the agent's own patch where there is one, else computed from what it wants to change. */
 import { structuredPatch } from "diff";
-import { asArray, asNumber, asObjects, asString, type Json } from "../wire/json";
+import { asObjects, asString, type Json } from "../wire/json";
+import type { Hunk } from "./patch";
 
 export interface DiffRow {
   readonly kind: "same" | "added" | "removed" | "gap";
   readonly text: string;
   readonly oldLine: number | undefined;
   readonly newLine: number | undefined;
-}
-
-export interface Hunk {
-  readonly oldStart: number;
-  readonly newStart: number;
-  readonly lines: readonly string[];
-}
-
-/** The hunks of a finished edit, if its result has any. */
-export function hunksOfResult(details: Json | undefined): Hunk[] {
-  return asObjects(details?.structuredPatch).map((hunk) => ({
-    oldStart: asNumber(hunk.oldStart) ?? 1,
-    newStart: asNumber(hunk.newStart) ?? 1,
-    lines: asArray(hunk.lines).flatMap((line) => asString(line) ?? []),
-  }));
 }
 
 /** The hunks that a call of Edit, MultiEdit or Write would make, as far as its input tells. */
@@ -60,12 +46,4 @@ function hunkRows(hunk: Hunk): DiffRow[] {
     if (line.startsWith("-")) return { kind: "removed", text, oldLine: oldLine++, newLine: undefined };
     return { kind: "same", text, oldLine: oldLine++, newLine: newLine++ };
   });
-}
-
-export function countChanges(hunks: readonly Hunk[]): { added: number; removed: number } {
-  const lines = hunks.flatMap((hunk) => hunk.lines);
-  return {
-    added: lines.filter((line) => line.startsWith("+")).length,
-    removed: lines.filter((line) => line.startsWith("-")).length,
-  };
 }

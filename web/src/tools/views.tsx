@@ -1,5 +1,4 @@
 /** What a tool card shows inside: one view for each family of tools. */
-import { CircleCheck, CircleDashed, CircleDotDashed } from "lucide-react";
 import { type ReactNode, useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import { Fold } from "../conversation/Fold";
@@ -9,9 +8,11 @@ import { HighlightedCode } from "../markdown/HighlightedCode";
 import { languageOf } from "../markdown/language";
 import { Markdown } from "../markdown/Markdown";
 import type { ToolItem } from "../session/items";
-import { asObject, asObjects, asString, type Json } from "../wire/json";
+import { todosOf } from "../session/summary";
+import { asObject, asString, type Json } from "../wire/json";
 import { familyOf } from "./describe";
 import { Diff } from "./Diff";
+import { TodoRows } from "./TodoRows";
 
 const VISIBLE_LINES = 12;
 
@@ -43,9 +44,11 @@ function BashView({ tool }: { tool: ToolItem }) {
   const stdout = asString(tool.details?.stdout);
   const stderr = asString(tool.details?.stderr);
   const output = stdout === undefined && stderr === undefined ? tool.output : stdout;
+  // Without words of its own the title already is the command.
+  const inTitle = asString(tool.input.description) === undefined && !command?.includes("\n");
   return (
     <>
-      {command !== undefined && (
+      {command !== undefined && !inTitle && (
         <Section label={t("tool.command")}>
           <HighlightedCode code={command} language="bash" className="px-3 py-2 whitespace-pre-wrap" />
         </Section>
@@ -96,42 +99,13 @@ function EditView({ tool }: { tool: ToolItem }) {
   );
 }
 
-const todoIcons = { completed: CircleCheck, in_progress: CircleDotDashed, pending: CircleDashed } as const;
-type TodoState = keyof typeof todoIcons;
-
 function TodoView({ tool }: { tool: ToolItem }) {
-  const { t } = useTranslation();
-  const todos = asObjects(tool.input.todos);
+  const todos = useMemo(() => todosOf([tool]), [tool]);
   if (todos.length === 0) return <JsonView tool={tool} />;
   return (
-    <ul className="flex flex-col gap-1 px-3 py-2.5 text-sm">
-      {todos.map((todo) => {
-        const text = asString(todo.content) ?? "";
-        const state: TodoState =
-          todo.status === "completed" || todo.status === "in_progress" ? todo.status : "pending";
-        const Icon = todoIcons[state];
-        return (
-          <li key={text} className="flex items-start gap-2">
-            <Icon
-              role="img"
-              aria-label={t(`todo.${state}`)}
-              className={cn(
-                "mt-[3px] size-3.5 shrink-0",
-                state === "completed" ? "text-good" : state === "in_progress" ? "text-accent" : "text-ink-3",
-              )}
-            />
-            <span
-              className={cn(
-                state === "completed" && "text-ink-3 line-through",
-                state === "in_progress" && "font-medium",
-              )}
-            >
-              {text}
-            </span>
-          </li>
-        );
-      })}
-    </ul>
+    <div className="px-3 py-2.5">
+      <TodoRows todos={todos} />
+    </div>
   );
 }
 

@@ -10,7 +10,7 @@ export function Toaster({ children }: { children: ReactNode }) {
     <Toast.Provider toastManager={toasts} limit={4}>
       {children}
       <Toast.Portal>
-        <Toast.Viewport className="fixed right-4 bottom-4 left-4 z-50 flex flex-col items-end gap-2 outline-none">
+        <Toast.Viewport className="pointer-events-none fixed top-14 right-3 left-3 z-50 flex flex-col items-center gap-2 outline-none sm:left-auto sm:items-end *:pointer-events-auto">
           <ToastList />
         </Toast.Viewport>
       </Toast.Portal>
@@ -25,8 +25,8 @@ function ToastList() {
     <Toast.Root
       key={toast.id}
       toast={toast}
-      swipeDirection={["right", "down"]}
-      className="flex w-full max-w-sm items-start gap-2.5 rounded-xl border border-line bg-raised py-2.5 pr-2 pl-3.5 shadow-pop transition duration-200 data-[ending-style]:opacity-0 data-[limited]:hidden data-[starting-style]:translate-y-2 data-[starting-style]:opacity-0"
+      swipeDirection={["right", "up"]}
+      className="flex w-full max-w-sm items-start gap-2.5 rounded-xl border border-line bg-raised py-2.5 pr-2 pl-3.5 shadow-pop transition duration-200 data-[ending-style]:opacity-0 data-[limited]:hidden data-[starting-style]:-translate-y-2 data-[starting-style]:opacity-0"
     >
       <span className="mt-1">
         {toast.type === "error" ? (

@@ -13,6 +13,10 @@ export interface System {
   /** The default working directory. */
   readonly cwd?: string;
   readonly roots?: readonly string[];
+  readonly cpuModel?: string;
+  readonly totalMemoryGB?: number;
+  /** In GB. */
+  readonly totalStorage?: number;
 }
 
 export interface Directory {
@@ -37,7 +41,7 @@ export function setApiLanguage(value: string): void {
   language = value;
 }
 
-async function call<T>(path: string, init: RequestInit = {}): Promise<T> {
+export async function call<T>(path: string, init: RequestInit = {}): Promise<T> {
   const response = await fetch(path, {
     ...init,
     headers: { ...init.headers, "Accept-Language": language },

@@ -1,6 +1,6 @@
 //! The transcripts, opened when someone first asks, and their index, kept up to date in the background.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,6 +23,10 @@ struct Transcripts {
 }
 
 impl HistoryHandle {
+    pub(crate) fn claude_home(&self) -> &Path {
+        &self.transcripts.claude_home
+    }
+
     /// Reads the transcripts under `claude_home` and keeps an index of them in `index_dir`. Returns at once: a thread
     /// of its own does the work.
     pub fn start(claude_home: PathBuf, index_dir: PathBuf) -> std::io::Result<Self> {

@@ -1,0 +1,34 @@
+import { useMemo } from "react";
+import { useTranslation } from "react-i18next";
+import { markOf } from "../frame/StatusMark";
+import type { SessionInfo } from "../gen/events";
+import { formatCost, formatCount, formatDuration } from "../lib/format";
+import type { SessionLog } from "../session/log";
+import { costOf } from "../session/summary";
+
+/** The session in numbers, between what was said and what comes next. */
+export function StatisticsBar({ session, log }: { session: SessionInfo; log: SessionLog }) {
+  const { t, i18n } = useTranslation();
+  const { items, contextTokens } = log.transcript;
+  const cost = useMemo(() => costOf(items), [items]);
+  const { language } = i18n;
+  if (cost.turns === 0) return null;
+  const facts = [
+    t(`status.${markOf(session.status, session.pending)}`),
+    formatDuration(cost.durationMs, language),
+    t("result.turns", { count: cost.turns }),
+    cost.usd !== undefined && formatCost(cost.usd, language),
+    contextTokens !== undefined && t("statistics.context", { tokens: formatCount(contextTokens, language) }),
+  ].filter((fact): fact is string => Boolean(fact));
+  return (
+    <div
+      role="group"
+      aria-label={t("statistics.label")}
+      className="mx-auto flex w-full max-w-[52rem] shrink-0 items-center gap-x-3 overflow-hidden px-4 pb-1.5 text-2xs whitespace-nowrap text-ink-3 tabular-nums sm:px-11"
+    >
+      {facts.map((fact) => (
+        <span key={fact}>{fact}</span>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,67 @@
+import { FolderLock, PanelRight } from "lucide-react";
+import { useTranslation } from "react-i18next";
+import type { SessionInfo } from "../gen/events";
+import { cn } from "../lib/cn";
+import { baseName } from "../lib/format";
+import { usePanel } from "../panel/state";
+import { CopyButton } from "../ui/CopyButton";
+import { IconButton } from "../ui/IconButton";
+import { serverKnowsMore } from "../wire/additions";
+import { SessionMenu } from "./SessionEntry";
+import { markOf, StatusMark } from "./StatusMark";
+import { ToolsField } from "./ToolsField";
+
+/** What a session works with: its folder, its id, its tools. */
+export function InfoBar({ session }: { session: SessionInfo }) {
+  const { t } = useTranslation();
+  const panel = usePanel();
+  const mark = markOf(session.status, session.pending);
+  return (
+    <div
+      role="group"
+      aria-label={t("info.label")}
+      className="flex h-10 shrink-0 items-center gap-1 border-b border-line pr-1.5 pl-3 text-xs text-ink-3 sm:gap-2 sm:pl-4"
+    >
+      <h1 className="sr-only">{session.title}</h1>
+      <StatusMark mark={mark} />
+      <span
+        className={cn("hidden shrink-0 font-medium sm:block", mark === "waiting" && "text-wait")}
+        aria-hidden
+      >
+        {t(`status.${mark}`)}
+      </span>
+      <Divider />
+      <span className="flex min-w-0 items-center gap-1.5" title={session.cwd}>
+        <FolderLock className="size-3.5 shrink-0" aria-hidden />
+        <span className="sr-only">{t("session.folder")}</span>
+        <span className="hidden min-w-0 truncate font-mono lg:block" dir="rtl">
+          <bdi>{session.cwd}</bdi>
+        </span>
+        <span className="truncate font-mono lg:hidden">{baseName(session.cwd)}</span>
+      </span>
+      <Divider />
+      <span className="hidden shrink-0 items-center gap-0.5 sm:flex">
+        <span className="sr-only">{t("session.id")}</span>
+        <span className="font-mono">{session.id.slice(0, 8)}</span>
+        <CopyButton text={session.id} label={t("session.copyId")} />
+      </span>
+      {serverKnowsMore && (
+        <>
+          <Divider />
+          <ToolsField session={session} />
+        </>
+      )}
+      <span className="flex-1" />
+      <IconButton
+        label={panel.open ? t("panel.hide") : t("panel.show")}
+        aria-pressed={panel.open}
+        onClick={panel.toggle}
+      >
+        <PanelRight className={cn("size-4", panel.open && "text-accent")} />
+      </IconButton>
+      <SessionMenu session={session} always />
+    </div>
+  );
+}
+
+const Divider = () => <span className="hidden h-4 w-px shrink-0 bg-line sm:block" />;

@@ -1,0 +1,89 @@
+import { useEffect } from "react";
+import { useTranslation } from "react-i18next";
+import { markOf, StatusMark } from "../frame/StatusMark";
+import type { SessionInfo } from "../gen/events";
+import { formatBytes } from "../lib/format";
+import { TaskList } from "../panel/TaskList";
+import { tasksOf } from "../session/tasks";
+import { openSession, stopSession } from "../store/controller";
+import { useLog, useSessionList } from "../store/hooks";
+import { Button } from "../ui/Button";
+import { extras } from "../wire/additions";
+import { Badge, Empty, Group, Page, Rows } from "./Page";
+
+const states = ["absent", "starting", "running", "idle", "hibernated"] as const;
+
+/** Who is at work: every agent with what it costs, and its subagents and background tasks. */
+export function AgentsPage() {
+  const { t } = useTranslation();
+  const sessions = useSessionList();
+  const alive = sessions.filter(
+    (session) =>
+      session.status === "running" || !["absent", undefined].includes(extras(session).agent?.state),
+  );
+  const working = alive.filter((session) => session.status === "running");
+  const resting = alive.filter((session) => session.status !== "running");
+  return (
+    <Page page="agents">
+      {alive.length === 0 && <Empty title={t("agents.none")}>{t("agents.noneHint")}</Empty>}
+      {working.length > 0 && (
+        <Group title={t("agents.working")} count={working.length}>
+          <Rows>
+            {working.map((session) => (
+              <AgentRow key={session.id} session={session} />
+            ))}
+          </Rows>
+        </Group>
+      )}
+      {resting.length > 0 && (
+        <Group title={t("agents.resting")} count={resting.length}>
+          <Rows>
+            {resting.map((session) => (
+              <AgentRow key={session.id} session={session} />
+            ))}
+          </Rows>
+        </Group>
+      )}
+    </Page>
+  );
+}
+
+function AgentRow({ session }: { session: SessionInfo }) {
+  const { t, i18n } = useTranslation();
+  const log = useLog(session.id);
+  const running = session.status === "running";
+  useEffect(() => {
+    if (running) openSession(session.id);
+  }, [running, session.id]);
+  const { agent } = extras(session);
+  const state = states.find((each) => each === agent?.state);
+  const tasks = log ? tasksOf(log.transcript) : [];
+  return (
+    <li className="px-4 py-3">
+      <div className="flex flex-wrap items-center gap-x-2.5 gap-y-1 text-sm">
+        <StatusMark mark={markOf(session.status, session.pending)} />
+        <a href={`#/s/${session.id}`} className="min-w-0 truncate font-medium hover:underline">
+          {session.title}
+        </a>
+        {state && <Badge tone={state === "running" ? "good" : "plain"}>{t(`agents.state.${state}`)}</Badge>}
+        <span className="ml-auto flex items-center gap-3 text-xs text-ink-3 tabular-nums">
+          {agent?.memoryBytes !== undefined && <span>{formatBytes(agent.memoryBytes, i18n.language)}</span>}
+          {agent?.cpu !== undefined && (
+            <span>{t("agents.cpu", { percent: Math.round(agent.cpu * 100) })}</span>
+          )}
+          {running && (
+            <Button size="sm" onClick={() => stopSession(session.id)}>
+              {t("composer.stop")}
+            </Button>
+          )}
+        </span>
+      </div>
+      <p className="mt-0.5 truncate font-mono text-xs text-ink-3">{session.cwd}</p>
+      {tasks.length > 0 && (
+        <div className="mt-2 border-t border-line pt-2">
+          <TaskList tasks={tasks} />
+        </div>
+      )}
+    </li>
+  );
+}

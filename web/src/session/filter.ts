@@ -1,0 +1,43 @@
+/** Which sessions the list shows. Pure. */
+import type { SessionInfo } from "../gen/events";
+import { baseName } from "../lib/format";
+import { extras } from "../wire/additions";
+import { isUnread } from "./seen";
+
+export const sessionFilters = ["all", "waiting", "running", "unread", "archived"] as const;
+export type SessionFilter = (typeof sessionFilters)[number];
+
+type Seen = Parameters<typeof isUnread>[1];
+
+function passes(session: SessionInfo, filter: SessionFilter, seen: Seen): boolean {
+  if (extras(session).archived) return filter === "archived";
+  switch (filter) {
+    case "all":
+      return true;
+    case "waiting":
+      return session.pending > 0;
+    case "running":
+      return session.status === "running";
+    case "unread":
+      return isUnread(session, seen);
+    case "archived":
+      return false;
+  }
+}
+
+/** Every word is in the title, the folder's name or the last prompt. */
+function contains(session: SessionInfo, words: readonly string[]): boolean {
+  const text =
+    `${session.title}\n${baseName(session.cwd)}\n${session.lastPrompt ?? ""}\n${session.id}`.toLowerCase();
+  return words.every((word) => text.includes(word));
+}
+
+export function filterSessions(
+  sessions: readonly SessionInfo[],
+  filter: SessionFilter,
+  search: string,
+  seen: Seen,
+): readonly SessionInfo[] {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  return sessions.filter((session) => passes(session, filter, seen) && contains(session, words));
+}

@@ -1,0 +1,34 @@
+/** Questions to a session's agent that are no part of the conversation. Each is answered once, or not at all. */
+import { type Answer, serverKnowsMore, type Subject } from "../wire/additions";
+import { request } from "./controller";
+
+const waiting = new Map<string, { resolve: (data: unknown) => void; reject: (error: Error) => void }>();
+let nextId = 0;
+/** The agent may be busy, or of a version that does not know the question. */
+const PATIENCE_MS = 15_000;
+
+export function inquire(sessionId: string, subject: Subject, query?: string): Promise<unknown> {
+  nextId += 1;
+  const requestId = `q${nextId}`;
+  return new Promise((resolve, reject) => {
+    waiting.set(requestId, { resolve, reject });
+    setTimeout(() => fail(requestId, "timeout"), PATIENCE_MS);
+    const sent =
+      serverKnowsMore &&
+      request({ type: "session.inquire", payload: { sessionId, requestId, subject, query } });
+    if (!sent) fail(requestId, "offline");
+  });
+}
+
+export function acceptAnswer({ requestId, data, error }: Answer): void {
+  const asked = waiting.get(requestId);
+  waiting.delete(requestId);
+  if (error === undefined) asked?.resolve(data);
+  else asked?.reject(new Error(error));
+}
+
+function fail(requestId: string, reason: string): void {
+  const asked = waiting.get(requestId);
+  waiting.delete(requestId);
+  asked?.reject(new Error(reason));
+}

@@ -1,0 +1,38 @@
+/** The agent's own patch of a finished edit. */
+import { asArray, asNumber, asObjects, asString, type Json } from "../wire/json";
+
+export interface Hunk {
+  readonly oldStart: number;
+  readonly newStart: number;
+  readonly lines: readonly string[];
+}
+
+/** The hunks of a finished edit, if its result has any. */
+export function hunksOfResult(details: Json | undefined): Hunk[] {
+  return asObjects(details?.structuredPatch).map((hunk) => ({
+    oldStart: asNumber(hunk.oldStart) ?? 1,
+    newStart: asNumber(hunk.newStart) ?? 1,
+    lines: asArray(hunk.lines).flatMap((line) => asString(line) ?? []),
+  }));
+}
+
+export interface Changes {
+  readonly added: number;
+  readonly removed: number;
+}
+
+export function countChanges(hunks: readonly Hunk[]): Changes {
+  const lines = hunks.flatMap((hunk) => hunk.lines);
+  return {
+    added: lines.filter((line) => line.startsWith("+")).length,
+    removed: lines.filter((line) => line.startsWith("-")).length,
+  };
+}
+
+/** What a finished edit changed. A new file has no patch: all of its lines are new. */
+export function changesOf(input: Json, details: Json | undefined): Changes {
+  const hunks = hunksOfResult(details);
+  const content = asString(input.content);
+  if (hunks.length > 0 || content === undefined) return countChanges(hunks);
+  return { added: content.replace(/\n$/, "").split("\n").length, removed: 0 };
+}
