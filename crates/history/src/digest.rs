@@ -147,17 +147,21 @@ impl Digest {
         let Some(content) = record.content.filter(|content| content.is_array()) else {
             return;
         };
-        if memmem::find(content.0, b"\"tool_use\"").is_none() {
-            return;
-        }
         let tools = &mut self.tools;
-        content.items(|block| {
+        let mut note = |block: Raw<'_>| {
             if block.get(b"type").and_then(Raw::escaped) == Some(b"tool_use")
                 && let Some(name) = block.get(b"name").and_then(Raw::text)
             {
                 add_name(tools, &name);
             }
-        });
+        };
+        let first = content.0[1..].trim_ascii_start();
+        if record.content_blocks == 1 && first.starts_with(b"{") {
+            // The usual line. Type and name stand at the beginning of the block: where it ends need not be found.
+            note(Raw(first));
+        } else if memmem::find(content.0, b"\"tool_use\"").is_some() {
+            content.items(note);
+        }
     }
 
     fn snapshot(&mut self, record: &Record<'_>) {
@@ -225,7 +229,10 @@ fn set_text(slot: &mut Option<String>, value: &[u8]) {
     if slot.as_ref().is_some_and(|old| old.as_bytes() == value) {
         return;
     }
-    let text = String::from_utf8_lossy(value);
+    let text = match std::str::from_utf8(value) {
+        Ok(text) => std::borrow::Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(value),
+    };
     match slot {
         Some(old) => {
             old.clear();

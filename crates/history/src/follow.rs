@@ -9,6 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use cap_std::fs::MetadataExt as _;
 
+use crate::gaps::Gaps;
 use crate::lines::{Buffer, Line, take_lines};
 use crate::record::Record;
 
@@ -84,26 +85,28 @@ pub(crate) fn follow<P: Part>(
         ..
     } = &mut state;
     let shared = std::cell::RefCell::new(part);
-    let take = |offset: u64, bytes: &[u8]| {
-        let (record, length) = Record::begin(bytes)?;
-        if bytes.get(length) != Some(&b'\n') {
-            return None;
-        }
-        shared.borrow_mut().add(offset, &bytes[..length], &record);
-        Some(length + 1)
-    };
-    let end = take_lines(file, *from, buffer, take, |line| {
-        let part = &mut **shared.borrow_mut();
-        match line {
-            Line::Whole { offset, bytes } => add_line(part, offset, bytes),
-            Line::TooLong => part.damaged(),
-            Line::Unfinished { offset, bytes } => {
-                let mut with = Box::new(part.clone());
-                add_line(&mut *with, offset, bytes);
-                *with_unfinished = Some(with);
+    let end = Gaps::with(|gaps| {
+        let take = |offset: u64, bytes: &[u8]| {
+            let (record, length) = Record::begin(bytes, gaps)?;
+            if bytes.get(length) != Some(&b'\n') {
+                return None;
             }
-        }
-        true
+            shared.borrow_mut().add(offset, &bytes[..length], &record);
+            Some(length + 1)
+        };
+        take_lines(file, *from, buffer, take, |line| {
+            let part = &mut **shared.borrow_mut();
+            match line {
+                Line::Whole { offset, bytes } => add_line(part, offset, bytes),
+                Line::TooLong => part.damaged(),
+                Line::Unfinished { offset, bytes } => {
+                    let mut with = Box::new(part.clone());
+                    add_line(&mut *with, offset, bytes);
+                    *with_unfinished = Some(with);
+                }
+            }
+            true
+        })
     })?;
     state.offset = end;
     state.check = check(file, end)?;

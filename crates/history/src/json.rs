@@ -6,6 +6,9 @@
 //! object does. It knows nothing of what the values mean.
 
 use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use crate::scan::{ALLOWED, BLOCK, Plain, Scan};
 
 /// Deeper nesting is taken for damage.
 const MAX_DEPTH: u32 = 128;
@@ -20,13 +23,11 @@ enum Class {
     Close,
 }
 
-/// Everything that numbers, `true`, `false`, `null`, commas, colons and blanks are made of is filler.
 const CLASS: [Class; 256] = {
     let mut table = [Class::Invalid; 256];
-    let filler = b"0123456789+-.eEtrufalsn,: \t\r";
     let mut i = 0;
-    while i < filler.len() {
-        table[filler[i] as usize] = Class::Filler;
+    while i < ALLOWED.len() {
+        table[ALLOWED[i] as usize] = Class::Filler;
         i += 1;
     }
     table[b'"' as usize] = Class::Quote;
@@ -83,7 +84,7 @@ impl<'a> Raw<'a> {
 
     /// Calls `each` with every key (still escaped) and value. `None` if this is no object or a torn one.
     pub(crate) fn entries(self, mut each: impl FnMut(&'a [u8], Raw<'a>)) -> Option<()> {
-        Walk::new(self.0).object(|walk, key| {
+        Walk::<Plain>::new(self.0).object(|walk, key| {
             let value = walk.value()?;
             each(key, value);
             Some(())
@@ -92,7 +93,7 @@ impl<'a> Raw<'a> {
 
     /// Calls `each` with every item of an array.
     pub(crate) fn items(self, mut each: impl FnMut(Raw<'a>)) -> Option<()> {
-        let mut walk = Walk::new(self.0);
+        let mut walk = Walk::<Plain>::new(self.0);
         walk.expect(b'[')?;
         if walk.peek()? == b']' {
             return Some(());
@@ -109,7 +110,7 @@ impl<'a> Raw<'a> {
 
     /// The value of one key of an object. Stops there: what comes after is not looked at.
     pub(crate) fn get(self, key: &[u8]) -> Option<Raw<'a>> {
-        let mut walk = Walk::new(self.0);
+        let mut walk = Walk::<Plain>::new(self.0);
         walk.expect(b'{')?;
         loop {
             let name = walk.key()?;
@@ -125,54 +126,78 @@ impl<'a> Raw<'a> {
 }
 
 /// A walk over bytes that begin with a JSON value. It goes no further than the value does.
-pub(crate) struct Walk<'a> {
+///
+/// Its methods are small and always inlined: what they compile to depends on the instructions that the function around
+/// them may use.
+pub(crate) struct Walk<'a, S = Plain> {
     bytes: &'a [u8],
     at: usize,
     /// Where the quotes are, for a block of bytes at a time: strings are most of a line, and each ends with one.
     block: usize,
     quotes: u64,
+    /// Objects and arrays directly inside of the one walked over last.
+    children: u32,
+    scan: PhantomData<S>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a, S: Scan> Walk<'a, S> {
+    #[inline(always)]
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self {
             bytes,
             at: 0,
             block: usize::MAX - BLOCK,
             quotes: 0,
+            children: 0,
+            scan: PhantomData,
         }
     }
 
     /// How far it has come.
+    #[inline(always)]
     pub(crate) fn at(&self) -> usize {
         self.at
     }
 
-    #[inline]
+    /// Goes on behind bytes that are known.
+    #[inline(always)]
+    pub(crate) fn skip(&mut self, count: usize) {
+        self.at += count;
+    }
+
+    /// How many objects and arrays are directly inside of the object or array that was the last value.
+    #[inline(always)]
+    pub(crate) fn children(&self) -> u32 {
+        self.children
+    }
+
+    #[inline(always)]
     fn blanks(&mut self) {
         while let Some(b' ' | b'\t' | b'\r') = self.bytes.get(self.at) {
             self.at += 1;
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn peek(&mut self) -> Option<u8> {
         self.blanks();
         self.bytes.get(self.at).copied()
     }
 
-    fn next(&mut self) -> Option<u8> {
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> Option<u8> {
         let byte = self.peek()?;
         self.at += 1;
         Some(byte)
     }
 
-    fn expect(&mut self, byte: u8) -> Option<()> {
+    #[inline(always)]
+    pub(crate) fn expect(&mut self, byte: u8) -> Option<()> {
         (self.next()? == byte).then_some(())
     }
 
     /// Walks over an object, calling `each` with every key at the place of its value, over which `each` must walk.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn object(&mut self, mut each: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
         self.expect(b'{')?;
         if self.peek()? == b'}' {
@@ -190,8 +215,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    #[inline]
-    fn key(&mut self) -> Option<&'a [u8]> {
+    /// A key of an object, up to its value.
+    #[inline(always)]
+    pub(crate) fn key(&mut self) -> Option<&'a [u8]> {
         if self.peek()? != b'"' {
             return None;
         }
@@ -203,13 +229,14 @@ impl<'a> Walk<'a> {
         Some(key)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn value(&mut self) -> Option<Raw<'a>> {
         let first = self.peek()?;
         let start = self.at;
         match first {
             b'"' => self.string()?,
-            b'{' | b'[' => self.container()?,
+            b'{' | b'[' if S::IS_WIDE => self.container_by_blocks()?,
+            b'{' | b'[' => self.container_by_bytes()?,
             _ => {
                 while let Some(byte) = self.bytes.get(self.at) {
                     match byte {
@@ -228,26 +255,32 @@ impl<'a> Walk<'a> {
 
     /// Past the closing quote of the string that begins here. Looks for quotes only, and back for the backslashes before
     /// one: text is full of `\n`, and stopping at each would cost more than it tells.
-    #[inline]
+    #[inline(always)]
     fn string(&mut self) -> Option<()> {
         let open = self.at;
         let mut from = open + 1;
         loop {
             let quote = self.quote(from)?;
-            let mut slashes = 0;
-            while quote - slashes > open + 1 && self.bytes[quote - slashes - 1] == b'\\' {
-                slashes += 1;
-            }
             from = quote + 1;
-            if slashes % 2 == 0 {
+            if !self.is_escaped(quote, open + 1) {
                 self.at = from;
                 return Some(());
             }
         }
     }
 
+    /// Whether an odd number of backslashes stands before `at`, as far back as `start`.
+    #[inline(always)]
+    fn is_escaped(&self, at: usize, start: usize) -> bool {
+        let mut slashes = 0;
+        while at - slashes > start && self.bytes[at - slashes - 1] == b'\\' {
+            slashes += 1;
+        }
+        slashes % 2 == 1
+    }
+
     /// The first quote at or behind `from`.
-    #[inline]
+    #[inline(always)]
     fn quote(&mut self, from: usize) -> Option<usize> {
         let into = from.wrapping_sub(self.block);
         if into < BLOCK {
@@ -261,14 +294,13 @@ impl<'a> Walk<'a> {
         }
         loop {
             let rest = self.bytes.get(self.block..)?;
+            let passed = S::before_quote(rest);
+            self.block += passed;
+            let rest = &rest[passed..];
             self.quotes = match rest.first_chunk::<BLOCK>() {
-                Some(block) => quotes(block),
+                Some(block) => S::quotes(block),
                 None if rest.is_empty() => return None,
-                None => {
-                    let mut last = [0; BLOCK];
-                    last[..rest.len()].copy_from_slice(rest);
-                    quotes(&last)
-                }
+                None => S::quotes(&padded(rest)),
             };
             if self.quotes != 0 {
                 return Some(self.block + self.quotes.trailing_zeros() as usize);
@@ -277,31 +309,21 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn container(&mut self) -> Option<()> {
-        // One bit a level: set for an object. Kinds must match when they close.
-        let mut kinds: u128 = 0;
-        let mut depth = 0u32;
+    fn container_by_bytes(&mut self) -> Option<()> {
+        let mut nesting = Nesting::default();
         loop {
             let byte = *self.bytes.get(self.at)?;
             match CLASS[usize::from(byte)] {
                 Class::Filler => self.at += 1,
                 Class::Quote => self.string()?,
                 Class::Open => {
-                    depth += 1;
-                    if depth > MAX_DEPTH {
-                        return None;
-                    }
-                    kinds = (kinds << 1) | u128::from(byte == b'{');
+                    nesting.open(byte)?;
                     self.at += 1;
                 }
                 Class::Close => {
-                    if (kinds & 1 == 1) != (byte == b'}') {
-                        return None;
-                    }
-                    kinds >>= 1;
-                    depth -= 1;
                     self.at += 1;
-                    if depth == 0 {
+                    if nesting.close(byte)? {
+                        self.children = nesting.children;
                         return Some(());
                     }
                 }
@@ -309,41 +331,118 @@ impl<'a> Walk<'a> {
             }
         }
     }
-}
 
-/// Bytes that are looked at together.
-const BLOCK: usize = 64;
-
-/// A bit for each byte of a block that is a quote.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-fn quotes(block: &[u8; BLOCK]) -> u64 {
-    use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
-    let half = |at: usize| {
-        block[at..]
-            .first_chunk()
-            .map_or(0, |bytes| i64::from_le_bytes(*bytes))
-    };
-    let mut mask = 0;
-    for part in (0..BLOCK).step_by(16).rev() {
-        // SAFETY: SSE2, all that these need, is part of every x86-64; they touch no memory.
-        let found = unsafe {
-            let bytes = _mm_set_epi64x(half(part + 8), half(part));
-            _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'"'.cast_signed())))
-        };
-        mask = mask << 16 | u64::from(found.cast_unsigned());
+    /// As by bytes, but never looks at what is inside of strings, and at the rest only where there is a bracket.
+    #[inline(always)]
+    fn container_by_blocks(&mut self) -> Option<()> {
+        let start = self.at;
+        let mut nesting = Nesting::default();
+        let mut base = start;
+        // All ones while a string goes on from the block before.
+        let mut in_string = 0u64;
+        loop {
+            let rest = self.bytes.get(base..)?;
+            let last;
+            let (block, present) = match rest.first_chunk::<BLOCK>() {
+                Some(block) => (block, !0u64),
+                None if rest.is_empty() => return None,
+                None => {
+                    last = padded(rest);
+                    (&last, (1u64 << rest.len()) - 1)
+                }
+            };
+            let quotes = S::quotes(block);
+            if quotes == 0 && in_string != 0 {
+                base += BLOCK;
+                base += S::before_quote(self.bytes.get(base..)?);
+                continue;
+            }
+            let classes = S::classes(block);
+            let mut real = quotes;
+            let follows_slash = base > start && self.bytes[base - 1] == b'\\';
+            let mut doubtful = quotes & (classes.backslash << 1 | u64::from(follows_slash));
+            while doubtful != 0 {
+                let at = doubtful.trailing_zeros();
+                if self.is_escaped(base + at as usize, start) {
+                    real &= !(1 << at);
+                }
+                doubtful &= doubtful - 1;
+            }
+            let inside = ones_between(real) ^ in_string;
+            let refused = !inside & !classes.allowed & present;
+            let mut brackets = !inside & classes.bracket & present;
+            while brackets != 0 {
+                let at = brackets.trailing_zeros();
+                let place = base + at as usize;
+                let byte = self.bytes[place];
+                if matches!(byte, b'{' | b'[') {
+                    nesting.open(byte)?;
+                } else if nesting.close(byte)? {
+                    if refused & ((1 << at) - 1) != 0 {
+                        return None;
+                    }
+                    self.at = place + 1;
+                    self.block = base;
+                    self.quotes = quotes;
+                    self.children = nesting.children;
+                    return Some(());
+                }
+                brackets &= brackets - 1;
+            }
+            if refused != 0 {
+                return None;
+            }
+            in_string = ((inside.cast_signed()) >> 63).cast_unsigned();
+            base += BLOCK;
+        }
     }
-    mask
 }
 
-/// A bit for each byte of a block that is a quote.
-#[cfg(not(target_arch = "x86_64"))]
-#[inline]
-fn quotes(block: &[u8; BLOCK]) -> u64 {
-    block
-        .iter()
-        .rev()
-        .fold(0, |mask, byte| mask << 1 | u64::from(*byte == b'"'))
+/// The brackets that are open.
+#[derive(Default)]
+struct Nesting {
+    /// One bit a level: set for an object. Kinds must match when they close.
+    kinds: u128,
+    depth: u32,
+    children: u32,
+}
+
+impl Nesting {
+    #[inline(always)]
+    fn open(&mut self, byte: u8) -> Option<()> {
+        self.depth += 1;
+        self.children += u32::from(self.depth == 2);
+        self.kinds = (self.kinds << 1) | u128::from(byte == b'{');
+        (self.depth <= MAX_DEPTH).then_some(())
+    }
+
+    /// Whether that was the last one.
+    #[inline(always)]
+    fn close(&mut self, byte: u8) -> Option<bool> {
+        if (self.kinds & 1 == 1) != (byte == b'}') {
+            return None;
+        }
+        self.kinds >>= 1;
+        self.depth -= 1;
+        Some(self.depth == 0)
+    }
+}
+
+/// The end of the bytes as a block.
+#[inline(always)]
+fn padded(rest: &[u8]) -> [u8; BLOCK] {
+    let mut last = [0; BLOCK];
+    last[..rest.len()].copy_from_slice(rest);
+    last
+}
+
+/// Ones from each odd bit that is set up to the next one, which is left out.
+#[inline(always)]
+fn ones_between(mut bits: u64) -> u64 {
+    for shift in [1, 2, 4, 8, 16, 32] {
+        bits ^= bits << shift;
+    }
+    bits
 }
 
 /// Undoes the escapes of a JSON string; what is not a right escape is kept as it stands.
@@ -407,9 +506,9 @@ fn unicode_escape(at: &[u8]) -> (char, usize) {
 mod tests {
     use super::*;
 
-    fn keys(line: &str) -> Option<Vec<String>> {
+    fn keys_by<S: Scan>(line: &str) -> Option<Vec<String>> {
         let mut keys = Vec::new();
-        let mut walk = Walk::new(line.as_bytes());
+        let mut walk = Walk::<S>::new(line.as_bytes());
         walk.object(|walk, key| {
             let value = walk.value()?;
             keys.push(format!(
@@ -420,6 +519,37 @@ mod tests {
             Some(())
         })?;
         (walk.at() == line.len()).then_some(keys)
+    }
+
+    /// In every way there is, which must agree.
+    fn keys(line: &str) -> Option<Vec<String>> {
+        let keys = keys_by::<Plain>(line);
+        #[cfg(target_arch = "x86_64")]
+        assert_eq!(keys, keys_by::<crate::scan::Avx2>(line), "{line}");
+        keys
+    }
+
+    #[test]
+    fn strings_and_brackets_may_lie_across_blocks() {
+        for length in 0..200 {
+            let text = "x".repeat(length);
+            for inner in [
+                format!(r#"{{"a":"{text}\\"}}"#),
+                format!(r#"["{text}\"{{[",{{"b":[1,"\\\"{text}"]}}]"#),
+                format!(r#"{{"{text}":{{}},"c":[]}}"#),
+            ] {
+                let line = format!(r#"{{"k":{inner},"z":"{text}"}}"#);
+                assert_eq!(
+                    keys(&line).unwrap(),
+                    [format!("k={inner}"), format!("z={text:?}")]
+                );
+                let last = inner.len() - 1;
+                assert_eq!(
+                    keys(&format!(r#"{{"k":{}x{},"z":1}}"#, &inner[..last], &inner[last..])),
+                    None
+                );
+            }
+        }
     }
 
     #[test]

@@ -3,7 +3,9 @@
 //! This is the only place that knows the names of the CLI's keys at the top of a line. `type` alone tells what a line is
 //! (others carry a `message` too), it may stand anywhere in the line, and types that are not known stay what they are.
 
+use crate::gaps::{self, Gaps, Then};
 use crate::json::{Raw, Walk};
+use crate::scan::{Plain, Scan};
 
 /// What a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -95,6 +97,8 @@ pub(crate) struct Record<'a> {
     /// A string, or an array of blocks.
     pub(crate) content: Option<Raw<'a>>,
     pub(crate) usage: Option<Raw<'a>>,
+    /// How many blocks the content has, if it is an array.
+    pub(crate) content_blocks: u32,
     /// The file that a tool's structured result names at its top, whether it is the result of an edit, and of one that failed.
     pub(crate) result_path: Option<Raw<'a>>,
     pub(crate) result_is_edit: bool,
@@ -117,102 +121,179 @@ pub(crate) struct Record<'a> {
 impl<'a> Record<'a> {
     /// Reads a line; `None` if it is torn, spliced, or no JSON object.
     pub(crate) fn read(line: &'a [u8]) -> Option<Self> {
-        let (record, end) = Self::begin(line)?;
+        let (record, end) = Gaps::with(|gaps| Self::begin(line, gaps))?;
         line[end..].iter().all(u8::is_ascii_whitespace).then_some(record)
     }
 
     /// Reads the record that these bytes begin with, and tells where it ends. Everything that is ever asked of a line is
     /// gathered on one walk: most of its bytes are text, and should be passed only once.
-    #[inline]
-    pub(crate) fn begin(bytes: &'a [u8]) -> Option<(Self, usize)> {
-        let mut record = Self::default();
-        let mut walk = Walk::new(bytes);
-        walk.object(|walk, key| record.entry(walk, key))?;
-        Some((record, walk.at()))
+    pub(crate) fn begin(bytes: &'a [u8], gaps: &mut Gaps) -> Option<(Self, usize)> {
+        #[cfg(target_arch = "x86_64")]
+        if crate::scan::has_avx2() {
+            // SAFETY: the machine has what it is compiled for.
+            return unsafe { begin_wide(bytes, gaps) };
+        }
+        Self::walk::<Plain>(bytes, gaps)
     }
 
-    #[inline]
-    fn entry(&mut self, walk: &mut Walk<'a>, key: &'a [u8]) -> Option<()> {
-        // By length first: a dozen comparisons for every key of every line would be a good part of the work.
-        match key.len() {
-            3 if key == b"cwd" => self.cwd = Some(walk.value()?),
-            4 if key == b"type" => {
-                if let Some(name) = walk.value()?.escaped() {
+    #[inline(always)]
+    fn walk<S: Scan>(bytes: &'a [u8], gaps: &mut Gaps) -> Option<(Self, usize)> {
+        let mut record = Self::default();
+        let mut walk = Walk::<S>::new(bytes);
+        let mut node = gaps::START;
+        let mut inside = Inside::Line;
+        loop {
+            let rest = bytes.get(walk.at()..)?;
+            let (length, then) = match gaps.pass::<S>(node, rest, &mut record) {
+                Some(passed) => passed,
+                None => gaps.learn(node, inside, rest, &mut record)?,
+            };
+            walk.skip(length);
+            let Then::Value {
+                key,
+                inside: of,
+                node: next,
+            } = then
+            else {
+                return Some((record, walk.at()));
+            };
+            let value = walk.value()?;
+            if key == Key::Content {
+                record.content_blocks = walk.children();
+            }
+            record.set(key, value);
+            inside = of;
+            node = next;
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&mut self, key: Key, value: Raw<'a>) {
+        match key {
+            Key::Other => {}
+            Key::Type => {
+                if let Some(name) = value.escaped() {
                     self.kind = kind(name);
                 }
             }
-            4 if key == b"uuid" => self.uuid = Some(walk.value()?),
-            6 if key == b"isMeta" => self.is_meta = walk.value()?.is_true(),
-            6 if key == b"origin" => self.origin = Some(walk.value()?),
-            7 => match key {
-                b"message" if walk.peek()? == b'{' => self.message(walk)?,
-                b"version" => self.version = Some(walk.value()?),
-                b"agentId" => self.agent = Some(walk.value()?),
-                b"subtype" => self.subtype = Some(walk.value()?),
-                b"summary" | b"aiTitle" => self.title = Some(walk.value()?),
-                _ => drop(walk.value()?),
-            },
-            8 => match key {
-                b"leafUuid" => self.leaf = Some(walk.value()?),
-                b"snapshot" => self.snapshot = Some(walk.value()?),
-                _ => drop(walk.value()?),
-            },
-            9 => match key {
-                b"timestamp" => self.timestamp = Some(walk.value()?),
-                b"sessionId" => self.session = Some(walk.value()?),
-                b"gitBranch" => self.branch = Some(walk.value()?),
-                _ => drop(walk.value()?),
-            },
-            10 if key == b"parentUuid" => self.parent = Some(walk.value()?),
-            11 => match key {
-                b"isSidechain" => self.is_sidechain = walk.value()?.is_true(),
-                b"customTitle" => self.title = Some(walk.value()?),
-                _ => drop(walk.value()?),
-            },
-            12 if key == b"trackingPath" => self.tracking_path = Some(walk.value()?),
-            13 if key == b"toolUseResult" && walk.peek()? == b'{' => self.result(walk)?,
-            15 if key == b"compactMetadata" => self.compact = Some(walk.value()?),
-            16 if key == b"isCompactSummary" => self.is_compact_summary = walk.value()?.is_true(),
-            17 if key == b"logicalParentUuid" => self.logical_parent = Some(walk.value()?),
-            _ => drop(walk.value()?),
+            Key::Uuid => self.uuid = Some(value),
+            Key::Parent => self.parent = Some(value),
+            Key::LogicalParent => self.logical_parent = Some(value),
+            Key::Timestamp => self.timestamp = Some(value),
+            Key::Cwd => self.cwd = Some(value),
+            Key::Session => self.session = Some(value),
+            Key::Version => self.version = Some(value),
+            Key::Branch => self.branch = Some(value),
+            Key::Agent => self.agent = Some(value),
+            Key::Origin => self.origin = Some(value),
+            Key::Subtype => self.subtype = Some(value),
+            Key::Title => self.title = Some(value),
+            Key::Leaf => self.leaf = Some(value),
+            Key::Snapshot => self.snapshot = Some(value),
+            Key::TrackingPath => self.tracking_path = Some(value),
+            Key::Compact => self.compact = Some(value),
+            Key::IsMeta => self.is_meta = value.is_true(),
+            Key::IsSidechain => self.is_sidechain = value.is_true(),
+            Key::IsCompactSummary => self.is_compact_summary = value.is_true(),
+            Key::MessageId => self.message_id = value.escaped(),
+            Key::Model => self.model = value.escaped(),
+            Key::Content => self.content = Some(value),
+            Key::Usage => self.usage = Some(value),
+            Key::ResultPath => self.result_path = Some(value),
+            Key::ResultEdit => self.result_is_edit = true,
+            Key::ResultError => self.result_is_error = value.0.len() > 2,
+            Key::ResultAgent => self.result_agent = Some(value),
         }
-        Some(())
-    }
-
-    #[inline]
-    fn message(&mut self, walk: &mut Walk<'a>) -> Option<()> {
-        walk.object(|walk, key| {
-            match key {
-                b"id" => self.message_id = walk.value()?.escaped(),
-                b"model" => self.model = walk.value()?.escaped(),
-                b"content" => self.content = Some(walk.value()?),
-                b"usage" => self.usage = Some(walk.value()?),
-                _ => drop(walk.value()?),
-            }
-            Some(())
-        })
-    }
-
-    #[inline]
-    fn result(&mut self, walk: &mut Walk<'a>) -> Option<()> {
-        walk.object(|walk, key| {
-            match key {
-                b"filePath" | b"notebook_path" => self.result_path = Some(walk.value()?),
-                b"structuredPatch" | b"edit_mode" => {
-                    walk.value()?;
-                    self.result_is_edit = true;
-                }
-                b"error" => self.result_is_error = walk.value()?.0.len() > 2,
-                b"agentId" => self.result_agent = Some(walk.value()?),
-                _ => drop(walk.value()?),
-            }
-            Some(())
-        })
     }
 
     pub(crate) fn is_compact_boundary(&self) -> bool {
         self.kind == Kind::System && self.subtype.and_then(Raw::escaped) == Some(b"compact_boundary")
     }
+}
+
+/// Which object of a line a key belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inside {
+    Line,
+    Message,
+    Result,
+}
+
+/// The keys that are ever asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    Type,
+    Uuid,
+    Parent,
+    LogicalParent,
+    Timestamp,
+    Cwd,
+    Session,
+    Version,
+    Branch,
+    Agent,
+    Origin,
+    Subtype,
+    Title,
+    Leaf,
+    Snapshot,
+    TrackingPath,
+    Compact,
+    IsMeta,
+    IsSidechain,
+    IsCompactSummary,
+    MessageId,
+    Model,
+    Content,
+    Usage,
+    ResultPath,
+    ResultEdit,
+    ResultError,
+    ResultAgent,
+    Other,
+}
+
+impl Key {
+    pub(crate) fn of(inside: Inside, name: &[u8]) -> Self {
+        match (inside, name) {
+            (Inside::Line, b"type") => Self::Type,
+            (Inside::Line, b"uuid") => Self::Uuid,
+            (Inside::Line, b"parentUuid") => Self::Parent,
+            (Inside::Line, b"logicalParentUuid") => Self::LogicalParent,
+            (Inside::Line, b"timestamp") => Self::Timestamp,
+            (Inside::Line, b"cwd") => Self::Cwd,
+            (Inside::Line, b"sessionId") => Self::Session,
+            (Inside::Line, b"version") => Self::Version,
+            (Inside::Line, b"gitBranch") => Self::Branch,
+            (Inside::Line, b"agentId") => Self::Agent,
+            (Inside::Line, b"origin") => Self::Origin,
+            (Inside::Line, b"subtype") => Self::Subtype,
+            (Inside::Line, b"summary" | b"aiTitle" | b"customTitle") => Self::Title,
+            (Inside::Line, b"leafUuid") => Self::Leaf,
+            (Inside::Line, b"snapshot") => Self::Snapshot,
+            (Inside::Line, b"trackingPath") => Self::TrackingPath,
+            (Inside::Line, b"compactMetadata") => Self::Compact,
+            (Inside::Line, b"isMeta") => Self::IsMeta,
+            (Inside::Line, b"isSidechain") => Self::IsSidechain,
+            (Inside::Line, b"isCompactSummary") => Self::IsCompactSummary,
+            (Inside::Message, b"id") => Self::MessageId,
+            (Inside::Message, b"model") => Self::Model,
+            (Inside::Message, b"content") => Self::Content,
+            (Inside::Message, b"usage") => Self::Usage,
+            (Inside::Result, b"filePath" | b"notebook_path") => Self::ResultPath,
+            (Inside::Result, b"structuredPatch" | b"edit_mode") => Self::ResultEdit,
+            (Inside::Result, b"error") => Self::ResultError,
+            (Inside::Result, b"agentId") => Self::ResultAgent,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// [`Record::walk`], compiled for machines with AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn begin_wide<'a>(bytes: &'a [u8], gaps: &mut Gaps) -> Option<(Record<'a>, usize)> {
+    Record::walk::<crate::scan::Avx2>(bytes, gaps)
 }
 
 /// Milliseconds since 1970 of the CLI's times, which are all of the form `2026-11-15T22:14:20.809Z`; others go the long way.

@@ -1,0 +1,200 @@
+//! What stands between the values of a line that differ from line to line.
+//!
+//! A transcript has thousands of lines with the same keys in the same order, and most of their small values are the same,
+//! too: `,"isSidechain":false,"type":"user","message":{"role":"user","content":` is one step of the way, not five keys.
+//! Such a piece of a line, a gap, is remembered, and next time compared as a whole instead of being read again. Whatever
+//! is not found here is read key by key, and then remembered; nothing depends on what the keys are.
+
+use std::cell::Cell;
+
+use crate::json::{Raw, Walk};
+use crate::record::{Inside, Key, Record};
+use crate::scan::Scan;
+
+/// Places from which gaps begin: behind the value of a key. Keys that share one by accident share its gaps.
+const NODES: u8 = 128;
+/// Where a line begins.
+pub(crate) const START: u8 = NODES;
+/// Gaps known from one place. The oldest makes room for a new one.
+const KNOWN: usize = 8;
+/// A value that is longer is not part of a gap.
+const MAX_FIXED: usize = 256;
+
+/// Keys whose strings are the same in most lines of a file.
+const FIXED: [&[u8]; 13] = [
+    b"type",
+    b"role",
+    b"model",
+    b"cwd",
+    b"sessionId",
+    b"version",
+    b"gitBranch",
+    b"userType",
+    b"entrypoint",
+    b"permissionMode",
+    b"stop_reason",
+    b"slug",
+    b"agentId",
+];
+
+/// The gaps of the lines read so far.
+pub(crate) struct Gaps {
+    nodes: Vec<Node>,
+}
+
+#[derive(Default)]
+struct Node {
+    gaps: Vec<Gap>,
+    oldest: usize,
+}
+
+struct Gap {
+    text: Box<[u8]>,
+    /// Values inside of it: from and to.
+    fixed: Box<[(Key, u16, u16)]>,
+    then: Then,
+}
+
+/// What comes behind a gap.
+#[derive(Clone, Copy)]
+pub(crate) enum Then {
+    /// The line ends.
+    End,
+    /// A value, of a key of this object; the next gap begins at that node.
+    Value { key: Key, inside: Inside, node: u8 },
+}
+
+thread_local! {
+    /// Kept from file to file: most look alike.
+    static KEPT: Cell<Option<Gaps>> = const { Cell::new(None) };
+}
+
+impl Gaps {
+    /// Runs something with what this thread has seen so far.
+    pub(crate) fn with<T>(run: impl FnOnce(&mut Self) -> T) -> T {
+        let mut gaps = KEPT.take().unwrap_or_else(|| Self {
+            nodes: (0..=NODES).map(|_| Node::default()).collect(),
+        });
+        let result = run(&mut gaps);
+        KEPT.set(Some(gaps));
+        result
+    }
+
+    /// The gap that `bytes` begin with: its length and what comes behind it. Values inside of it go into the record.
+    #[inline(always)]
+    pub(crate) fn pass<'a, S: Scan>(
+        &self,
+        node: u8,
+        bytes: &'a [u8],
+        record: &mut Record<'a>,
+    ) -> Option<(usize, Then)> {
+        let gap = self.nodes[usize::from(node)]
+            .gaps
+            .iter()
+            .find(|gap| S::begins(bytes, &gap.text))?;
+        for (key, from, to) in &gap.fixed {
+            record.set(*key, Raw(&bytes[usize::from(*from)..usize::from(*to)]));
+        }
+        Some((gap.text.len(), gap.then))
+    }
+
+    /// Reads a gap key by key, and remembers it.
+    #[cold]
+    pub(crate) fn learn<'a>(
+        &mut self,
+        node: u8,
+        inside: Inside,
+        bytes: &'a [u8],
+        record: &mut Record<'a>,
+    ) -> Option<(usize, Then)> {
+        let mut fixed = Vec::new();
+        let (length, then) = read(node, inside, bytes, |key, from, to| {
+            record.set(key, Raw(&bytes[from..to]));
+            fixed.push((key, from, to));
+        })?;
+        let is_small = length <= usize::from(u16::MAX) && fixed.len() < 64;
+        if is_small {
+            let place = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
+            let gap = Gap {
+                text: bytes[..length].into(),
+                fixed: fixed
+                    .into_iter()
+                    .map(|(key, from, to)| (key, place(from), place(to)))
+                    .collect(),
+                then,
+            };
+            let node = &mut self.nodes[usize::from(node)];
+            if node.gaps.len() < KNOWN {
+                node.gaps.push(gap);
+            } else {
+                node.gaps[node.oldest] = gap;
+                node.oldest = (node.oldest + 1) % KNOWN;
+            }
+        }
+        Some((length, then))
+    }
+}
+
+/// Walks from behind a value to the next one that is no part of a gap, calling `each` for those that are.
+fn read(
+    node: u8,
+    mut inside: Inside,
+    bytes: &[u8],
+    mut each: impl FnMut(Key, usize, usize),
+) -> Option<(usize, Then)> {
+    let mut walk: Walk<'_> = Walk::new(bytes);
+    let mut is_first = node == START;
+    if is_first {
+        walk.expect(b'{')?;
+    }
+    loop {
+        if is_first && walk.peek()? != b'}' {
+            is_first = false;
+        } else {
+            match (walk.next()?, inside) {
+                (b',', _) => {}
+                (b'}', Inside::Line) => return Some((walk.at(), Then::End)),
+                (b'}', _) => {
+                    inside = Inside::Line;
+                    continue;
+                }
+                _ => return None,
+            }
+        }
+        let name = walk.key()?;
+        // An object that is asked for more than its extent is read as if its keys were the line's own.
+        let deeper = match (inside, name) {
+            (Inside::Line, b"message") => Some(Inside::Message),
+            (Inside::Line, b"toolUseResult") => Some(Inside::Result),
+            _ => None,
+        };
+        if let Some(deeper) = deeper.filter(|_| walk.peek() == Some(b'{')) {
+            walk.next();
+            inside = deeper;
+            is_first = true;
+            continue;
+        }
+        let key = Key::of(inside, name);
+        let from = walk.at();
+        let may_be_fixed = match walk.peek()? {
+            b't' | b'f' | b'n' => true,
+            b'"' => FIXED.contains(&name),
+            _ => false,
+        };
+        if may_be_fixed {
+            let value = walk.value()?;
+            if value.0.len() <= MAX_FIXED {
+                each(key, from, walk.at());
+                continue;
+            }
+        }
+        let node = place(inside, name);
+        return Some((from, Then::Value { key, inside, node }));
+    }
+}
+
+fn place(inside: Inside, name: &[u8]) -> u8 {
+    let hash = crate::follow::fingerprint(name).rotate_left(7) ^ (inside as u64).wrapping_mul(41);
+    let [low, ..] = (hash ^ hash >> 17 ^ hash >> 31).to_le_bytes();
+    low % NODES
+}
