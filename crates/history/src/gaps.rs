@@ -5,6 +5,9 @@
 //! Such a piece of a line, a gap, is remembered, and next time compared as a whole instead of being read again. Whatever
 //! is not found here is read key by key, and then remembered; nothing depends on what the keys are.
 
+// What these compile to depends on the function that they become part of.
+#![allow(clippy::inline_always)]
+
 use std::cell::Cell;
 
 use crate::json::{Raw, Walk};
@@ -112,7 +115,7 @@ impl Gaps {
             record.set(key, Raw(&bytes[from..to]));
             fixed.push((key, from, to));
         })?;
-        let is_small = length <= usize::from(u16::MAX) && fixed.len() < 64;
+        let is_small = u16::try_from(length).is_ok() && fixed.len() < 64;
         if is_small {
             let place = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
             let gap = Gap {

@@ -5,6 +5,9 @@
 
 mod build;
 mod find;
+mod gather;
+mod runs;
+mod varint;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +22,7 @@ pub(crate) use build::{Cancel, build};
 pub(crate) use find::{Hit, Wanted, find, owner};
 
 /// Changes whenever the tables, or the meaning of what is in them, change.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 pub(crate) struct Index {
     /// What has been read of each transcript.
@@ -175,37 +178,37 @@ fn understood<P: Part>(kept: Followed<Vec<u8>>) -> Option<Followed<P>> {
 
 /// How a database is made, and how to see that it is not obviously damaged.
 struct Schema {
-    create: &'static str,
+    create: &'static [&'static str],
     /// Looks at the root of every table; a thorough check would read the whole file.
     check: &'static str,
 }
 
 const PARTS: Schema = Schema {
-    create: "CREATE TABLE digest (path TEXT PRIMARY KEY, inode INTEGER NOT NULL, size INTEGER NOT NULL,
+    create: &["CREATE TABLE digest (path TEXT PRIMARY KEY, inode INTEGER NOT NULL, size INTEGER NOT NULL,
                modified INTEGER NOT NULL, offset INTEGER NOT NULL, tail INTEGER NOT NULL, data BLOB NOT NULL);
              CREATE TABLE outline (path TEXT PRIMARY KEY, inode INTEGER NOT NULL, size INTEGER NOT NULL,
                modified INTEGER NOT NULL, offset INTEGER NOT NULL, tail INTEGER NOT NULL, data BLOB NOT NULL);
              CREATE TABLE ledger (path TEXT PRIMARY KEY, inode INTEGER NOT NULL, size INTEGER NOT NULL,
-               modified INTEGER NOT NULL, offset INTEGER NOT NULL, tail INTEGER NOT NULL, data BLOB NOT NULL);",
+               modified INTEGER NOT NULL, offset INTEGER NOT NULL, tail INTEGER NOT NULL, data BLOB NOT NULL);"],
     check: "SELECT (SELECT count(path) FROM digest), (SELECT count(path) FROM outline), (SELECT count(path) FROM ledger)",
 };
 
 /// `source` is a file whose words are in the index, up to `offset`; `span` is a run of its messages, numbered from `first`;
-/// `words` knows which numbers have which words. Numbers grow with time, so the newest come last, and are never used
+/// which numbers have which words is in [`runs`]. Numbers grow with time, so the newest come last, and are never used
 /// again. One whose span is gone means nothing: that is how a file is taken out.
 const WORDS: Schema = Schema {
-    create: "CREATE TABLE source (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL,
-               size INTEGER NOT NULL, modified INTEGER NOT NULL, offset INTEGER NOT NULL, tail INTEGER NOT NULL);
-             CREATE TABLE span (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, source INTEGER NOT NULL,
-               messages BLOB NOT NULL);
-             CREATE INDEX span_source ON span (source);
-             CREATE TABLE counter (next INTEGER NOT NULL);
-             INSERT INTO counter VALUES (1);
-             CREATE VIRTUAL TABLE words USING fts5(list, content = '', columnsize = 0, detail = none, tokenize = 'ascii');
-             INSERT INTO words (words, rank) VALUES ('hashsize', 50331648);
-             INSERT INTO words (words, rank) VALUES ('automerge', 8);",
+    create: &[
+        "CREATE TABLE source (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL,
+           size INTEGER NOT NULL, modified INTEGER NOT NULL, offset INTEGER NOT NULL, tail INTEGER NOT NULL);
+         CREATE TABLE span (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, source INTEGER NOT NULL,
+           messages BLOB NOT NULL);
+         CREATE INDEX span_source ON span (source);
+         CREATE TABLE counter (next INTEGER NOT NULL);
+         INSERT INTO counter VALUES (1);",
+        runs::CREATE,
+    ],
     check: "SELECT (SELECT count(id) FROM source), (SELECT count(first) FROM span), (SELECT next FROM counter),
-              (SELECT count(*) FROM words WHERE words MATCH '\"is\" AND \"damaged\"')",
+              (SELECT count(id) FROM run), (SELECT max(id) FROM block), (SELECT max(word) FROM block WHERE run = 1)",
 };
 
 /// One SQLite file, with one writer and a few readers that need not wait for it.
@@ -300,7 +303,7 @@ fn create(path: &Path, schema: &Schema) -> Result<Connection> {
     let connection = connect(path)?;
     connection.execute_batch(&format!(
         "BEGIN; {} PRAGMA user_version = {VERSION}; COMMIT;",
-        schema.create
+        schema.create.concat()
     ))?;
     Ok(connection)
 }

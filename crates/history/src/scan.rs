@@ -3,6 +3,9 @@
 //! Strings are most of a transcript, and quotes are where they end, so this is where reading a transcript spends its time.
 //! What the machine's widest instructions can do is decided once for a whole line, not for every block of it.
 
+// What these compile to depends on the function that they become part of.
+#![allow(clippy::inline_always)]
+
 /// Bytes that are looked at together.
 pub(crate) const BLOCK: usize = 64;
 
@@ -48,12 +51,12 @@ impl Scan for Plain {
     #[cfg(target_arch = "x86_64")]
     #[inline]
     fn quotes(block: &[u8; BLOCK]) -> u64 {
-        use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
+        use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
         let mut mask = 0;
         for part in block.as_chunks::<16>().0.iter().rev() {
             // SAFETY: SSE2, all that these need, is part of every x86-64, and the load stays within its sixteen bytes.
             let found = unsafe {
-                let bytes = _mm_loadu_si128(part.as_ptr().cast::<__m128i>());
+                let bytes = _mm_loadu_si128(part.as_ptr().cast());
                 _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'"'.cast_signed())))
             };
             mask = mask << 16 | u64::from(found.cast_unsigned());

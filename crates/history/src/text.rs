@@ -11,7 +11,18 @@ use crate::record::{Kind, Record};
 pub(crate) const MAX_WORD: usize = 40;
 
 /// Marks a word that stands for a tool's name and not for text. Private use, so no text has it by accident.
-pub(crate) const TOOL_MARK: char = '\u{e000}';
+const TOOL_MARK: char = '\u{e000}';
+
+/// The word that stands for a tool.
+pub(crate) fn tool_word(name: &str) -> String {
+    let mut word = String::from(TOOL_MARK);
+    word.extend(
+        name.chars()
+            .filter(|letter| letter.is_alphanumeric())
+            .flat_map(char::to_lowercase),
+    );
+    word
+}
 
 /// Appends everything that was said, called and returned in this line, each piece on lines of its own.
 pub(crate) fn searchable(record: &Record<'_>, out: &mut Vec<u8>) {
@@ -166,49 +177,69 @@ fn class(letter: char) -> Class {
 
 /// Cuts text into words, one after another, repetitions included.
 pub(crate) fn words(text: &str, mut each: impl FnMut(&str)) {
+    let bytes = text.as_bytes();
     let mut word = String::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        match class(first) {
-            Class::Other => rest = &rest[first.len_utf8()..],
-            Class::Word => {
-                let end = rest
-                    .find(|letter| class(letter) != Class::Word)
-                    .unwrap_or(rest.len());
-                let (run, after) = rest.split_at(end);
-                rest = after;
-                word.clear();
-                for letter in run.chars() {
-                    if letter.is_ascii() {
-                        word.push(letter.to_ascii_lowercase());
-                    } else {
-                        word.extend(letter.to_lowercase());
-                    }
-                    if word.len() >= MAX_WORD {
-                        break;
-                    }
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        if byte.is_ascii() && !byte.is_ascii_alphanumeric() {
+            at += 1;
+            continue;
+        }
+        // Nearly all words are made of plain letters and digits, and need no closer look.
+        let mut end = at;
+        while bytes.get(end).is_some_and(u8::is_ascii_alphanumeric) {
+            end += 1;
+        }
+        if end > at && bytes.get(end).is_none_or(u8::is_ascii) {
+            word.clear();
+            word.push_str(&text[at..end.min(at + MAX_WORD)]);
+            word.make_ascii_lowercase();
+            each(&word);
+            at = end;
+        } else {
+            at += run(&text[at..], &mut word, &mut each);
+        }
+    }
+}
+
+/// The run of one class that a text begins with, cut into words. Returns its length.
+fn run(text: &str, word: &mut String, each: &mut impl FnMut(&str)) -> usize {
+    let Some(first) = text.chars().next() else {
+        return text.len();
+    };
+    let of = class(first);
+    let end = text.find(|letter| class(letter) != of).unwrap_or(text.len());
+    let run = &text[..end];
+    match of {
+        Class::Other => {}
+        Class::Word => {
+            word.clear();
+            for letter in run.chars() {
+                if letter.is_ascii() {
+                    word.push(letter.to_ascii_lowercase());
+                } else {
+                    word.extend(letter.to_lowercase());
                 }
-                each(&word);
+                if word.len() >= MAX_WORD {
+                    break;
+                }
             }
-            Class::Dense => {
-                let end = rest
-                    .find(|letter| class(letter) != Class::Dense)
-                    .unwrap_or(rest.len());
-                let (run, after) = rest.split_at(end);
-                rest = after;
-                let mut starts = run
-                    .char_indices()
-                    .map(|(at, letter)| (at, at + letter.len_utf8()))
-                    .peekable();
-                while let Some((start, stop)) = starts.next() {
-                    each(&run[start..stop]);
-                    if let Some((_, next)) = starts.peek() {
-                        each(&run[start..*next]);
-                    }
+            each(word);
+        }
+        Class::Dense => {
+            let mut starts = run
+                .char_indices()
+                .map(|(at, letter)| (at, at + letter.len_utf8()))
+                .peekable();
+            while let Some((start, stop)) = starts.next() {
+                each(&run[start..stop]);
+                if let Some((_, next)) = starts.peek() {
+                    each(&run[start..*next]);
                 }
             }
         }
     }
+    end
 }
 
 /// One thing that a message must contain to be found.

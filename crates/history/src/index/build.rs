@@ -1,13 +1,12 @@
 //! Brings the words of all transcripts into the index.
 //!
-//! One thread reads and cuts into words, another writes. Each message becomes one row of its distinct words, without
-//! positions and without the text itself, which stays where it is: in the transcript.
+//! Transcripts are read one after another, oldest first, and every message gets a number. Which numbers have which words
+//! is gathered in memory and written when there is much of it. The text itself stays where it is: in the transcript.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io::Read as _;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -19,16 +18,15 @@ use crate::place::{Projects, Transcript};
 use crate::record::{Record, millis};
 use crate::text;
 
-use super::Index;
+use super::gather::Gathered;
+use super::{Index, runs, varint};
 
 /// Of a large result that lies in a file of its own, this much is made searchable.
 pub(crate) const MAX_PERSISTED: u64 = 2 * 1024 * 1024;
-/// A batch goes to the writer when it has this many bytes of words. Two may wait: the bound on memory.
-const BATCH: usize = 2 * 1024 * 1024;
+/// Words are written when they take this much memory.
+const ENOUGH: usize = 32 * 1024 * 1024;
 /// How far back to look for the calls that the first new results answer.
 const LOOK_BACK: u64 = 512 * 1024;
-/// Rows of one transaction; the words table sorts what it has in memory when one ends.
-const COMMIT_BYTES: usize = 96 * 1024 * 1024;
 
 /// Asks a running build to stop at the next file.
 #[derive(Debug, Default)]
@@ -50,24 +48,6 @@ pub(super) struct Place {
     pub(super) offset: u64,
     pub(super) length: u32,
     pub(super) time: i64,
-}
-
-/// What the reading thread hands to the writing one.
-enum Work {
-    /// Words of messages of the file that the next `Done` names.
-    Messages {
-        places: Vec<Place>,
-        words: String,
-        ends: Vec<u32>,
-    },
-    /// A file has been read up to `offset`.
-    Done {
-        path: String,
-        stamp: Stamp,
-        offset: u64,
-        check: u64,
-        afresh: bool,
-    },
 }
 
 #[derive(Clone, Copy)]
@@ -106,21 +86,16 @@ pub(crate) fn build(
     if files.is_empty() && gone.is_empty() {
         return Ok(0);
     }
-    let (sender, receiver) = sync_channel(2);
-    let unexpected = |_| HistoryError::Io(std::io::Error::other("indexing stopped unexpectedly"));
     std::thread::scope(|scope| {
-        // Threads of their own, both: the caller's keeps its priority.
-        let writing = scope.spawn(|| {
+        // A thread of its own: the caller's keeps its priority.
+        let indexing = scope.spawn(|| {
             step_back();
-            write(&mut index.words.writer(), &known, &gone, receiver)
+            let mut writer = index.words.writer();
+            take_out(&mut writer, &gone)?;
+            Indexing::begin(&writer, projects)?.read_all(&files, &known, cancel)
         });
-        let reading = scope.spawn(|| {
-            step_back();
-            read_files(projects, &files, &known, sender, cancel)
-        });
-        let read = reading.join().map_err(unexpected)?;
-        writing.join().map_err(unexpected)??;
-        Ok(read)
+        let unexpected = |_| HistoryError::Io(std::io::Error::other("indexing stopped unexpectedly"));
+        indexing.join().map_err(unexpected)?
     })
 }
 
@@ -165,28 +140,15 @@ fn sources(connection: &Connection) -> Result<HashMap<String, Source>> {
     rows.collect::<rusqlite::Result<_>>().map_err(Into::into)
 }
 
-fn read_files(
-    projects: &Projects,
-    files: &[Transcript],
-    known: &HashMap<String, Source>,
-    sender: SyncSender<Work>,
-    cancel: &Cancel,
-) -> u64 {
-    let mut reader = Reader::default();
-    let mut total = 0;
-    for file in files {
-        if cancel.is_set() {
-            break;
-        }
-        match reader.read(projects, file, known.get(&file.path), &sender) {
-            Ok(Some(bytes)) => total += bytes,
-            // The writer has given up, and says why itself.
-            Ok(None) => break,
-            Err(HistoryError::NotFound) => {}
-            Err(error) => tracing::warn!(%error, "a transcript could not be indexed"),
-        }
+/// Takes out files that are gone. Their numbers still stand in the runs, and mean nothing any more.
+fn take_out(connection: &mut Connection, gone: &[i64]) -> Result<()> {
+    let transaction = connection.transaction()?;
+    for id in gone {
+        transaction.execute("DELETE FROM span WHERE source = ?", [id])?;
+        transaction.execute("DELETE FROM source WHERE id = ?", [id])?;
     }
-    total
+    transaction.commit()?;
+    Ok(())
 }
 
 /// Numbers as their own hash: they are hashes already.
@@ -207,30 +169,70 @@ impl Hasher for Same {
     }
 }
 
-type Seen = HashSet<u64, BuildHasherDefault<Same>>;
-
-#[derive(Default)]
-struct Reader {
-    buffer: Buffer,
+/// One round of indexing.
+struct Indexing<'a> {
+    connection: &'a Connection,
+    projects: &'a Projects,
+    gathered: Gathered,
+    /// The number of the next message. Never goes back: the number of a message that is gone still stands in the runs.
+    next: i64,
     text: Vec<u8>,
-    seen: Seen,
+    /// Messages of the file at hand.
     places: Vec<Place>,
-    words: String,
-    ends: Vec<u32>,
     /// Tools by the ids of their calls.
     calls: HashMap<u64, String, BuildHasherDefault<Same>>,
 }
 
-impl Reader {
-    /// `None` if nobody listens any more.
-    fn read(
-        &mut self,
-        projects: &Projects,
-        transcript: &Transcript,
-        known: Option<&Source>,
-        sender: &SyncSender<Work>,
-    ) -> Result<Option<u64>> {
-        let (mut file, stamp) = projects.open(&transcript.path)?;
+impl<'a> Indexing<'a> {
+    fn begin(connection: &'a Connection, projects: &'a Projects) -> Result<Self> {
+        Ok(Self {
+            next: connection.query_row("SELECT next FROM counter", [], |row| row.get(0))?,
+            connection,
+            projects,
+            gathered: Gathered::default(),
+            text: Vec::new(),
+            places: Vec::new(),
+            calls: HashMap::default(),
+        })
+    }
+
+    fn read_all(
+        mut self,
+        files: &[Transcript],
+        known: &HashMap<String, Source>,
+        cancel: &Cancel,
+    ) -> Result<u64> {
+        let mut buffer = Buffer::default();
+        let mut total = 0;
+        let mut files = files.iter().filter(|_| !cancel.is_set()).peekable();
+        while files.peek().is_some() {
+            // A transaction has whole files, and all words of them.
+            let transaction = self.connection.unchecked_transaction()?;
+            for file in files.by_ref() {
+                match self.read(file, known.get(&file.path), &mut buffer) {
+                    Ok(bytes) => total += bytes,
+                    Err(HistoryError::NotFound) => {}
+                    Err(HistoryError::Io(error)) => {
+                        tracing::warn!(%error, "a transcript could not be indexed");
+                    }
+                    Err(error) => return Err(error),
+                }
+                if self.gathered.size() >= ENOUGH {
+                    break;
+                }
+            }
+            runs::save(self.connection, &mut self.gathered)?;
+            self.connection
+                .prepare_cached("UPDATE counter SET next = ?")?
+                .execute([self.next])?;
+            transaction.commit()?;
+        }
+        Ok(total)
+    }
+
+    /// Reads what is new in a transcript. Returns how much that was.
+    fn read(&mut self, transcript: &Transcript, known: Option<&Source>, buffer: &mut Buffer) -> Result<u64> {
+        let (mut file, stamp) = self.projects.open(&transcript.path)?;
         let mut from = 0;
         if let Some(known) = known {
             let grown = known.stamp.inode == stamp.inode && known.offset <= stamp.size;
@@ -239,54 +241,43 @@ impl Reader {
             }
         }
         self.calls.clear();
+        self.places.clear();
+        let first = self.next;
         let start = if from == 0 {
             0
         } else {
             from.saturating_sub(LOOK_BACK)
         };
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let mut listening = true;
-        let result = read_lines(&mut file, start, &mut buffer, |line| {
+        let mut saved = Ok(());
+        let end = read_lines(&mut file, start, buffer, |line| {
             let Line::Whole { offset, bytes } = line else {
                 return true;
             };
             if let Some(record) = Record::read(bytes).filter(|record| record.kind.is_message()) {
                 self.note_calls(&record);
                 if offset >= from {
-                    self.message(projects, transcript, offset, bytes, &record);
-                    if self.words.len() >= BATCH {
-                        listening = self.hand_over(sender);
+                    self.message(transcript, offset, bytes, &record);
+                    if self.gathered.size() >= 2 * ENOUGH {
+                        saved = runs::save(self.connection, &mut self.gathered);
                     }
                 }
             }
-            listening
-        });
-        self.buffer = buffer;
-        let end = result?.max(from);
+            saved.is_ok()
+        })?
+        .max(from);
+        saved?;
         let check = crate::follow::check(&mut file, end)?;
-        let afresh = known.is_some() && from == 0;
-        let done = Work::Done {
-            path: transcript.path.clone(),
-            stamp,
-            offset: end,
-            check,
-            afresh,
-        };
-        if !listening || !self.hand_over(sender) || sender.send(done).is_err() {
-            return Ok(None);
+        let id = save_source(self.connection, &transcript.path, stamp, end, check)?;
+        if known.is_some() && from == 0 {
+            self.connection
+                .execute("DELETE FROM span WHERE source = ?", [id])?;
         }
-        Ok(Some(end - from))
-    }
-
-    fn hand_over(&mut self, sender: &SyncSender<Work>) -> bool {
-        if self.places.is_empty() {
-            return true;
+        if !self.places.is_empty() {
+            self.connection
+                .prepare_cached("INSERT INTO span (first, count, source, messages) VALUES (?, ?, ?, ?)")?
+                .execute(params![first, self.next - first, id, encode(&self.places)])?;
         }
-        let capacity = self.words.capacity();
-        let words = std::mem::replace(&mut self.words, String::with_capacity(capacity));
-        let places = std::mem::take(&mut self.places);
-        let ends = std::mem::take(&mut self.ends);
-        sender.send(Work::Messages { places, words, ends }).is_ok()
+        Ok(end - from)
     }
 
     fn note_calls(&mut self, record: &Record<'_>) {
@@ -296,61 +287,41 @@ impl Reader {
         });
     }
 
-    fn message(
-        &mut self,
-        projects: &Projects,
-        transcript: &Transcript,
-        offset: u64,
-        line: &[u8],
-        record: &Record<'_>,
-    ) {
+    fn message(&mut self, transcript: &Transcript, offset: u64, line: &[u8], record: &Record<'_>) {
+        let Ok(length) = u32::try_from(line.len()) else {
+            return;
+        };
         self.text.clear();
         text::searchable(record, &mut self.text);
         if memchr::memmem::find(&self.text, b"<persisted-output>").is_some() {
-            append_persisted(projects, &super::owner(&transcript.path), &mut self.text);
+            append_persisted(self.projects, &super::owner(&transcript.path), &mut self.text);
         }
-        self.seen.clear();
-        let before = self.words.len();
         let Self {
-            seen,
-            words,
+            gathered,
+            next,
             text,
             calls,
             ..
         } = self;
-        let text = String::from_utf8_lossy(text);
-        text::words(&text, |word| {
-            if seen.insert(word_hash(word.as_bytes())) {
-                words.push_str(word);
-                words.push(' ');
-            }
+        text::words(&String::from_utf8_lossy(text), |word| {
+            gathered.note(*next, word.as_bytes());
         });
         let mut tool = |name: &str| {
-            words.push(text::TOOL_MARK);
-            words.extend(name.chars().filter(|letter| letter.is_alphanumeric()));
-            words.push(' ');
+            gathered.note(*next, text::tool_word(name).as_bytes());
         };
-        text::tool_calls(record, |_, name| {
-            tool(&String::from_utf8_lossy(name).to_lowercase());
-        });
+        text::tool_calls(record, |_, name| tool(&String::from_utf8_lossy(name)));
         text::tool_results(record, |id| {
             if let Some(name) = calls.get(&fingerprint(id)) {
                 tool(name);
             }
         });
-        if self.words.len() == before {
-            return;
-        }
-        let (Ok(end), Ok(length)) = (u32::try_from(self.words.len()), u32::try_from(line.len())) else {
-            return;
-        };
-        self.ends.push(end);
         let time = record
             .timestamp
             .and_then(Raw::escaped)
             .and_then(millis)
             .unwrap_or(0);
         self.places.push(Place { offset, length, time });
+        self.next += 1;
     }
 }
 
@@ -365,98 +336,6 @@ pub(super) fn append_persisted(projects: &Projects, transcript: &Transcript, tex
     {
         tracing::debug!(%error, "a large tool result could not be read");
     }
-}
-
-/// Multiplies eight bytes at a time: words are short, and there are a hundred million of them.
-fn word_hash(word: &[u8]) -> u64 {
-    let mut hash = word.len() as u64;
-    let mut chunks = word.chunks_exact(8);
-    for chunk in &mut chunks {
-        let number = chunk
-            .iter()
-            .rev()
-            .fold(0u64, |number, byte| number << 8 | u64::from(*byte));
-        hash = (hash.rotate_left(5) ^ number).wrapping_mul(0x517c_c1b7_2722_0a95);
-    }
-    let number = chunks
-        .remainder()
-        .iter()
-        .rev()
-        .fold(0u64, |number, byte| number << 8 | u64::from(*byte));
-    hash = (hash.rotate_left(5) ^ number).wrapping_mul(0x517c_c1b7_2722_0a95);
-    hash ^ hash >> 29
-}
-
-fn write(
-    connection: &mut Connection,
-    known: &HashMap<String, Source>,
-    gone: &[i64],
-    receiver: Receiver<Work>,
-) -> Result<()> {
-    // Never goes back: the number of a message that is gone still stands in the table of words.
-    let mut next: i64 = connection.query_row("SELECT next FROM counter", [], |row| row.get(0))?;
-    let mut transaction = connection.transaction()?;
-    for id in gone {
-        transaction.execute("DELETE FROM span WHERE source = ?", [id])?;
-        transaction.execute("DELETE FROM source WHERE id = ?", [id])?;
-    }
-    // Spans of the file at hand: their source is not known before its end.
-    let mut spans: Vec<(i64, Vec<Place>)> = Vec::new();
-    let mut bytes = 0;
-    for work in receiver {
-        match work {
-            Work::Messages { places, words, ends } => {
-                bytes += words.len();
-                let first = next;
-                {
-                    let mut insert =
-                        transaction.prepare_cached("INSERT INTO words (rowid, list) VALUES (?, ?)")?;
-                    let mut start = 0;
-                    for end in ends {
-                        let end = end as usize;
-                        insert.execute(params![next, &words[start..end]])?;
-                        next += 1;
-                        start = end;
-                    }
-                }
-                spans.push((first, places));
-            }
-            Work::Done {
-                path,
-                stamp,
-                offset,
-                check,
-                afresh,
-            } => {
-                if let Some(source) = known.get(&path).filter(|_| afresh) {
-                    transaction.execute("DELETE FROM span WHERE source = ?", [source.id])?;
-                }
-                let id = save_source(&transaction, &path, stamp, offset, check)?;
-                let mut insert = transaction.prepare_cached(
-                    "INSERT INTO span (first, count, source, messages) VALUES (?, ?, ?, ?)",
-                )?;
-                for (first, places) in spans.drain(..) {
-                    insert.execute(params![
-                        first,
-                        i64::try_from(places.len()).unwrap_or(i64::MAX),
-                        id,
-                        encode(&places)
-                    ])?;
-                }
-                drop(insert);
-                transaction
-                    .prepare_cached("UPDATE counter SET next = ?")?
-                    .execute([next])?;
-                if bytes >= COMMIT_BYTES {
-                    transaction.commit()?;
-                    transaction = connection.transaction()?;
-                    bytes = 0;
-                }
-            }
-        }
-    }
-    transaction.commit()?;
-    Ok(())
 }
 
 fn save_source(connection: &Connection, path: &str, stamp: Stamp, offset: u64, check: u64) -> Result<i64> {
@@ -483,10 +362,10 @@ fn encode(places: &[Place]) -> Vec<u8> {
     let mut out = Vec::with_capacity(places.len() * 8);
     let (mut offset, mut time) = (0u64, 0i64);
     for place in places {
-        push_varint(&mut out, place.offset - offset);
-        push_varint(&mut out, u64::from(place.length));
+        varint::push(&mut out, place.offset - offset);
+        varint::push(&mut out, u64::from(place.length));
         let step = place.time - time;
-        push_varint(&mut out, (step << 1 ^ step >> 63).cast_unsigned());
+        varint::push(&mut out, (step << 1 ^ step >> 63).cast_unsigned());
         offset = place.offset;
         time = place.time;
     }
@@ -498,38 +377,13 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Vec<Place>> {
     let mut places = Vec::new();
     let (mut offset, mut time) = (0u64, 0i64);
     while at < bytes.len() {
-        offset = offset.checked_add(take_varint(bytes, &mut at)?)?;
-        let length = u32::try_from(take_varint(bytes, &mut at)?).ok()?;
-        let step = take_varint(bytes, &mut at)?;
+        offset = offset.checked_add(varint::take(bytes, &mut at)?)?;
+        let length = u32::try_from(varint::take(bytes, &mut at)?).ok()?;
+        let step = varint::take(bytes, &mut at)?;
         time = time.checked_add((step >> 1).cast_signed() ^ -(step & 1).cast_signed())?;
         places.push(Place { offset, length, time });
     }
     Some(places)
-}
-
-fn push_varint(out: &mut Vec<u8>, mut number: u64) {
-    loop {
-        let [low, ..] = number.to_le_bytes();
-        number >>= 7;
-        if number == 0 {
-            out.push(low & 127);
-            return;
-        }
-        out.push(low | 128);
-    }
-}
-
-fn take_varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
-    let mut number = 0u64;
-    for shift in (0..64).step_by(7) {
-        let byte = *bytes.get(*at)?;
-        *at += 1;
-        number |= u64::from(byte & 127) << shift;
-        if byte < 128 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use crate::place::{Projects, Transcript};
 use crate::record::{Kind, Record};
 use crate::text::{self, Term};
 
-use super::Index;
 use super::build::{Place, append_persisted, decode};
+use super::{Index, runs};
 
 /// Matches beyond this are not counted: nobody pages that far, and counting them all would take longer than finding them.
 const MAX_COUNT: usize = 10_000;
@@ -23,10 +23,6 @@ const MAX_COUNT: usize = 10_000;
 const COUNT_TIME: Duration = Duration::from_millis(10);
 /// Time for filling the page when hardly any message whose words match is what was asked for.
 const PAGE_TIME: Duration = Duration::from_millis(200);
-
-/// When this many messages have the last word just so, words that only begin with it are left aside: gathering them all
-/// would take longer than anything else, and nobody misses them among so many.
-const ENOUGH: usize = 1000;
 
 /// What to look for.
 pub(crate) struct Wanted<'a> {
@@ -81,54 +77,34 @@ pub(crate) fn find(
                 is_exact: true,
             },
         };
-        let mut statement =
-            connection.prepare_cached("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC")?;
-        let mut rows = statement.query([best_question(connection, wanted)?])?;
-        while let Some(row) = rows.next()? {
-            if !search.candidate(row.get(0)?)? {
-                break;
+        let words = words(wanted);
+        'runs: for run in runs::all(connection)? {
+            for number in runs::with_all(connection, &run, &words)? {
+                if !search.candidate(number)? {
+                    break 'runs;
+                }
             }
         }
         Ok(search.found)
     })
 }
 
-/// The question with its last word left open, unless the word as it is will do.
-fn best_question(connection: &Connection, wanted: &Wanted<'_>) -> Result<String> {
-    let closed = question(wanted, false);
-    if !wanted.terms.iter().any(|term| term.open_end) {
-        return Ok(closed);
-    }
-    let count: usize = connection
-        .prepare_cached("SELECT count(*) FROM (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)")?
-        .query_row(
-            params![closed, i64::try_from(ENOUGH).unwrap_or(i64::MAX)],
-            |row| row.get(0),
-        )?;
-    Ok(if count >= ENOUGH {
-        closed
-    } else {
-        question(wanted, true)
-    })
-}
-
-fn question(wanted: &Wanted<'_>, may_be_open: bool) -> String {
-    let mut parts = Vec::new();
+/// The words that a message must have.
+fn words(wanted: &Wanted<'_>) -> Vec<runs::Wanted> {
+    let mut words = Vec::new();
     for term in wanted.terms {
         for (position, word) in term.words.iter().enumerate() {
-            let open = may_be_open && term.open_end && position + 1 == term.words.len();
-            parts.push(format!("\"{word}\"{}", if open { "*" } else { "" }));
+            words.push(runs::Wanted {
+                word: word.as_bytes().to_vec(),
+                is_open: term.open_end && position + 1 == term.words.len(),
+            });
         }
     }
-    if let Some(tool) = wanted.tool {
-        let name: String = tool
-            .to_lowercase()
-            .chars()
-            .filter(|letter| letter.is_alphanumeric())
-            .collect();
-        parts.push(format!("\"{}{name}\"", text::TOOL_MARK));
-    }
-    parts.join(" AND ")
+    words.extend(wanted.tool.map(|tool| runs::Wanted {
+        word: text::tool_word(tool).into_bytes(),
+        is_open: false,
+    }));
+    words
 }
 
 struct Search<'a> {
