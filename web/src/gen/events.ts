@@ -81,7 +81,7 @@ interrupt?: boolean, };
 /**
  * What the server sends.
  */
-export type ServerEvent = { "type": "session.list", "payload": { sessions: Array<SessionInfo>, } } | { "type": "session.history", "payload": History } | { "type": "session.status", "payload": StatusChange } | { "type": "session.deleted", "payload": { sessionId: string, } } | { "type": "session.queue", "payload": { sessionId: string, prompts: Array<string>, } } | { "type": "session.reset", "payload": { sessionId: string, lastSeq: number, } } | { "type": "stream.user_prompt", "payload": { sessionId: string, prompt: string, seq: number, } } | { "type": "stream.message", "payload": { sessionId: string, 
+export type ServerEvent = { "type": "session.list", "payload": { sessions: Array<SessionInfo>, } } | { "type": "session.history", "payload": History } | { "type": "session.started", "payload": { sessionId: string, requestId: string, } } | { "type": "session.status", "payload": StatusChange } | { "type": "session.deleted", "payload": { sessionId: string, } } | { "type": "session.queue", "payload": { sessionId: string, prompts: Array<string>, } } | { "type": "session.reset", "payload": { sessionId: string, lastSeq: number, } } | { "type": "stream.user_prompt", "payload": { sessionId: string, prompt: string, seq: number, } } | { "type": "stream.message", "payload": { sessionId: string, 
 /**
  * The agent's own message, untouched.
  */
@@ -113,7 +113,11 @@ cwd?: string,
 /**
  * Comma-separated tools and rules that run without asking, such as `Read,Bash(git *)`.
  */
-allowedTools?: string, model?: string, permissionMode?: PermissionMode, approval?: Approval, };
+allowedTools?: string, model?: string, permissionMode?: PermissionMode, approval?: Approval, 
+/**
+ * A word of the client's own: `session.started` comes back with it and tells which session this became.
+ */
+requestId?: string, };
 
 export type SessionStatus = "idle" | "running" | "completed" | "error";
 

@@ -101,7 +101,7 @@ pub(super) fn answer(response: PermissionResponse) -> Result<Answer, Refused> {
 }
 
 /// Names of models that every release of the agent knows. Those that it lists have one of these, or a full name.
-const MODEL_ALIASES: &[&str] = &["sonnet", "opus", "haiku", "best", "opusplan"];
+const MODEL_ALIASES: &[&str] = &["sonnet", "opus", "haiku", "fable", "best", "opusplan"];
 
 /// The model to set; `None` leaves the choice to the agent.
 pub(super) fn model(name: &str) -> Result<Option<String>, Refused> {

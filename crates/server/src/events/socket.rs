@@ -144,10 +144,21 @@ impl Connection {
                     .collect();
                 self.send(&ServerEvent::SessionList { sessions }).await
             }
-            ClientEvent::SessionStart(start) => match self.sessions.start(translate::start(start)).await {
-                Ok(_) => Ok(()),
-                Err(error) => self.error(None, &error.to_string()).await,
-            },
+            ClientEvent::SessionStart(mut start) => {
+                let request_id = start.request_id.take();
+                match (self.sessions.start(translate::start(start)).await, request_id) {
+                    (Ok(session), Some(request_id)) => {
+                        let session_id = session.to_string();
+                        self.send(&ServerEvent::SessionStarted {
+                            session_id,
+                            request_id,
+                        })
+                        .await
+                    }
+                    (Ok(_), None) => Ok(()),
+                    (Err(error), _) => self.error(None, &error.to_string()).await,
+                }
+            }
             ClientEvent::SessionContinue(more) => {
                 let outcome = match session_id(&more.session_id) {
                     Ok(id) => self.sessions.prompt(id, &more.prompt).await,

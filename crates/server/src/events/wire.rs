@@ -56,6 +56,9 @@ pub struct SessionStart {
     pub permission_mode: Option<PermissionMode>,
     #[serde(default)]
     pub approval: Option<Approval>,
+    /// A word of the client's own: `session.started` comes back with it and tells which session this became.
+    #[serde(default)]
+    pub request_id: Option<String>,
 }
 
 #[derive(Debug, Deserialize, TS)]
@@ -175,6 +178,9 @@ pub enum ServerEvent {
     SessionList { sessions: Vec<SessionInfo> },
     #[serde(rename = "session.history")]
     SessionHistory(History),
+    /// For a client that gave its `session.start` a `requestId`, and for nobody else.
+    #[serde(rename = "session.started", rename_all = "camelCase")]
+    SessionStarted { session_id: String, request_id: String },
     #[serde(rename = "session.status")]
     SessionStatus(StatusChange),
     #[serde(rename = "session.deleted", rename_all = "camelCase")]
