@@ -20,6 +20,25 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Serve the web UI and the APIs (the default).
     Serve,
+    /// Give an agent one task and wait for its end; for scripts and CI.
+    Run(RunArgs),
+    /// List the sessions.
+    Sessions {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Follow a session in the terminal, and take part: type to say something, Ctrl-C stops the turn, Ctrl-D leaves.
+    Attach {
+        /// The session's id, or the beginning of it.
+        session: String,
+    },
+    /// Look whether everything is in place, and say what to do where it is not.
+    Doctor {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Print a new sign-in link for the running server.
     Link,
     /// Create, list or revoke the keys that programs use.
@@ -80,6 +99,71 @@ pub(crate) struct ServeArgs {
     /// Do not open the browser.
     #[arg(long, global = true)]
     no_open: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct RunArgs {
+    /// What the agent should do; `-` reads it from standard input.
+    pub(crate) prompt: String,
+
+    /// What to print: the answer as it comes, one JSON object at the end, or every event as a line of JSON.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Output,
+
+    /// Where the agent works [default: the current folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// Go on with a session of Tiller's instead of beginning one.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["cwd", "model", "permission_mode", "allowed_tools", "max_turns", "max_budget_usd"])]
+    pub(crate) session: Option<String>,
+
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+
+    /// default, acceptEdits, plan or bypassPermissions
+    #[arg(long, value_name = "MODE", value_parser = ["default", "acceptEdits", "plan", "bypassPermissions"])]
+    pub(crate) permission_mode: Option<String>,
+
+    /// Tools and rules that run without asking, separated by commas: `Read,Bash(git *)`
+    #[arg(long, value_name = "TOOLS")]
+    pub(crate) allowed_tools: Option<String>,
+
+    /// What to do when the agent asks [default: ask at a terminal, else deny]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) approve: Option<Approve>,
+
+    /// How often the model may be called.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_turns: Option<u32>,
+
+    /// What it may cost.
+    #[arg(long, value_name = "USD")]
+    pub(crate) max_budget_usd: Option<f64>,
+
+    /// Stop the task after so many seconds; the exit code is 124 then.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Output {
+    /// The agent's words as they come; what it does goes to standard error.
+    Text,
+    /// One object when it is over.
+    Json,
+    /// Every event of the event API, a line each.
+    StreamJson,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Approve {
+    /// Ask at the terminal.
+    Ask,
+    /// Refuse what would need someone's consent.
+    Deny,
+    /// Allow everything but questions and plans.
+    All,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

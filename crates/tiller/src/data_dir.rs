@@ -63,22 +63,30 @@ impl DataDir {
     }
 
     pub(crate) fn lock(&self) -> anyhow::Result<ServerLock> {
+        if let Some(lock) = self.try_lock()? {
+            return Ok(lock);
+        }
+        match self.running() {
+            Some(server) => bail!(
+                "Tiller is already running with this data folder, at {}. `tiller link` prints a link to it; \
+                 --data-dir starts another one.",
+                server.url
+            ),
+            None => bail!("another Tiller is using this data folder. --data-dir starts one beside it."),
+        }
+    }
+
+    /// `None` if someone else has it.
+    pub(crate) fn try_lock(&self) -> anyhow::Result<Option<ServerLock>> {
         self.create()?;
         let path = self.path.join("server.lock");
         let file = File::create(&path).with_context(|| format!("can't write {}", path.display()))?;
         match file.try_lock() {
-            Ok(()) => Ok(ServerLock {
+            Ok(()) => Ok(Some(ServerLock {
                 _file: file,
                 notice: self.notice(),
-            }),
-            Err(TryLockError::WouldBlock) => match self.running() {
-                Some(server) => bail!(
-                    "Tiller is already running with this data folder, at {}. `tiller link` prints a link to it; \
-                     --data-dir starts another one.",
-                    server.url
-                ),
-                None => bail!("another Tiller is using this data folder. --data-dir starts one beside it."),
-            },
+            })),
+            Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error).context("can't lock the data folder"),
         }
     }

@@ -1,13 +1,19 @@
 //! The executable: command line, configuration, wiring, and the web UI inside it.
 
 mod assets;
+mod attach;
 mod backend;
 mod cli;
+mod client;
 mod config;
 mod data_dir;
+mod doctor;
 mod keys;
 mod link;
+mod render;
+mod run;
 mod serve;
+mod sessions;
 
 use std::process::ExitCode;
 
@@ -22,7 +28,7 @@ fn main() -> ExitCode {
         return tiller_testkit::agent::main(arguments);
     }
     match run(Cli::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             // All causes in one line: `alternate` joins them.
             eprintln!("tiller: {error:#}");
@@ -31,18 +37,24 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: Cli) -> anyhow::Result<()> {
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
+        let done = |()| ExitCode::SUCCESS;
+        let args = cli.serve;
         match cli.command {
-            None | Some(Command::Serve) => serve::run(cli.serve).await,
-            Some(Command::Link) => link::run(&cli.serve.data_dir()?).await,
+            None | Some(Command::Serve) => serve::run(args).await.map(done),
+            Some(Command::Run(task)) => run::run(&args, task).await,
+            Some(Command::Sessions { json }) => sessions::list(&args, json).await.map(done),
+            Some(Command::Attach { session }) => attach::run(&args, &session).await.map(done),
+            Some(Command::Doctor { json }) => doctor::run(&args, json).await,
+            Some(Command::Link) => link::run(&args.data_dir()?).await.map(done),
             Some(Command::Key(KeyCommand::Create { name, scope })) => {
-                keys::create(&cli.serve.data_dir()?, name, &scope).await
+                keys::create(&args.data_dir()?, name, &scope).await.map(done)
             }
-            Some(Command::Key(KeyCommand::List)) => keys::list(&cli.serve.data_dir()?).await,
+            Some(Command::Key(KeyCommand::List)) => keys::list(&args.data_dir()?).await.map(done),
             Some(Command::Key(KeyCommand::Revoke { name })) => {
-                keys::revoke(&cli.serve.data_dir()?, &name).await
+                keys::revoke(&args.data_dir()?, &name).await.map(done)
             }
         }
     });

@@ -1,83 +1,50 @@
 //! `tiller serve`: everything put together, and its end.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use tiller_core::credentials::{CredentialStore, SecretHash};
 use tiller_core::{PathPolicy, Sessions};
 use tiller_server::{App, HistoryHandle, HostPolicy};
+use tiller_store::SqliteStore;
 use tokio::net::TcpListener;
 
 use crate::assets::EmbeddedAssets;
 use crate::cli::ServeArgs;
 use crate::config::Config;
-use crate::data_dir::RunningServer;
+use crate::data_dir::{DataDir, RunningServer, ServerLock};
 use crate::{backend, link};
 
-const DEFAULT_PORT: u16 = 8080;
+pub(crate) const DEFAULT_PORT: u16 = 8080;
 
 /// How many ports after the default one are tried when it is taken.
 const PORTS_TRIED: u16 = 100;
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
-    start_logging();
+    start_logging("info");
     // First of all: from the ready line on, and before, whoever asks us to end is heard.
     let mut ending = Ending::listen()?;
     let data_dir = args.data_dir()?;
     let lock = data_dir.lock()?;
-    let config = Config::read(&data_dir)?;
-    let store = data_dir.open_store()?;
-    let environment_key = std::env::var("TILLER_API_KEY")
-        .ok()
-        .filter(|key| !key.is_empty())
-        .map(|key| SecretHash::of(&key));
-
     let address = resolve(&args.host).await?;
-    let has_key = environment_key.is_some() || !store.keys().await?.is_empty();
-    if !address.is_loopback() && !has_key {
-        bail!(
-            "{address} can be reached from other machines, so at least one API key is needed: \
-             make one with `tiller key create NAME`, or set TILLER_API_KEY."
-        );
-    }
-
-    let home = std::env::home_dir().context("there is no home folder: set HOME")?;
-    let start = std::env::current_dir().unwrap_or_else(|_| home.clone());
-    let paths = PathPolicy::new(&home, &args.roots(), &start, data_dir.path())
-        .ok()
-        .context("none of the roots exists: name a folder with --root")?;
-    let backend = backend::choose(args.backend, args.claude_bin.clone(), args.claude_home.clone())?;
-    backend.detect_version();
-
-    let listener = listen(address, args.port).await?;
-    let bound = listener.local_addr()?;
-    let sessions = Sessions::open(Arc::new(store.clone()), Arc::new(backend), paths).await?;
-    tracing::info!("{}", sessions.backend().reason);
-    let claude_home = args.claude_home.clone().unwrap_or_else(|| home.join(".claude"));
-    let history = HistoryHandle::start(claude_home, data_dir.path().join("history"))?;
-    let app = App::new(
-        sessions.clone(),
-        history,
-        Arc::new(store.clone()),
-        environment_key,
-        HostPolicy::new(bound, &config.allowed_hosts),
-        Arc::new(EmbeddedAssets),
-    );
-
-    let url = format!("http://{bound}");
-    lock.announce(&RunningServer {
-        pid: std::process::id(),
-        url: url.clone(),
-    })?;
-    let link = link::create(&store, &url).await?;
+    let service = Service::open(&args, &data_dir, lock, address, args.port).await?;
+    let link = link::create(&service.store, &service.url).await?;
     println!("tiller is ready: {link}");
     if args.opens_browser()
         && let Err(error) = open::that_detached(&link)
     {
         tracing::info!(%error, "can't open a browser; open the link by hand");
     }
-
+    // The lock is kept until the agents are gone: no other server may use the folder before.
+    let Service {
+        sessions,
+        app,
+        listener,
+        lock: _lock,
+        ..
+    } = service;
     tokio::select! {
         outcome = tiller_server::serve(listener, app) => outcome.context("the server failed")?,
         () = ending.asked() => {}
@@ -91,10 +58,98 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn start_logging() {
+/// A server that is ready to serve.
+pub(crate) struct Service {
+    pub(crate) sessions: Sessions,
+    pub(crate) url: String,
+    pub(crate) app: App,
+    pub(crate) listener: TcpListener,
+    pub(crate) lock: ServerLock,
+    store: SqliteStore,
+}
+
+impl Service {
+    /// Everything put together, listening, and announced to the program's other commands.
+    pub(crate) async fn open(
+        args: &ServeArgs,
+        data_dir: &DataDir,
+        lock: ServerLock,
+        address: IpAddr,
+        port: Option<u16>,
+    ) -> anyhow::Result<Self> {
+        let config = Config::read(data_dir)?;
+        let store = data_dir.open_store()?;
+        let environment_key = std::env::var("TILLER_API_KEY")
+            .ok()
+            .filter(|key| !key.is_empty())
+            .map(|key| SecretHash::of(&key));
+        let has_key = environment_key.is_some() || !store.keys().await?.is_empty();
+        if !address.is_loopback() && !has_key {
+            bail!(
+                "{address} can be reached from other machines, so at least one API key is needed: \
+                 make one with `tiller key create NAME`, or set TILLER_API_KEY."
+            );
+        }
+
+        let paths = paths(args, data_dir)?;
+        let backend = backend::choose(args.backend, args.claude_bin.clone(), args.claude_home.clone())?;
+        backend.detect_version();
+
+        let listener = listen(address, port).await?;
+        let bound = listener.local_addr()?;
+        let sessions = Sessions::open(Arc::new(store.clone()), Arc::new(backend), paths).await?;
+        tracing::info!("{}", sessions.backend().reason);
+        let history = HistoryHandle::start(claude_home(args)?, data_dir.path().join("history"))?;
+        let app = App::new(
+            sessions.clone(),
+            history,
+            Arc::new(store.clone()),
+            environment_key,
+            HostPolicy::new(bound, &config.allowed_hosts),
+            Arc::new(EmbeddedAssets),
+        );
+        let url = format!("http://{bound}");
+        lock.announce(&RunningServer {
+            pid: std::process::id(),
+            url: url.clone(),
+        })?;
+        Ok(Self {
+            sessions,
+            url,
+            app,
+            listener,
+            lock,
+            store,
+        })
+    }
+}
+
+/// Where agents may work.
+pub(crate) fn paths(args: &ServeArgs, data_dir: &DataDir) -> anyhow::Result<PathPolicy> {
+    let home = home()?;
+    let start = std::env::current_dir().unwrap_or_else(|_| home.clone());
+    PathPolicy::new(&home, &args.roots(), &start, data_dir.path())
+        .ok()
+        .context("none of the roots exists: name a folder with --root")
+}
+
+/// Where Claude Code keeps its settings and transcripts.
+pub(crate) fn claude_home(args: &ServeArgs) -> anyhow::Result<PathBuf> {
+    match &args.claude_home {
+        Some(folder) => Ok(folder.clone()),
+        None => Ok(home()?.join(".claude")),
+    }
+}
+
+fn home() -> anyhow::Result<PathBuf> {
+    std::env::home_dir().context("there is no home folder: set HOME")
+}
+
+/// `level` unless `TILLER_LOG` says otherwise.
+pub(crate) fn start_logging(level: &str) {
     use std::io::IsTerminal;
     use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_env("TILLER_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_env("TILLER_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -139,14 +194,14 @@ async fn listen(address: IpAddr, port: Option<u16>) -> anyhow::Result<TcpListene
 
 /// Hears Ctrl-C, and SIGTERM from a service manager.
 #[cfg(unix)]
-struct Ending {
+pub(crate) struct Ending {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
 impl Ending {
-    fn listen() -> anyhow::Result<Self> {
+    pub(crate) fn listen() -> anyhow::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -154,7 +209,7 @@ impl Ending {
         })
     }
 
-    async fn asked(&mut self) {
+    pub(crate) async fn asked(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
@@ -163,19 +218,19 @@ impl Ending {
 }
 
 #[cfg(windows)]
-struct Ending {
+pub(crate) struct Ending {
     interrupt: tokio::signal::windows::CtrlC,
 }
 
 #[cfg(windows)]
 impl Ending {
-    fn listen() -> anyhow::Result<Self> {
+    pub(crate) fn listen() -> anyhow::Result<Self> {
         Ok(Self {
             interrupt: tokio::signal::windows::ctrl_c()?,
         })
     }
 
-    async fn asked(&mut self) {
+    pub(crate) async fn asked(&mut self) {
         self.interrupt.recv().await;
     }
 }

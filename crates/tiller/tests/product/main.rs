@@ -12,6 +12,7 @@ mod commands;
 mod demo;
 mod history;
 mod http;
+mod run;
 mod server;
 mod spine;
 mod task;

@@ -1,0 +1,327 @@
+//! `tiller attach`: a session in the terminal.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, Write};
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::cli::ServeArgs;
+use crate::client::Client;
+use crate::render::{Renderer, plain};
+use crate::serve::{Ending, start_logging};
+
+/// How much of what was said before is shown.
+const RECENT: u32 = 200;
+
+pub(crate) async fn run(args: &ServeArgs, wanted: &str) -> anyhow::Result<()> {
+    start_logging("warn");
+    let mut ending = Ending::listen()?;
+    let mut client = Client::connect(args).await?;
+    let followed = follow(&mut client, &mut ending, wanted).await;
+    client.close().await;
+    followed
+}
+
+async fn follow(client: &mut Client, ending: &mut Ending, wanted: &str) -> anyhow::Result<()> {
+    let session = client.session_like(wanted).await?;
+    let id = session["id"].clone();
+    let title = session["title"].as_str().unwrap_or_default();
+    eprintln!(
+        "{} in {}. Type to say something; Ctrl-C stops the turn, Ctrl-D leaves.",
+        plain(title),
+        plain(session["cwd"].as_str().unwrap_or_default())
+    );
+    client
+        .send("session.history", json!({ "sessionId": id, "limit": RECENT }))
+        .await?;
+    let history = client.until("session.history").await?;
+    let mut renderer = Renderer::default();
+    for message in history["messages"].as_array().into_iter().flatten() {
+        let event = if message["type"] == "user_prompt" {
+            json!({ "type": "stream.user_prompt", "payload": { "prompt": message["prompt"] } })
+        } else {
+            json!({ "type": "stream.message", "payload": { "message": message } })
+        };
+        show(&mut renderer, &event)?;
+    }
+    let mut running = history["status"] == "running";
+    let mut asking = Asking::new(Terminal::open(true));
+    for request in history["pending"].as_array().into_iter().flatten() {
+        asking.ask(request);
+    }
+    client
+        .send(
+            "session.subscribe",
+            json!({ "sessionId": id, "afterSeq": history["lastSeq"] }),
+        )
+        .await?;
+    loop {
+        tokio::select! {
+            event = client.next() => {
+                let event = event?;
+                let payload = &event["payload"];
+                if event["type"] == "runner.error" {
+                    eprintln!("! {}", plain(payload["message"].as_str().unwrap_or_default()));
+                }
+                if payload["sessionId"] != id {
+                    continue;
+                }
+                show(&mut renderer, &event)?;
+                match event["type"].as_str() {
+                    Some("session.status") => {
+                        running = payload["status"] == "running";
+                        if payload["status"] == "idle" {
+                            eprintln!("{}  stopped", renderer.line_end());
+                        }
+                    }
+                    Some("session.queue") => {
+                        let waiting = payload["prompts"].as_array().map_or(0, Vec::len);
+                        eprintln!("  {waiting} waiting for the turn to end");
+                    }
+                    Some("permission.request") => asking.ask(payload),
+                    Some("permission.resolved") => asking.forget(payload),
+                    Some("session.deleted") => {
+                        eprintln!("The session was deleted.");
+                        return Ok(());
+                    }
+                    _ => {}
+                }
+            }
+            line = asking.line() => {
+                let Some(line) = line else { return Ok(()) };
+                if asking.asks() {
+                    if let Some((request, result)) = asking.answered(Some(line)) {
+                        let answer = json!({ "sessionId": id, "requestId": request["requestId"], "result": result });
+                        client.send("permission.response", answer).await?;
+                    }
+                } else if !line.trim().is_empty() {
+                    client.send("session.continue", json!({ "sessionId": id, "prompt": line })).await?;
+                }
+            }
+            () = ending.asked() => {
+                if !running {
+                    return Ok(());
+                }
+                client.send("session.stop", json!({ "sessionId": id })).await?;
+            }
+        }
+    }
+}
+
+fn show(renderer: &mut Renderer, event: &Value) -> std::io::Result<()> {
+    let screen = renderer.event(event);
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(screen.words.as_bytes())?;
+    stdout.flush()?;
+    eprint!("{}", screen.notes);
+    Ok(())
+}
+
+/// Lines that someone types, read by a thread: a read from a terminal can't be given up.
+pub(crate) struct Terminal(Option<mpsc::Receiver<String>>);
+
+impl Terminal {
+    /// `listens`: else nothing is ever read.
+    pub(crate) fn open(listens: bool) -> Self {
+        if !listens {
+            return Self(None);
+        }
+        let (lines, typed) = mpsc::channel(16);
+        // Ends with the program or with the input.
+        std::thread::spawn(move || {
+            for line in std::io::stdin().lock().lines() {
+                let heard = line.is_ok_and(|line| lines.blocking_send(line).is_ok());
+                if !heard {
+                    return;
+                }
+            }
+        });
+        Self(Some(typed))
+    }
+}
+
+/// The requests that wait for someone at the terminal, asked one after the other.
+pub(crate) struct Asking {
+    terminal: Terminal,
+    waiting: VecDeque<Open>,
+}
+
+struct Open {
+    request: Value,
+    /// For a call with questions: those that are left, and the answers so far.
+    questions: VecDeque<Value>,
+    answers: serde_json::Map<String, Value>,
+}
+
+impl Asking {
+    pub(crate) fn new(terminal: Terminal) -> Self {
+        Self {
+            terminal,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// The next line; `None` at the end of the input. Waits for ever where nobody listens.
+    pub(crate) async fn line(&mut self) -> Option<String> {
+        match &mut self.terminal.0 {
+            Some(typed) => typed.recv().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    pub(crate) fn asks(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    pub(crate) fn ask(&mut self, request: &Value) {
+        let is_question = request["toolName"] == "AskUserQuestion";
+        let questions = request["input"]["questions"].as_array().filter(|_| is_question);
+        self.waiting.push_back(Open {
+            request: request.clone(),
+            questions: questions.cloned().unwrap_or_default().into(),
+            answers: serde_json::Map::new(),
+        });
+        if self.waiting.len() == 1 {
+            self.put();
+        }
+    }
+
+    /// Someone else has answered, or nobody needs to any more.
+    pub(crate) fn forget(&mut self, resolved: &Value) {
+        let first = self.waiting.front().map(|open| open.request["requestId"].clone());
+        self.waiting
+            .retain(|open| open.request["requestId"] != resolved["requestId"]);
+        if first.is_some_and(|first| first == resolved["requestId"]) {
+            self.put();
+        }
+    }
+
+    /// Puts the first question on the screen.
+    fn put(&self) {
+        let Some(open) = self.waiting.front() else { return };
+        let Some(question) = open.questions.front() else {
+            eprint!("Allow? [y]es, [a]lways, [n]o, or say why not: ");
+            return;
+        };
+        eprintln!("{}", plain(question["question"].as_str().unwrap_or_default()));
+        let options = question["options"].as_array().into_iter().flatten();
+        for (number, option) in (1..).zip(options) {
+            let text = |field: &str| plain(option[field].as_str().unwrap_or_default());
+            eprintln!("  {number}  {}  {}", text("label"), text("description"));
+        }
+        let several = if question["multiSelect"] == true {
+            " (several with commas)"
+        } else {
+            ""
+        };
+        eprint!("A number{several}, or your own answer: ");
+    }
+
+    /// What a line means for the request that is on the screen; the answer once there is one.
+    pub(crate) fn answered(&mut self, line: Option<String>) -> Option<(Value, Value)> {
+        // The end of the input is a no to everything: nobody is there.
+        let line = line.unwrap_or_else(|| "n".to_owned());
+        let open = self.waiting.front_mut()?;
+        let answer = if let Some(question) = open.questions.front() {
+            if line.trim().is_empty() {
+                self.put();
+                return None;
+            }
+            let text = question["question"].as_str().unwrap_or_default().to_owned();
+            open.answers.insert(text, chosen(question, &line).into());
+            open.questions.pop_front();
+            if !open.questions.is_empty() {
+                self.put();
+                return None;
+            }
+            let mut input = open.request["input"].clone();
+            input["answers"] = Value::Object(std::mem::take(&mut open.answers));
+            json!({ "behavior": "allow", "updatedInput": input })
+        } else {
+            match line.trim() {
+                "" => {
+                    self.put();
+                    return None;
+                }
+                "y" | "yes" | "是" => json!({ "behavior": "allow" }),
+                "a" | "always" => {
+                    json!({ "behavior": "allow", "updatedPermissions": open.request["suggestions"].as_array() })
+                }
+                "n" | "no" | "否" => json!({ "behavior": "deny" }),
+                reason => json!({ "behavior": "deny", "message": reason }),
+            }
+        };
+        let open = self.waiting.pop_front()?;
+        self.put();
+        Some((open.request, answer))
+    }
+}
+
+/// Numbers become the labels that they stand for.
+fn chosen(question: &Value, line: &str) -> String {
+    let label = |part: &str| {
+        let number: usize = part.trim().parse().ok()?;
+        let option = &question["options"][number.checked_sub(1)?];
+        option["label"].as_str().map(str::to_owned)
+    };
+    let labels: Option<Vec<String>> = line.split(',').map(label).collect();
+    labels.map_or_else(|| line.trim().to_owned(), |labels| labels.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asking(request: Value) -> Asking {
+        let mut asking = Asking::new(Terminal::open(false));
+        asking.ask(&request);
+        asking
+    }
+
+    fn answer(request: Value, lines: &[&str]) -> Option<Value> {
+        let mut asking = asking(request);
+        let mut answers = lines
+            .iter()
+            .filter_map(|line| asking.answered(Some((*line).to_owned())));
+        answers.next().map(|(_, answer)| answer)
+    }
+
+    #[test]
+    fn a_permission_is_answered_with_a_letter_or_a_reason() {
+        let request = || json!({ "requestId": "r", "toolName": "Bash", "input": {}, "suggestions": [{ "type": "addRules" }] });
+        assert_eq!(answer(request(), &["y"]), Some(json!({ "behavior": "allow" })));
+        assert_eq!(
+            answer(request(), &["", "a"]),
+            Some(json!({ "behavior": "allow", "updatedPermissions": [{ "type": "addRules" }] }))
+        );
+        assert_eq!(answer(request(), &["n"]), Some(json!({ "behavior": "deny" })));
+        assert_eq!(
+            answer(request(), &["not there"]),
+            Some(json!({ "behavior": "deny", "message": "not there" }))
+        );
+    }
+
+    #[test]
+    fn questions_are_answered_by_number_or_in_words() {
+        let options = json!([{ "label": "Red" }, { "label": "Blue" }]);
+        let questions = json!([
+            { "question": "Which?", "options": options, "multiSelect": true },
+            { "question": "Why?", "options": options },
+        ]);
+        let request =
+            json!({ "requestId": "r", "toolName": "AskUserQuestion", "input": { "questions": questions } });
+        let answer = answer(request, &["2, 1", "I like it"]).unwrap();
+        assert_eq!(
+            answer["updatedInput"]["answers"],
+            json!({ "Which?": "Blue, Red", "Why?": "I like it" })
+        );
+    }
+
+    #[test]
+    fn what_someone_else_has_answered_is_forgotten() {
+        let mut asking = asking(json!({ "requestId": "r", "toolName": "Bash" }));
+        asking.forget(&json!({ "requestId": "r" }));
+        assert!(!asking.asks());
+    }
+}

@@ -1,0 +1,173 @@
+//! The program's commands as clients of the event API: of the server that runs with the data folder, or of one of their
+//! own for as long as they need it.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tiller_core::{SessionStatus, Sessions};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+
+use crate::cli::ServeArgs;
+use crate::data_dir::{DataDir, ServerLock};
+use crate::link;
+use crate::serve::Service;
+
+/// How often another command's server may end just when we come.
+const TRIES: u32 = 20;
+
+/// Another command has the data folder and is about to say where its server is, or to end.
+const PAUSE: Duration = Duration::from_millis(100);
+
+pub(crate) struct Client {
+    socket: WebSocketStream<TcpStream>,
+    own: Option<OwnServer>,
+}
+
+/// A server that lives as long as its command.
+struct OwnServer {
+    sessions: Sessions,
+    serving: JoinHandle<std::io::Result<()>>,
+    _lock: ServerLock,
+}
+
+impl Client {
+    /// Finds the running server or starts one.
+    pub(crate) async fn connect(args: &ServeArgs) -> anyhow::Result<Self> {
+        let data_dir = args.data_dir()?;
+        let mut last = None;
+        for _ in 0..TRIES {
+            match Self::attempt(args, &data_dir).await {
+                Ok(Some(client)) => return Ok(client),
+                Ok(None) => {}
+                Err(error) => last = Some(error),
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        let error = last.unwrap_or_else(|| anyhow::anyhow!("another Tiller uses the data folder"));
+        Err(error.context("can't reach Tiller"))
+    }
+
+    /// `None`: try again.
+    async fn attempt(args: &ServeArgs, data_dir: &DataDir) -> anyhow::Result<Option<Self>> {
+        if let Some(server) = data_dir.running() {
+            let socket = open(data_dir, &server.url).await?;
+            return Ok(Some(Self { socket, own: None }));
+        }
+        let Some(lock) = data_dir.try_lock()? else {
+            return Ok(None);
+        };
+        let loopback = std::net::Ipv4Addr::LOCALHOST.into();
+        let service = Service::open(args, data_dir, lock, loopback, Some(0)).await?;
+        let own = OwnServer {
+            sessions: service.sessions,
+            serving: tokio::spawn(tiller_server::serve(service.listener, service.app)),
+            _lock: service.lock,
+        };
+        let socket = open(data_dir, &service.url).await?;
+        let own = Some(own);
+        Ok(Some(Self { socket, own }))
+    }
+
+    pub(crate) async fn send(&mut self, kind: &str, payload: Value) -> anyhow::Result<()> {
+        let event = match payload {
+            Value::Null => json!({ "type": kind }),
+            payload => json!({ "type": kind, "payload": payload }),
+        };
+        let sent = self.socket.send(Message::text(event.to_string())).await;
+        sent.context("the server has gone away")
+    }
+
+    /// The next event. May be given up in the middle.
+    pub(crate) async fn next(&mut self) -> anyhow::Result<Value> {
+        loop {
+            match self.socket.next().await {
+                Some(Ok(Message::Text(text))) => {
+                    return serde_json::from_str(&text).context("the server said something strange");
+                }
+                Some(Ok(Message::Close(_)) | Err(_)) | None => bail!("the server has gone away"),
+                Some(Ok(_)) => {}
+            }
+        }
+    }
+
+    /// Reads until an event of this type; its payload. What the server refuses is an error.
+    pub(crate) async fn until(&mut self, kind: &str) -> anyhow::Result<Value> {
+        loop {
+            let mut event = self.next().await?;
+            match event["type"].as_str() {
+                Some(found) if found == kind => return Ok(event["payload"].take()),
+                Some("runner.error") => {
+                    bail!("{}", event["payload"]["message"].as_str().unwrap_or("refused"))
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The id of the session that `wanted` is, or begins like.
+    pub(crate) async fn session_like(&mut self, wanted: &str) -> anyhow::Result<Value> {
+        self.send("session.list", Value::Null).await?;
+        let mut list = self.until("session.list").await?;
+        let is_it = |session: &Value| {
+            session["id"]
+                .as_str()
+                .is_some_and(|id| !wanted.is_empty() && id.starts_with(&wanted.to_ascii_lowercase()))
+        };
+        let Value::Array(sessions) = list["sessions"].take() else {
+            bail!("the server said something strange");
+        };
+        let mut found = sessions.into_iter().filter(is_it);
+        match (found.next(), found.next()) {
+            (Some(session), None) => Ok(session),
+            (None, _) => bail!("there is no session '{wanted}': `tiller sessions` lists all"),
+            (Some(_), Some(_)) => bail!("several sessions begin with '{wanted}': give more of the id"),
+        }
+    }
+
+    /// Leaves. A server of our own ends, once nobody else's session runs in it.
+    pub(crate) async fn close(mut self) {
+        if self.socket.close(None).await.is_err() {
+            tracing::debug!("the server was gone already");
+        }
+        let Some(own) = self.own else { return };
+        // Not in the way of those that have found it, and waited for by those that come now.
+        let runs = |sessions: &Sessions| {
+            let list = sessions.list();
+            list.iter()
+                .any(|(record, _)| record.status == SessionStatus::Running)
+        };
+        let mut feed = own.sessions.watch();
+        while runs(&own.sessions) {
+            if feed.next().await.is_none() {
+                break;
+            }
+        }
+        own.sessions.close().await;
+        own.serving.abort();
+    }
+}
+
+async fn open(data_dir: &DataDir, url: &str) -> anyhow::Result<WebSocketStream<TcpStream>> {
+    let authority = url
+        .strip_prefix("http://")
+        .context("the server's address is not understood")?;
+    let cookie = link::sign_in(&data_dir.open_store()?).await?;
+    let mut request = format!("ws://{authority}/ws/events?only=subscribed").into_client_request()?;
+    let headers = request.headers_mut();
+    headers.insert("cookie", format!("tiller={}", cookie.expose()).parse()?);
+    headers.insert("origin", url.parse()?);
+    let stream = TcpStream::connect(authority)
+        .await
+        .with_context(|| format!("no server answers at {url}"))?;
+    stream.set_nodelay(true)?;
+    let (socket, _) = tokio_tungstenite::client_async(request, stream)
+        .await
+        .with_context(|| format!("the server at {url} does not let us in"))?;
+    Ok(socket)
+}

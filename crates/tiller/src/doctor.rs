@@ -1,0 +1,285 @@
+//! `tiller doctor`: is everything in place, and what to do where it is not.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{ExitCode, Stdio};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+use tiller_agent::{Executable, Finder};
+use tiller_core::Store;
+
+use crate::cli::{BackendChoice, ServeArgs};
+use crate::config::Config;
+use crate::data_dir::DataDir;
+use crate::serve::{self, DEFAULT_PORT};
+
+/// The CLI answers within a second; longer means that something is wrong with it.
+const LOGIN_TIME: Duration = Duration::from_secs(30);
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Ok,
+    /// It works, but not as most people want it.
+    Warning,
+    Broken,
+}
+
+#[derive(Debug, Serialize)]
+struct Finding {
+    name: &'static str,
+    state: State,
+    detail: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<String>,
+}
+
+impl Finding {
+    fn ok(name: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            name,
+            state: State::Ok,
+            detail: detail.into(),
+            advice: None,
+        }
+    }
+
+    fn warning(name: &'static str, detail: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self {
+            state: State::Warning,
+            advice: Some(advice.into()),
+            ..Self::ok(name, detail)
+        }
+    }
+
+    fn broken(name: &'static str, detail: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self {
+            state: State::Broken,
+            ..Self::warning(name, detail, advice)
+        }
+    }
+}
+
+/// The exit code is 1 if something is broken.
+pub(crate) async fn run(args: &ServeArgs, as_json: bool) -> anyhow::Result<ExitCode> {
+    let mut findings = agent(args).await;
+    let data_dir = args.data_dir()?;
+    findings.push(roots(args, &data_dir));
+    findings.push(configuration(&data_dir));
+    findings.push(database(&data_dir).await);
+    findings.push(port(args, &data_dir));
+    let broken = findings.iter().any(|finding| finding.state == State::Broken);
+    if as_json {
+        println!("{:#}", serde_json::json!({ "ok": !broken, "findings": findings }));
+    } else {
+        for finding in &findings {
+            let mark = match finding.state {
+                State::Ok => "ok     ",
+                State::Warning => "warning",
+                State::Broken => "BROKEN ",
+            };
+            println!("{mark}  {:<11}  {}", finding.name, finding.detail);
+            if let Some(advice) = &finding.advice {
+                println!("{:22}→ {advice}", "");
+            }
+        }
+    }
+    Ok(if broken {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Claude Code, its version, how we would speak with it, and whether it is logged in.
+async fn agent(args: &ServeArgs) -> Vec<Finding> {
+    let install = "Install it: npm install -g @anthropic-ai/claude-code";
+    let finder = Finder::from_env();
+    let found = match &args.claude_bin {
+        Some(path) => finder.resolve(path),
+        None => finder.find(),
+    };
+    let executable = match found {
+        Ok(executable) => executable,
+        Err(error) if args.claude_bin.is_some() => {
+            return vec![Finding::broken(
+                "claude",
+                error.to_string(),
+                "Correct --claude-bin (TILLER_CLAUDE_BIN), or leave it out.",
+            )];
+        }
+        Err(error) if args.backend == BackendChoice::Claude => {
+            return vec![Finding::broken("claude", error.to_string(), install)];
+        }
+        Err(_) => {
+            let detail = "Claude Code was not found; the demo agent runs instead.";
+            return vec![Finding::warning("claude", detail, install)];
+        }
+    };
+    let version = match executable.version().await {
+        Ok(version) => version,
+        Err(error) => {
+            let detail = format!("{}: {error}", executable.path.display());
+            return vec![Finding::broken(
+                "claude",
+                detail,
+                "Install it again: npm install -g @anthropic-ai/claude-code",
+            )];
+        }
+    };
+    let claude = Finding::ok("claude", format!("{version} at {}", executable.path.display()));
+    let takes = if version.capabilities().sdk_url {
+        "this version would take --sdk-url too"
+    } else {
+        "this version takes nothing else"
+    };
+    let transport = Finding::ok("transport", format!("stdio; {takes}"));
+    vec![claude, transport, login(args, &executable).await]
+}
+
+async fn login(args: &ServeArgs, executable: &Executable) -> Finding {
+    let mut command = tokio::process::Command::new(executable.program());
+    command
+        .args(executable.leading_args())
+        .args(["auth", "status"])
+        .env_remove("CLAUDECODE")
+        .env("PATH", Finder::from_env().enriched_path())
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    if let Some(folder) = &args.claude_home {
+        command.env("CLAUDE_CONFIG_DIR", folder);
+    }
+    let unknown = |why: String| {
+        let advice = "Run `claude` in a terminal to see whether it is logged in.";
+        Finding::warning("login", format!("can't be told: {why}"), advice)
+    };
+    let output = match tokio::time::timeout(LOGIN_TIME, command.output()).await {
+        Ok(Ok(output)) => output,
+        Ok(Err(error)) => return unknown(error.to_string()),
+        Err(_) => return unknown("Claude Code does not answer".to_owned()),
+    };
+    let Ok(status) = serde_json::from_slice::<Value>(&output.stdout) else {
+        return unknown("this version does not say".to_owned());
+    };
+    let method = status["authMethod"].as_str().unwrap_or("unknown");
+    match status["loggedIn"].as_bool() {
+        Some(true) => Finding::ok("login", format!("logged in ({method})")),
+        Some(false) => Finding::broken(
+            "login",
+            "Claude Code is not logged in.",
+            "Run `claude` once and log in, or set ANTHROPIC_API_KEY.",
+        ),
+        None => unknown("this version does not say".to_owned()),
+    }
+}
+
+fn roots(args: &ServeArgs, data_dir: &DataDir) -> Finding {
+    let wanted = args.roots();
+    match serve::paths(args, data_dir) {
+        Ok(paths) => {
+            let list: Vec<_> = paths
+                .roots()
+                .iter()
+                .map(|root| root.display().to_string())
+                .collect();
+            let missing: Vec<_> = wanted.iter().filter(|root| !root.is_dir()).collect();
+            match missing.first() {
+                None => Finding::ok("roots", list.join(", ")),
+                Some(root) => Finding::warning(
+                    "roots",
+                    format!(
+                        "{} is not a folder; the others are used: {}",
+                        root.display(),
+                        list.join(", ")
+                    ),
+                    "Make the folder, or take it out of --root (TILLER_ROOTS).",
+                ),
+            }
+        }
+        Err(error) => Finding::broken(
+            "roots",
+            format!("{error:#}"),
+            "Name a folder that exists with --root (TILLER_ROOTS).",
+        ),
+    }
+}
+
+fn configuration(data_dir: &DataDir) -> Finding {
+    let file = data_dir.config_file();
+    match Config::read(data_dir) {
+        Ok(_) if file.exists() => Finding::ok("config", file.display().to_string()),
+        Ok(_) => Finding::ok(
+            "config",
+            format!("the defaults ({} is not there)", file.display()),
+        ),
+        Err(error) => Finding::broken(
+            "config",
+            format!("{error:#}"),
+            format!("Correct {}, or remove it.", file.display()),
+        ),
+    }
+}
+
+async fn database(data_dir: &DataDir) -> Finding {
+    if !data_dir.path().join("sessions.db").exists() {
+        let folder = data_dir.path().display();
+        return match writable(data_dir.path()) {
+            Ok(()) => Finding::ok(
+                "database",
+                format!("none yet; the first start makes it in {folder}"),
+            ),
+            Err(error) => Finding::broken(
+                "database",
+                format!("{folder} can't be made or written: {error}"),
+                "Give yourself the rights to it, or name another folder with --data-dir (TILLER_DATA_DIR).",
+            ),
+        };
+    }
+    let opened = match data_dir.open_store() {
+        Ok(store) => store.load().await.map_err(anyhow::Error::from),
+        Err(error) => Err(error),
+    };
+    match opened {
+        Ok(sessions) => Finding::ok(
+            "database",
+            format!("{} sessions in {}", sessions.len(), data_dir.path().display()),
+        ),
+        Err(error) => Finding::broken(
+            "database",
+            format!("{error:#}"),
+            "Move sessions.db away to start afresh, or bring it back from a backup.",
+        ),
+    }
+}
+
+/// Whether the folder is there and can be written, or could be made.
+fn writable(folder: &Path) -> std::io::Result<()> {
+    let existing = folder.ancestors().find(|folder| folder.exists());
+    tempfile::tempfile_in(existing.unwrap_or(folder)).map(drop)
+}
+
+fn port(args: &ServeArgs, data_dir: &DataDir) -> Finding {
+    if let Some(server) = data_dir.running() {
+        return Finding::ok(
+            "server",
+            format!("running at {} (process {})", server.url, server.pid),
+        );
+    }
+    let is_free = |port: u16| TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).is_ok();
+    match args.port {
+        Some(port) if is_free(port) => Finding::ok("port", format!("{port} is free")),
+        Some(port) => Finding::broken(
+            "port",
+            format!("{port} is taken by another program"),
+            "Choose another one with --port, or leave it out for the next free one.",
+        ),
+        None if is_free(DEFAULT_PORT) => Finding::ok("port", format!("{DEFAULT_PORT} is free")),
+        None => Finding::ok(
+            "port",
+            format!("{DEFAULT_PORT} is taken; the next free one will be used"),
+        ),
+    }
+}

@@ -1,0 +1,197 @@
+//! A session's events as text for a terminal.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+/// What one event adds to the screen.
+#[derive(Debug, Default, Eq, PartialEq)]
+pub(crate) struct Screen {
+    /// The agent's own words.
+    pub(crate) words: String,
+    /// What it does, and what becomes of it: whole lines.
+    pub(crate) notes: String,
+}
+
+/// Remembers what has been shown in pieces.
+#[derive(Default)]
+pub(crate) struct Renderer {
+    /// The message that streams in has shown text.
+    streamed: bool,
+    /// The words so far end in the middle of a line.
+    in_line: bool,
+}
+
+/// The longest summary of a tool's input.
+const SUMMARY: usize = 120;
+
+impl Renderer {
+    pub(crate) fn event(&mut self, event: &Value) -> Screen {
+        let payload = &event["payload"];
+        let mut screen = Screen::default();
+        match event["type"].as_str() {
+            Some("stream.message") => self.message(&payload["message"], &mut screen),
+            Some("stream.user_prompt") => {
+                let prompt = payload["prompt"].as_str().unwrap_or_default();
+                self.note(&format!("> {}", plain(prompt)), &mut screen);
+            }
+            Some("permission.request") => {
+                let tool = payload["toolName"].as_str().unwrap_or_default();
+                let line = format!("? {}", call(tool, &payload["input"]));
+                self.note(&line, &mut screen);
+            }
+            Some("permission.resolved") => {
+                let behavior = payload["behavior"].as_str().unwrap_or_default();
+                self.note(&format!("  {behavior}"), &mut screen);
+            }
+            Some("session.status") if payload["error"].is_string() => {
+                let error = payload["error"].as_str().unwrap_or_default();
+                self.note(&format!("! {}", plain(error)), &mut screen);
+            }
+            _ => {}
+        }
+        screen
+    }
+
+    /// Ends a line that the agent has begun.
+    pub(crate) fn line_end(&mut self) -> &'static str {
+        if std::mem::take(&mut self.in_line) {
+            "\n"
+        } else {
+            ""
+        }
+    }
+
+    fn message(&mut self, message: &Value, screen: &mut Screen) {
+        if !message["parent_tool_use_id"].is_null() {
+            return;
+        }
+        match message["type"].as_str() {
+            Some("stream_event") => {
+                let event = &message["event"];
+                if event["type"] == "message_start" {
+                    self.streamed = false;
+                }
+                if let Some(text) = event["delta"]["text"].as_str() {
+                    self.streamed = true;
+                    self.words(text, screen);
+                }
+                if event["type"] == "content_block_stop" && self.in_line {
+                    self.words("\n", screen);
+                }
+            }
+            Some("assistant") => {
+                for block in message["message"]["content"].as_array().into_iter().flatten() {
+                    match block["type"].as_str() {
+                        Some("text") if !self.streamed => {
+                            self.words(block["text"].as_str().unwrap_or_default(), screen);
+                            if self.in_line {
+                                self.words("\n", screen);
+                            }
+                        }
+                        Some("tool_use") => {
+                            let tool = block["name"].as_str().unwrap_or_default();
+                            self.note(&format!("* {}", call(tool, &block["input"])), screen);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn words(&mut self, text: &str, screen: &mut Screen) {
+        let text = plain(text);
+        if let Some(last) = text.chars().last() {
+            self.in_line = last != '\n';
+        }
+        screen.words.push_str(&text);
+    }
+
+    fn note(&mut self, line: &str, screen: &mut Screen) {
+        let end = self.line_end();
+        screen.words.push_str(end);
+        // Writing to a string can't fail.
+        writeln!(screen.notes, "{line}").ok();
+    }
+}
+
+/// A tool call in one line.
+fn call(tool: &str, input: &Value) -> String {
+    let told = [
+        "command",
+        "file_path",
+        "path",
+        "pattern",
+        "url",
+        "query",
+        "description",
+        "prompt",
+        "plan",
+    ];
+    let told = told.iter().find_map(|field| input[field].as_str());
+    let detail = told.map_or_else(|| input.to_string(), str::to_owned);
+    let mut line: String = plain(&detail)
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(SUMMARY)
+        .collect();
+    if line.len() < detail.trim_end().len() {
+        line.push('…');
+    }
+    format!("{} {line}", plain(tool))
+}
+
+/// Without what a terminal would obey: what a model or a tool wrote must not move the cursor or set a title.
+pub(crate) fn plain(text: &str) -> String {
+    let is_plain = |character: &char| !character.is_control() || matches!(character, '\n' | '\t');
+    text.chars().filter(is_plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn message(message: Value) -> Value {
+        json!({ "type": "stream.message", "payload": { "message": message } })
+    }
+
+    #[test]
+    fn words_that_streamed_in_are_shown_once() {
+        let mut renderer = Renderer::default();
+        let piece = |event: Value| message(json!({ "type": "stream_event", "event": event }));
+        let whole = |text: &str| {
+            message(
+                json!({ "type": "assistant", "message": { "content": [{ "type": "text", "text": text }] } }),
+            )
+        };
+        let mut words = String::new();
+        for event in [
+            piece(json!({ "type": "message_start" })),
+            piece(json!({ "type": "content_block_delta", "delta": { "type": "text_delta", "text": "Hel" } })),
+            piece(json!({ "type": "content_block_delta", "delta": { "type": "text_delta", "text": "lo" } })),
+            whole("Hello"),
+            piece(json!({ "type": "content_block_stop" })),
+            piece(json!({ "type": "message_start" })),
+            whole("Again"),
+        ] {
+            words += &renderer.event(&event).words;
+        }
+        assert_eq!(words, "Hello\nAgain\n");
+    }
+
+    #[test]
+    fn a_call_is_one_line_and_moves_no_cursor() {
+        let mut renderer = Renderer::default();
+        let input = json!({ "command": "echo \u{1b}[2J\nrm x" });
+        let event = message(
+            json!({ "type": "assistant", "message": { "content": [{ "type": "tool_use", "name": "Bash", "input": input }] } }),
+        );
+        assert_eq!(renderer.event(&event).notes, "* Bash echo [2J…\n");
+    }
+}

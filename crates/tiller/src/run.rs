@@ -1,0 +1,300 @@
+//! `tiller run`: one task from a script.
+
+use std::io::{IsTerminal, Read, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::attach::{Asking, Terminal};
+use crate::cli::{Approve, Output, RunArgs, ServeArgs};
+use crate::client::Client;
+use crate::render::Renderer;
+use crate::serve::{Ending, start_logging};
+
+/// As `timeout` and shells have them.
+const TIMED_OUT: u8 = 124;
+const INTERRUPTED: u8 = 130;
+
+pub(crate) async fn run(args: &ServeArgs, task: RunArgs) -> anyhow::Result<ExitCode> {
+    start_logging("warn");
+    let mut ending = Ending::listen()?;
+    let prompt = prompt(&task.prompt)?;
+    let timeout = match task.timeout {
+        Some(seconds) => {
+            let limit = Duration::try_from_secs_f64(seconds)
+                .ok()
+                .filter(|limit| !limit.is_zero());
+            Some(limit.context("--timeout takes a number of seconds above 0")?)
+        }
+        None => None,
+    };
+    let mut client = Client::connect(args).await?;
+    let outcome = Run::begin(&mut client, &task, &prompt)
+        .await?
+        .finish(&mut client, &mut ending, timeout)
+        .await;
+    client.close().await;
+    outcome
+}
+
+fn prompt(given: &str) -> anyhow::Result<String> {
+    let mut prompt = given.to_owned();
+    if given == "-" {
+        prompt.clear();
+        std::io::stdin()
+            .read_to_string(&mut prompt)
+            .context("can't read the prompt from standard input")?;
+    }
+    ensure!(
+        !prompt.trim().is_empty(),
+        "the prompt is empty: write what the agent should do"
+    );
+    Ok(prompt)
+}
+
+struct Run {
+    session: String,
+    output: Output,
+    approve: Approve,
+    renderer: Renderer,
+    /// The agent's last word on this turn.
+    result: Value,
+    /// Our own prompt has been heard: what follows is about it.
+    begun: bool,
+    prompt: String,
+    stopped_by: Option<StoppedBy>,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum StoppedBy {
+    User,
+    Clock,
+}
+
+impl Run {
+    async fn begin(client: &mut Client, task: &RunArgs, prompt: &str) -> anyhow::Result<Self> {
+        let session = if let Some(wanted) = &task.session {
+            let session = client.session_like(wanted).await?;
+            let (id, after) = (session["id"].clone(), session["lastSeq"].clone());
+            client
+                .send("session.subscribe", json!({ "sessionId": id, "afterSeq": after }))
+                .await?;
+            client
+                .send("session.continue", json!({ "sessionId": id, "prompt": prompt }))
+                .await?;
+            id
+        } else {
+            client.send("session.start", start(task, prompt)?).await?;
+            let mut started = client.until("session.started").await?;
+            let id = started["sessionId"].take();
+            client
+                .send("session.subscribe", json!({ "sessionId": id }))
+                .await?;
+            id
+        };
+        let session = session
+            .as_str()
+            .context("the server named no session")?
+            .to_owned();
+        let someone = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && task.prompt != "-";
+        let usual = if someone { Approve::Ask } else { Approve::Deny };
+        Ok(Self {
+            session,
+            output: task.output,
+            approve: task.approve.unwrap_or(usual),
+            renderer: Renderer::default(),
+            result: Value::Null,
+            begun: false,
+            prompt: prompt.trim().to_owned(),
+            stopped_by: None,
+        })
+    }
+
+    /// Follows the turn to its end.
+    async fn finish(
+        mut self,
+        client: &mut Client,
+        ending: &mut Ending,
+        timeout: Option<Duration>,
+    ) -> anyhow::Result<ExitCode> {
+        let mut asking = Asking::new(Terminal::open(self.approve == Approve::Ask));
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            let overdue = async {
+                match deadline {
+                    Some(deadline) if self.stopped_by.is_none() => tokio::time::sleep_until(deadline).await,
+                    _ => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                event = client.next() => {
+                    let event = event?;
+                    if event["type"] == "runner.error" && !self.begun {
+                        bail!("{}", event["payload"]["message"].as_str().unwrap_or("refused"));
+                    }
+                    if event["payload"]["sessionId"] != self.session.as_str() {
+                        continue;
+                    }
+                    if let Some(code) = self.event(client, &mut asking, &event).await? {
+                        return Ok(code);
+                    }
+                }
+                line = asking.line() => {
+                    if let Some((request, answer)) = asking.answered(line) {
+                        self.answer(client, &request, answer).await?;
+                    }
+                }
+                () = overdue => self.stop(client, StoppedBy::Clock).await?,
+                () = ending.asked() => {
+                    // Asked twice: someone is in a hurry.
+                    if self.stopped_by == Some(StoppedBy::User) {
+                        return Ok(INTERRUPTED.into());
+                    }
+                    self.stop(client, StoppedBy::User).await?;
+                }
+            }
+        }
+    }
+
+    async fn stop(&mut self, client: &mut Client, by: StoppedBy) -> anyhow::Result<()> {
+        self.stopped_by = Some(by);
+        client
+            .send("session.stop", json!({ "sessionId": self.session }))
+            .await
+    }
+
+    async fn event(
+        &mut self,
+        client: &mut Client,
+        asking: &mut Asking,
+        event: &Value,
+    ) -> anyhow::Result<Option<ExitCode>> {
+        let payload = &event["payload"];
+        match event["type"].as_str() {
+            Some("stream.user_prompt") if payload["prompt"] == self.prompt.as_str() => self.begun = true,
+            Some("stream.message") if payload["message"]["type"] == "result" => {
+                let is_turns = payload["message"]["origin"]["kind"] != "task-notification";
+                if self.begun && is_turns {
+                    self.result = payload["message"].clone();
+                }
+            }
+            Some("permission.request") if self.begun => self.asked(client, asking, payload).await?,
+            Some("permission.resolved") => asking.forget(payload),
+            _ => {}
+        }
+        self.show(event)?;
+        let status = payload["status"].as_str().unwrap_or_default();
+        if !self.begun || event["type"] != "session.status" || status == "running" {
+            return Ok(None);
+        }
+        self.conclude(status, payload["error"].as_str()).map(Some)
+    }
+
+    async fn asked(
+        &mut self,
+        client: &mut Client,
+        asking: &mut Asking,
+        request: &Value,
+    ) -> anyhow::Result<()> {
+        let for_people = matches!(
+            request["toolName"].as_str(),
+            Some("AskUserQuestion" | "ExitPlanMode")
+        );
+        match self.approve {
+            Approve::Ask => asking.ask(request),
+            Approve::All if !for_people => {
+                self.answer(client, request, json!({ "behavior": "allow" }))
+                    .await?;
+            }
+            Approve::All | Approve::Deny => {
+                let message = "Nobody can be asked in this task. Go on without it.";
+                self.answer(client, request, json!({ "behavior": "deny", "message": message }))
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn answer(&mut self, client: &mut Client, request: &Value, result: Value) -> anyhow::Result<()> {
+        let answer =
+            json!({ "sessionId": self.session, "requestId": request["requestId"], "result": result });
+        client.send("permission.response", answer).await
+    }
+
+    fn show(&mut self, event: &Value) -> anyhow::Result<()> {
+        let mut stdout = std::io::stdout().lock();
+        match self.output {
+            Output::Json => {}
+            Output::StreamJson => writeln!(stdout, "{event}")?,
+            Output::Text if event["type"] == "stream.user_prompt" => {}
+            Output::Text => {
+                let screen = self.renderer.event(event);
+                stdout.write_all(screen.words.as_bytes())?;
+                stdout.flush()?;
+                eprint!("{}", screen.notes);
+            }
+        }
+        Ok(())
+    }
+
+    fn conclude(&mut self, status: &str, error: Option<&str>) -> anyhow::Result<ExitCode> {
+        let mut stdout = std::io::stdout().lock();
+        if self.output == Output::Text {
+            stdout.write_all(self.renderer.line_end().as_bytes())?;
+        }
+        if self.output == Output::Json {
+            let result = &self.result;
+            let summary = json!({
+                "success": status == "completed",
+                "status": status,
+                "session_id": self.session,
+                "result": result["result"],
+                "error": match (error, self.stopped_by) {
+                    (Some(error), _) => json!(error),
+                    (None, Some(StoppedBy::Clock)) => json!("The time limit was reached."),
+                    (None, Some(StoppedBy::User)) => json!("The task was stopped."),
+                    (None, None) => Value::Null,
+                },
+                "cost_usd": result["total_cost_usd"],
+                "duration_ms": result["duration_ms"],
+                "num_turns": result["num_turns"],
+                "usage": result["usage"],
+                "permission_denials": result["permission_denials"].as_array().cloned().unwrap_or_default(),
+            });
+            writeln!(stdout, "{summary}")?;
+        }
+        stdout.flush()?;
+        if self.output == Output::Text && std::io::stderr().is_terminal() {
+            eprintln!("session {}", self.session);
+        }
+        Ok(match (status, self.stopped_by) {
+            (_, Some(StoppedBy::Clock)) => {
+                eprintln!("tiller: the time limit was reached; the task was stopped");
+                TIMED_OUT.into()
+            }
+            (_, Some(StoppedBy::User)) => INTERRUPTED.into(),
+            ("completed", None) => ExitCode::SUCCESS,
+            // Stopped by someone else, or failed.
+            _ => ExitCode::FAILURE,
+        })
+    }
+}
+
+fn start(task: &RunArgs, prompt: &str) -> anyhow::Result<Value> {
+    let cwd = match &task.cwd {
+        Some(cwd) => std::path::absolute(cwd)?,
+        None => std::env::current_dir().context("the current folder is gone")?,
+    };
+    let mut start = json!({
+        "title": "", "prompt": prompt, "cwd": cwd, "requestId": "run",
+        "model": task.model, "permissionMode": task.permission_mode, "allowedTools": task.allowed_tools,
+        "maxTurns": task.max_turns, "maxBudgetUsd": task.max_budget_usd,
+    });
+    if let Some(fields) = start.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    Ok(start)
+}
