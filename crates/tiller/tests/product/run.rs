@@ -96,7 +96,7 @@ async fn a_task_runs_without_a_server_and_is_found_later() {
 #[tokio::test]
 async fn the_exit_code_tells_how_it_went() {
     let script = Script::new()
-        .on("fail", [400, 400, 400, 400].map(Reply::error))
+        .on("fail", [400; 40].map(Reply::error))
         .on("endless", [Reply::text("Let me think. ").gate("never")]);
     let world = World::new(script).await;
     let server = world.serve().await;
