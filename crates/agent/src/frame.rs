@@ -27,6 +27,16 @@ pub enum Frame {
     },
 }
 
+/// A frame, and where it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located {
+    /// The frame.
+    pub frame: Frame,
+    /// How much of the output lies before the end of this frame. Whoever reads on from there has missed nothing, and
+    /// gets nothing twice.
+    pub end: u64,
+}
+
 /// Cuts a stream of bytes into lines, however the bytes are split.
 ///
 /// A line ends with `\n` (a `\r` before it is dropped) or with the end of the stream. Empty lines are left out.
@@ -50,6 +60,8 @@ pub struct Framer {
     /// Bytes of an oversized line that were already thrown away; `None` while the line is within the limit.
     skipped: Option<u64>,
     limit: usize,
+    /// How many bytes have gone through.
+    position: u64,
 }
 
 impl Default for Framer {
@@ -66,7 +78,21 @@ impl Framer {
             searched: 0,
             skipped: None,
             limit,
+            position: 0,
         }
+    }
+
+    /// The same, for a stream that is read from `position` on.
+    pub fn starting_at(position: u64, limit: usize) -> Self {
+        Self {
+            position,
+            ..Self::new(limit)
+        }
+    }
+
+    /// How many bytes of the stream lie before the end of the last frame.
+    pub fn position(&self) -> u64 {
+        self.position
     }
 
     /// Takes bytes as they were read.
@@ -82,6 +108,7 @@ impl Framer {
                 // One more byte than the limit may be a `\r` that will turn out to belong to the line ending.
                 if self.buffer.len() > self.limit + 1 || self.skipped.is_some() {
                     *self.skipped.get_or_insert(0) += self.buffer.len() as u64;
+                    self.position += self.buffer.len() as u64;
                     self.buffer.clear();
                     self.searched = 0;
                 }
@@ -91,6 +118,7 @@ impl Framer {
             self.searched = 0;
             let frame = self.take(end);
             self.buffer.advance(1);
+            self.position += 1;
             if frame.is_some() {
                 return frame;
             }
@@ -106,6 +134,7 @@ impl Framer {
 
     /// Takes the first `end` bytes of the buffer as a line; the line ending stays.
     fn take(&mut self, end: usize) -> Option<Frame> {
+        self.position += end as u64;
         if let Some(skipped) = self.skipped.take() {
             self.buffer.advance(end);
             return Some(Frame::Oversized {
@@ -135,7 +164,7 @@ impl Framer {
 }
 
 /// The lines of a pipe, until its end. A read error ends the stream as well: nothing more can come.
-pub fn lines<R>(reader: R, limit: usize) -> impl Stream<Item = Frame> + Send
+pub fn lines<R>(reader: R, limit: usize) -> impl Stream<Item = Located> + Send
 where
     R: AsyncRead + Unpin + Send,
 {
@@ -157,7 +186,13 @@ struct Lines<R> {
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    async fn next(&mut self) -> Option<Frame> {
+    async fn next(&mut self) -> Option<Located> {
+        let frame = self.next_frame().await?;
+        let end = self.framer.position();
+        Some(Located { frame, end })
+    }
+
+    async fn next_frame(&mut self) -> Option<Frame> {
         loop {
             if let Some(frame) = self.framer.next_frame() {
                 return Some(frame);

@@ -23,7 +23,7 @@ pub use client::{AgentError, Client, ClientBuilder, Query, query};
 pub use control::*;
 pub use digest::{Cost, Digest, Todo, TodoStatus, Todos, ToolCall};
 pub use discover::{Executable, Finder, NotFound};
-pub use frame::{Frame, Framer, MAX_LINE, lines};
+pub use frame::{Frame, Framer, Located, MAX_LINE, lines};
 pub use hooks::{Hook, HookEvent, HookInput, HookOutput};
 pub use launch::{Channel, Launch, LaunchError};
 pub use link::{
@@ -34,10 +34,12 @@ pub use message::*;
 pub use options::{
     AgentDefinition, Conversation, Grace, McpServer, Options, PermissionMode, SystemPrompt, Thinking,
 };
-pub use process::{Ended, LocalProcess, Process, RUN_MARK, Spawned, StderrCallback, Tree, spawn};
+pub use process::{
+    Ended, LocalProcess, Process, RUN_MARK, SharedTree, Spawned, StderrCallback, Tree, TreeIdentity, spawn,
+};
 pub use stream::{Assembled, Assembler};
 #[cfg(feature = "tools")]
 pub use tools::{ToolOutput, ToolServer};
-pub use transport::{LineSink, Socket, SocketSender, Sockets, Wire, sockets, stdio, websocket};
+pub use transport::{Line, LineSink, Socket, SocketSender, Sockets, Wire, sockets, stdio, websocket};
 pub use user::{SelectedElement, UiContext, UserMessage};
 pub use version::{Capabilities, NoVersion, Version, VersionError};

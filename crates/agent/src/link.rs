@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::SinkExt;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -21,7 +20,7 @@ use crate::control::{self, ControlRequest, Reply, RequestError, RequestId, Respo
 use crate::launch::{Channel, Launch, LaunchError};
 use crate::options::{Conversation, Grace, Options};
 use crate::process;
-use crate::transport::{self, LineSink, Sockets, Wire};
+use crate::transport::{self, Line, LineSink, Sockets, Wire};
 use crate::user::UserMessage;
 
 pub use inbox::{Inbound, Inbox};
@@ -204,10 +203,15 @@ impl Shared {
     }
 
     async fn write(&self, line: Vec<u8>) -> Result<(), Closed> {
+        self.write_numbered(line, 0).await
+    }
+
+    async fn write_numbered(&self, line: Vec<u8>, number: u64) -> Result<(), Closed> {
         let (written, done) = oneshot::channel();
+        let json = line.into();
         self.outgoing
             .send(Outgoing {
-                line: line.into(),
+                line: Line { json, number },
                 written,
             })
             .await
@@ -229,7 +233,7 @@ impl Drop for Alive {
 }
 
 struct Outgoing {
-    line: Bytes,
+    line: Line,
     /// Told when the line is in the hands of the operating system; dropped when it never will be.
     written: oneshot::Sender<()>,
 }
@@ -237,8 +241,13 @@ struct Outgoing {
 impl Link {
     /// Sends a user message. Done when the CLI can read it.
     pub async fn send_user(&self, message: &UserMessage) -> Result<(), Closed> {
+        self.send_user_once(message, 0).await
+    }
+
+    /// The same, under a [number](Line::number).
+    pub async fn send_user_once(&self, message: &UserMessage, number: u64) -> Result<(), Closed> {
         let line = serde_json::to_vec(message).map_err(|_| Closed)?;
-        self.shared.write(line).await
+        self.shared.write_numbered(line, number).await
     }
 
     /// Sends a line of the caller's own making, which must be one JSON object.
@@ -286,8 +295,9 @@ impl Link {
             return interpret::<R>(answer?);
         }
         if let Ok(line) = control::cancel_line(&id) {
+            let json = line.into();
             let outgoing = Outgoing {
-                line: line.into(),
+                line: Line { json, number: 0 },
                 written: oneshot::channel().0,
             };
             // The CLI may still be busy with it; whether it hears this changes nothing for the caller.
@@ -298,14 +308,29 @@ impl Link {
 
     /// Answers a request of the CLI's. Only once, and only while the CLI still wants it.
     pub async fn respond(&self, id: &RequestId, reply: impl Into<Reply>) -> Result<(), RespondError> {
+        self.respond_once(id, reply, 0).await
+    }
+
+    /// The same, under a [number](Line::number).
+    pub async fn respond_once(
+        &self,
+        id: &RequestId,
+        reply: impl Into<Reply>,
+        number: u64,
+    ) -> Result<(), RespondError> {
         let line = control::reply_line(id, &reply.into()).map_err(|_| RespondError::NotOpen)?;
         if !self.shared.open().remove(id) {
             return Err(RespondError::NotOpen);
         }
         self.shared
-            .write(line)
+            .write_numbered(line, number)
             .await
             .map_err(|Closed| RespondError::Closed)
+    }
+
+    /// Makes a request answerable that an earlier link to the same process has received.
+    pub fn reopen(&self, id: RequestId) {
+        self.shared.open().insert(id);
     }
 
     /// Ends the agent: its input is closed, then it is asked to terminate, then killed, together with everything it

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::launch::Launch;
 
-pub use tree::{RUN_MARK, Tree};
+pub use tree::{RUN_MARK, SharedTree, Tree, TreeIdentity};
 
 /// Lines of stderr that are kept for the error message, and their total length.
 const STDERR_LINES: usize = 40;
@@ -100,7 +100,7 @@ pub fn spawn(launch: &Launch, on_stderr: Option<StderrCallback>) -> io::Result<S
     let process = LocalProcess {
         child,
         pid,
-        tree: Arc::new(Mutex::new(Tree::new(leader, mark))),
+        tree: SharedTree::new(Tree::new(leader, mark)),
         started,
         tail,
         reader,
@@ -118,7 +118,7 @@ pub fn spawn(launch: &Launch, on_stderr: Option<StderrCallback>) -> io::Result<S
 pub struct LocalProcess {
     child: Child,
     pid: u32,
-    tree: Arc<Mutex<Tree>>,
+    tree: SharedTree,
     started: Instant,
     tail: Arc<StderrTail>,
     reader: JoinHandle<()>,
@@ -128,17 +128,6 @@ pub struct LocalProcess {
 }
 
 impl LocalProcess {
-    /// Looks through the process table, which takes milliseconds: not on the runtime's own threads, where many agents
-    /// may be ending at once.
-    async fn with_tree(&self, work: impl FnOnce(&mut Tree) -> usize + Send + 'static) -> usize {
-        let tree = Arc::clone(&self.tree);
-        let work = move || work(&mut tree.lock().unwrap_or_else(PoisonError::into_inner));
-        tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "looking for the agent's processes failed");
-            0
-        })
-    }
-
     async fn wait_for_end(&mut self) -> Ended {
         if let Some(ended) = &self.ended {
             return ended.clone();
@@ -179,19 +168,19 @@ impl Process for LocalProcess {
 
     fn terminate(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            self.with_tree(Tree::terminate).await;
+            self.tree.terminate().await;
         })
     }
 
     fn kill(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            self.with_tree(Tree::kill).await;
+            self.tree.kill().await;
         })
     }
 
     fn leftovers(&mut self) -> BoxFuture<'_, bool> {
         Box::pin(async {
-            let living = self.with_tree(|tree| tree.living().len()).await;
+            let living = self.tree.living().await;
             self.swept = self.ended.is_some() && living == 0;
             living > 0
         })
@@ -205,7 +194,7 @@ impl Process for LocalProcess {
 impl Drop for LocalProcess {
     fn drop(&mut self) {
         if !self.swept {
-            self.tree.lock().unwrap_or_else(PoisonError::into_inner).kill();
+            self.tree.kill_now();
         }
         self.reader.abort();
     }

@@ -13,19 +13,29 @@ use bytes::Bytes;
 use futures_util::Sink;
 use futures_util::stream::BoxStream;
 
-use crate::frame::Frame;
+use crate::frame::Located;
 use crate::process::Process;
 
 pub use stdio::stdio;
 pub use websocket::{Socket, SocketSender, Sockets, sockets, websocket};
 
-/// Takes lines without their line ending. Closing it ends the CLI's input.
-pub type LineSink = Pin<Box<dyn Sink<Bytes, Error = io::Error> + Send>>;
+/// A line for the CLI, without its line ending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The line.
+    pub json: Bytes,
+    /// Numbers what must reach the CLI once, however often it is sent: a transport that outlives us passes on a number
+    /// once. They rise. 0: not numbered.
+    pub number: u64,
+}
+
+/// Takes lines. Closing it ends the CLI's input.
+pub type LineSink = Pin<Box<dyn Sink<Line, Error = io::Error> + Send>>;
 
 /// A connection to a CLI.
 pub struct Wire {
     /// The lines that the CLI writes.
-    pub incoming: BoxStream<'static, Frame>,
+    pub incoming: BoxStream<'static, Located>,
     /// The lines that the CLI reads.
     pub outgoing: LineSink,
     /// The CLI's process.

@@ -12,6 +12,9 @@ use crate::cli::BackendChoice;
 /// The hidden command under which this executable is the demo agent.
 pub(crate) const DEMO_AGENT: &str = "demo-agent";
 
+/// The hidden command under which this executable keeps an agent.
+pub(crate) const KEEPER: &str = "keeper";
+
 const INSTALL: &str = "npm install -g @anthropic-ai/claude-code";
 
 pub(crate) fn choose(

@@ -15,6 +15,8 @@ mod run;
 mod serve;
 mod sessions;
 
+use std::ffi::OsStr;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -23,9 +25,15 @@ use crate::cli::{Cli, Command, KeyCommand};
 
 fn main() -> ExitCode {
     // Before the command line is parsed as ours: what follows is another program's.
-    let mut arguments = std::env::args().skip(1);
-    if arguments.next().as_deref() == Some(backend::DEMO_AGENT) {
-        return tiller_testkit::agent::main(arguments);
+    let mut arguments = std::env::args_os().skip(1);
+    let first = arguments.next();
+    if first.as_deref() == Some(OsStr::new(backend::KEEPER))
+        && let Some(folder) = arguments.next()
+    {
+        return tiller_keeper::keep(Path::new(&folder));
+    }
+    if first.as_deref() == Some(OsStr::new(backend::DEMO_AGENT)) {
+        return tiller_testkit::agent::main(std::env::args().skip(2));
     }
     match run(Cli::parse()) {
         Ok(code) => code,

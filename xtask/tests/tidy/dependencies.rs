@@ -11,8 +11,9 @@ use crate::{files, none, output, root};
 const DIRECTIONS: &[(&str, &[&str])] = &[
     ("tiller-agent", &[]),
     ("tiller-history", &[]),
+    ("tiller-keeper", &["tiller-agent"]),
     ("tiller-testkit", &[]),
-    ("tiller-core", &["tiller-agent"]),
+    ("tiller-core", &["tiller-agent", "tiller-keeper"]),
     ("tiller-store", &["tiller-core"]),
     ("tiller-server", &["tiller-core", "tiller-history"]),
     (
@@ -21,6 +22,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
             "tiller-agent",
             "tiller-core",
             "tiller-history",
+            "tiller-keeper",
             "tiller-server",
             "tiller-store",
             "tiller-testkit",
@@ -39,6 +41,7 @@ const FREE_OF: &[(&str, &[&[&str]])] = &[("tiller-agent", &[HTTP, SQL]), ("tille
 const DOES_NOT_USE: &[(&str, &[&str])] = &[
     ("tiller-server", SQL),
     ("tiller-history", HTTP),
+    ("tiller-keeper", HTTP),
     ("tiller-store", HTTP),
 ];
 

@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use super::supervisor::{Closing, Evidence, Exit, NOT_FOUND};
 use super::{Alive, Shared};
 use crate::control::{self, CancelLine, InboundRequest, RequestId, ResponseLine};
-use crate::frame::Frame;
+use crate::frame::{Frame, Located};
 use crate::message::{Kind, Message, ParseError};
 use crate::options::Grace;
 
@@ -67,6 +67,12 @@ impl Inbox {
     pub async fn next(&mut self) -> Option<Inbound> {
         self.receiver.receive().await
     }
+
+    /// How much of the agent's output lies before the end of what [`next`](Self::next) returned last. Means something
+    /// only with a transport whose output can be read again.
+    pub fn position(&self) -> u64 {
+        self.receiver.position
+    }
 }
 
 /// A queue that is bounded by the size of what is in it, not by its number: one message may be 16 MiB.
@@ -83,19 +89,28 @@ pub(crate) fn channel(bytes: usize) -> (Sender, Receiver) {
         Receiver {
             queue: receiver,
             room,
+            position: 0,
         },
     )
 }
 
 pub(crate) struct Sender {
-    queue: mpsc::UnboundedSender<(Inbound, usize)>,
+    queue: mpsc::UnboundedSender<Queued>,
     room: Arc<Semaphore>,
     limit: usize,
 }
 
 pub(crate) struct Receiver {
-    queue: mpsc::UnboundedReceiver<(Inbound, usize)>,
+    queue: mpsc::UnboundedReceiver<Queued>,
     room: Arc<Semaphore>,
+    position: u64,
+}
+
+struct Queued {
+    item: Inbound,
+    cost: usize,
+    /// Where the item's line ends; `None` for what is no line.
+    end: Option<u64>,
 }
 
 /// Nobody reads any more.
@@ -103,6 +118,14 @@ pub(crate) struct Unread;
 
 impl Sender {
     pub(crate) async fn send(&self, item: Inbound, size: usize) -> Result<(), Unread> {
+        self.queue(item, size, None).await
+    }
+
+    pub(crate) async fn send_at(&self, item: Inbound, size: usize, end: u64) -> Result<(), Unread> {
+        self.queue(item, size, Some(end)).await
+    }
+
+    async fn queue(&self, item: Inbound, size: usize, end: Option<u64>) -> Result<(), Unread> {
         let cost = size.max(MIN_COST).min(self.limit);
         let permits = u32::try_from(cost).unwrap_or(u32::MAX);
         tokio::select! {
@@ -114,12 +137,17 @@ impl Sender {
                 Err(_) => return Err(Unread),
             },
         }
-        self.queue.send((item, cost)).map_err(|_| Unread)
+        self.queue.send(Queued { item, cost, end }).map_err(|_| Unread)
     }
 
     /// The last item needs no room.
     pub(crate) fn send_last(&self, item: Inbound) {
-        if self.queue.send((item, 0)).is_err() {
+        let last = Queued {
+            item,
+            cost: 0,
+            end: None,
+        };
+        if self.queue.send(last).is_err() {
             tracing::trace!("nobody waits for the agent's end");
         }
     }
@@ -127,15 +155,16 @@ impl Sender {
 
 impl Receiver {
     pub(crate) async fn receive(&mut self) -> Option<Inbound> {
-        let (item, cost) = self.queue.recv().await?;
+        let Queued { item, cost, end } = self.queue.recv().await?;
         self.room.add_permits(cost);
+        self.position = end.unwrap_or(self.position);
         Some(item)
     }
 }
 
 /// Reads lines until there are no more and the process has ended.
 pub(super) async fn read(
-    mut incoming: BoxStream<'static, Frame>,
+    mut incoming: BoxStream<'static, Located>,
     inbox: Sender,
     shared: Arc<Shared>,
     evidence: Arc<Evidence>,
@@ -159,10 +188,12 @@ pub(super) async fn read(
                 }
             }
         };
-        let Some(frame) = frame else { break };
+        let Some(Located { frame, end }) = frame else {
+            break;
+        };
         // With nobody to read the messages, answers to requests are still passed on, and the CLI does not get stuck.
         if let Some((item, size)) = route(frame, &shared, &evidence)
-            && inbox.send(item, size).await.is_err()
+            && inbox.send_at(item, size, end).await.is_err()
         {
             tracing::trace!("nobody reads the agent's messages");
         }

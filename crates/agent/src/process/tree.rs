@@ -5,6 +5,7 @@
 //! group, what descends from it, and what carries its mark.
 
 use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
@@ -15,10 +16,20 @@ pub const RUN_MARK: &str = "CLAUDE_AGENT_RUN";
 #[derive(Debug, Clone)]
 pub struct Tree {
     leader: Pid,
+    /// When the leader was started, if it was still there to be looked at.
+    started: Option<u64>,
     mark: String,
     /// Everything ever seen, with its start time: a process whose parent has gone can be found again, and a
     /// recycled pid is not mistaken for it.
     seen: HashSet<(i32, u64)>,
+}
+
+/// Names a [`Tree`] across processes, and across reused process ids.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub struct TreeIdentity {
+    leader: i32,
+    started: Option<u64>,
+    mark: String,
 }
 
 impl Tree {
@@ -26,19 +37,48 @@ impl Tree {
     pub fn new(leader: Pid, mark: impl Into<String>) -> Self {
         Self {
             leader,
+            started: table::started(leader.as_raw_nonzero().get()),
             mark: mark.into(),
             seen: HashSet::new(),
         }
     }
 
+    /// What another process needs to find the same tree again.
+    pub fn identity(&self) -> TreeIdentity {
+        TreeIdentity {
+            leader: self.leader.as_raw_nonzero().get(),
+            started: self.started,
+            mark: self.mark.clone(),
+        }
+    }
+
+    /// The tree of that identity; `None` if it names no process.
+    pub fn find(identity: &TreeIdentity) -> Option<Self> {
+        Some(Self {
+            leader: Pid::from_raw(identity.leader)?,
+            started: identity.started,
+            mark: identity.mark.clone(),
+            seen: HashSet::new(),
+        })
+    }
+
     /// Looks for the living processes of the tree, without the zombies. Reads the process table: not for the hot path.
     pub fn living(&mut self) -> Vec<u32> {
+        self.look().0
+    }
+
+    /// The living processes, and the leader's id unless it is somebody else's by now.
+    fn look(&mut self) -> (Vec<u32>, Option<i32>) {
         let table = table::read(&self.mark);
         let leader = self.leader.as_raw_nonzero().get();
+        let recycled = table
+            .iter()
+            .any(|process| process.pid == leader && self.started.is_some_and(|at| at != process.started));
+        let leader = (!recycled).then_some(leader);
         let mut members: HashSet<i32> = HashSet::new();
         for process in &table {
-            if process.pid == leader
-                || process.group == leader
+            if Some(process.pid) == leader
+                || Some(process.group) == leader
                 || process.marked
                 || self.seen.contains(&(process.pid, process.started))
             {
@@ -66,7 +106,7 @@ impl Tree {
                 living.extend(u32::try_from(process.pid));
             }
         }
-        living
+        (living, leader)
     }
 
     /// Asks every process of the tree to end. Returns how many there were.
@@ -80,9 +120,11 @@ impl Tree {
     }
 
     fn signal(&mut self, signal: Signal) -> usize {
-        let living = self.living();
+        let (living, leader) = self.look();
         // The group first, in one system call: what it forks in the meantime is in the group too.
-        if let Err(error) = kill_process_group(self.leader, signal) {
+        if leader.is_some()
+            && let Err(error) = kill_process_group(self.leader, signal)
+        {
             tracing::trace!(%error, "the agent's process group has gone");
         }
         for pid in &living {
@@ -94,6 +136,48 @@ impl Tree {
             }
         }
         living.len()
+    }
+}
+
+/// A [`Tree`] for asynchronous code.
+#[derive(Debug, Clone)]
+pub struct SharedTree(Arc<Mutex<Tree>>);
+
+impl SharedTree {
+    /// Wraps `tree`.
+    pub fn new(tree: Tree) -> Self {
+        Self(Arc::new(Mutex::new(tree)))
+    }
+
+    /// Asks every process of the tree to end.
+    pub async fn terminate(&self) {
+        self.with(Tree::terminate).await;
+    }
+
+    /// Ends every process of the tree, at once.
+    pub async fn kill(&self) {
+        self.with(Tree::kill).await;
+    }
+
+    /// How many of its processes are alive.
+    pub async fn living(&self) -> usize {
+        self.with(|tree| tree.living().len()).await
+    }
+
+    /// The same as [`kill`](Self::kill), where nothing can be waited for.
+    pub fn kill_now(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).kill();
+    }
+
+    /// Looks through the process table, which takes milliseconds: not on the runtime's own threads, where many agents
+    /// may be ending at once.
+    async fn with(&self, work: impl FnOnce(&mut Tree) -> usize + Send + 'static) -> usize {
+        let tree = Arc::clone(&self.0);
+        let work = move || work(&mut tree.lock().unwrap_or_else(PoisonError::into_inner));
+        tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "looking for the agent's processes failed");
+            0
+        })
     }
 }
 
@@ -119,6 +203,11 @@ mod table {
             .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
             .filter_map(|pid| process(pid, needle.as_bytes()))
             .collect()
+    }
+
+    /// When the process was started, in the system's own count.
+    pub(super) fn started(pid: i32) -> Option<u64> {
+        process(pid, b"").map(|process| process.started)
     }
 
     fn process(pid: i32, needle: &[u8]) -> Option<Process> {
@@ -170,6 +259,14 @@ mod table {
             .lines()
             .filter_map(process)
             .collect()
+    }
+
+    /// When the process was started, in the system's own count.
+    pub(super) fn started(pid: i32) -> Option<u64> {
+        read("")
+            .into_iter()
+            .find(|process| process.pid == pid)
+            .map(|process| process.started)
     }
 
     fn process(line: &str) -> Option<Process> {

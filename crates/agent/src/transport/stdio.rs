@@ -1,11 +1,10 @@
 //! Standard input and output: what every version of the CLI speaks.
 
-use bytes::Bytes;
 use futures_util::{StreamExt, sink};
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 
-use super::{LineSink, Wire};
+use super::{Line, LineSink, Wire};
 use crate::frame::{self, MAX_LINE};
 use crate::process::Spawned;
 
@@ -19,8 +18,8 @@ pub fn stdio(spawned: Spawned) -> Wire {
 }
 
 fn line_sink(stdin: ChildStdin) -> LineSink {
-    Box::pin(sink::unfold(stdin, |mut stdin, line: Bytes| async move {
-        stdin.write_all(&line).await?;
+    Box::pin(sink::unfold(stdin, |mut stdin, line: Line| async move {
+        stdin.write_all(&line.json).await?;
         stdin.write_all(b"\n").await?;
         stdin.flush().await?;
         Ok(stdin)

@@ -11,8 +11,8 @@ use futures_util::stream::BoxStream;
 use futures_util::{Sink, SinkExt, StreamExt, sink, stream};
 use tokio::sync::mpsc;
 
-use super::Wire;
-use crate::frame::{self, Frame, Framer, MAX_LINE};
+use super::{Line, Wire};
+use crate::frame::{self, Framer, Located, MAX_LINE};
 use crate::process::Spawned;
 
 /// Lines that wait to be sent while there is no connection, or a slow one.
@@ -71,9 +71,9 @@ pub fn websocket(spawned: Spawned, sockets: Sockets) -> Wire {
     });
     // The CLI reads its input for prompts as long as it is open; it is closed together with the sink.
     let stdin = spawned.stdin;
-    let outgoing = sink::unfold((outgoing, stdin), |(outgoing, stdin), line: Bytes| async move {
+    let outgoing = sink::unfold((outgoing, stdin), |(outgoing, stdin), line: Line| async move {
         outgoing
-            .send(line)
+            .send(line.json)
             .await
             .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
         Ok((outgoing, stdin))
@@ -87,7 +87,10 @@ pub fn websocket(spawned: Spawned, sockets: Sockets) -> Wire {
 
 /// Both sources together. The end of standard output is the end of the process, whose connection breaks with it; what
 /// the connection had already delivered still comes.
-fn both(stdout: BoxStream<'static, Frame>, socket: BoxStream<'static, Frame>) -> BoxStream<'static, Frame> {
+fn both(
+    stdout: BoxStream<'static, Located>,
+    socket: BoxStream<'static, Located>,
+) -> BoxStream<'static, Located> {
     stream::unfold(
         (stdout.fuse(), socket.fuse()),
         |(mut stdout, mut socket)| async move {
@@ -105,7 +108,7 @@ fn both(stdout: BoxStream<'static, Frame>, socket: BoxStream<'static, Frame>) ->
 
 /// Moves lines between the link and whichever connection is current. Ends when the link has gone, or when no
 /// connection can come any more.
-async fn pump(mut sockets: Sockets, mut lines: mpsc::Receiver<Bytes>, frames: mpsc::Sender<Frame>) {
+async fn pump(mut sockets: Sockets, mut lines: mpsc::Receiver<Bytes>, frames: mpsc::Sender<Located>) {
     // A line that could not be sent because the connection broke goes out first on the next one.
     let mut unsent: Option<Bytes> = None;
     let mut next = sockets.0.recv().await;
@@ -126,7 +129,9 @@ async fn pump(mut sockets: Sockets, mut lines: mpsc::Receiver<Bytes>, frames: mp
                     framer.push(&text);
                     // One text is one or more whole lines; the last one may lack its line ending.
                     while let Some(frame) = framer.next_frame().or_else(|| framer.finish()) {
-                        if frames.send(frame).await.is_err() {
+                        // Nobody can read a connection again from where another left it.
+                        let located = Located { frame, end: 0 };
+                        if frames.send(located).await.is_err() {
                             return;
                         }
                     }

@@ -1,0 +1,566 @@
+//! The program's side: starting a keeper, finding it again, and talking to an agent through it.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::{UnixListener as StdListener, UnixStream as StdStream};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::{StreamExt, sink, stream};
+use tiller_agent::{
+    Ended, Framer, Launch, Line, Located, MAX_LINE, Process, SharedTree, Tree, TreeIdentity, Wire,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::process::Command;
+use tokio::sync::{mpsc, watch};
+
+use crate::keep::{EXIT_FILE, ExitFile, PID_FILE, SOCKET};
+use crate::output::OutputReader;
+use crate::wire::{Frames, Instruction, News, Order};
+
+/// Lines and other orders that wait to be passed on.
+const ORDERS: usize = 64;
+
+/// How much of the output is read at once.
+const READ: usize = 64 * 1024;
+
+/// How long a keeper may take to say how things stand. It does nothing else that takes time, but the machine may.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+
+/// How keepers are started, and where their folders are.
+#[derive(Debug, Clone)]
+pub struct Keeping {
+    /// The folder in which every run has one.
+    pub folder: PathBuf,
+    /// The program that calls [`keep`](crate::keep) with its last argument…
+    pub program: PathBuf,
+    /// …and what comes before that.
+    pub args: Vec<OsString>,
+    /// How long an agent may go without a program and without work.
+    pub grace: Duration,
+}
+
+/// An agent with a keeper.
+pub struct Kept {
+    /// The connection to the agent.
+    pub wire: Wire,
+    /// The last numbered line that was passed on to it. `None`: the keeper is gone, and with it the agent; what it had
+    /// still to say comes over the wire, and then its end.
+    pub last_input: Option<u64>,
+    /// What else can be said to the keeper.
+    pub run: Run,
+}
+
+/// Nothing was ever started under that name, so nothing that it said or did can be lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost;
+
+/// Tells a keeper what it need not keep any more. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Run {
+    folder: PathBuf,
+    orders: mpsc::Sender<Order>,
+}
+
+impl Run {
+    /// What the agent wrote before this position is not needed any more.
+    pub fn forget(&self, before: u64) {
+        // One that is left out is made good by the next one.
+        self.orders.try_send(Order::Forget { before }).ok();
+    }
+
+    /// The agent is gone and everything that it said is in safe hands: nothing of the run remains.
+    pub async fn finish(&self) {
+        // A keeper that has gone can't clean up after itself.
+        if self.orders.send(Order::Finish).await.is_err() {
+            discard_folder(&self.folder);
+        }
+    }
+}
+
+/// Starts a keeper for `run`, and through it the agent. The name must be the only one of its kind on the machine: what the
+/// agent starts is found by it.
+pub async fn start(keeping: &Keeping, run: &str, launch: &Launch) -> io::Result<Kept> {
+    let folder = keeping.folder.join(run);
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(&keeping.folder)?;
+    builder.recursive(false).create(&folder)?;
+    let outcome = start_in(keeping, &folder, run, launch).await;
+    if outcome.is_err() {
+        discard_folder(&folder);
+    }
+    outcome
+}
+
+async fn start_in(keeping: &Keeping, folder: &Path, run: &str, launch: &Launch) -> io::Result<Kept> {
+    let listener = Address::of(folder)?.bind()?;
+    let (ours, theirs) = StdStream::pair()?;
+    let mut child = Command::new(&keeping.program)
+        .args(&keeping.args)
+        .arg(folder)
+        .arg0("tiller-keeper")
+        // The agent can read its keeper's environment; there must be nothing in it.
+        .env_clear()
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        // Nobody else holds the listener: when the keeper is gone, connecting fails at once.
+        .stdout(Stdio::from(OwnedFd::from(listener)))
+        .stderr(Stdio::null())
+        .current_dir("/")
+        .spawn()?;
+    tokio::spawn(async move {
+        // Only to take its end note; how it ended is of no interest.
+        if let Err(error) = child.wait().await {
+            tracing::debug!(%error, "waiting for a keeper failed");
+        }
+    });
+    let instruction = Instruction {
+        launch: launch.clone(),
+        mark: run.to_owned(),
+        grace: keeping.grace,
+    };
+    let connection = Connection::open(ours, Order::Start(Box::new(instruction))).await?;
+    match connection.standing {
+        News::Running { .. } => Ok(connection.kept(folder, 0)),
+        News::NotStarted { reason } => Err(io::Error::other(reason)),
+        News::Wrote { .. } | News::Exited { .. } | News::Replaced => Err(unexpected()),
+    }
+}
+
+/// Finds the keeper of `run` again and reads what its agent says from `position` on.
+pub async fn attach(keeping: &Keeping, run: &str, position: u64) -> Result<Kept, Lost> {
+    let folder = keeping.folder.join(run);
+    let connected = match Address::of(&folder).and_then(|address| address.connect()) {
+        Ok(stream) => Connection::open(stream, Order::Attach).await,
+        Err(error) => Err(error),
+    };
+    match connected {
+        Ok(connection) => Ok(connection.kept(&folder, position)),
+        Err(error) => {
+            tracing::debug!(%error, run, "no keeper answers");
+            remains(&folder, position).await
+        }
+    }
+}
+
+/// The names of all runs that have a folder.
+pub fn runs(keeping: &Keeping) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(&keeping.folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry?.file_name().into_string());
+    }
+    Ok(names)
+}
+
+/// Ends what is left of `run`, with everything that its agent started, and removes its folder.
+pub async fn remove(keeping: &Keeping, run: &str) {
+    let folder = keeping.folder.join(run);
+    let connected = Address::of(&folder).and_then(|address| address.connect());
+    if let Some(tree) = read_identity(&folder).and_then(|identity| Tree::find(&identity)) {
+        SharedTree::new(tree).kill().await;
+    }
+    if let Ok(stream) = connected
+        && let Err(error) = dismiss(stream).await
+    {
+        tracing::debug!(%error, run, "a keeper did not take its leave");
+    }
+    discard_folder(&folder);
+}
+
+/// Lets a keeper go whose agent has been killed.
+async fn dismiss(stream: StdStream) -> io::Result<()> {
+    let mut connection = Connection::open(stream, Order::Attach).await?;
+    let farewell = async {
+        let mut bytes = Vec::new();
+        Order::Finish.encode(&mut bytes);
+        while let Some(news) = next_news(&mut connection.reading, &mut connection.frames).await? {
+            if matches!(news, News::Exited { .. }) {
+                connection.writing.write_all(&bytes).await?;
+            }
+        }
+        Ok(())
+    };
+    tokio::time::timeout(ANSWER_TIME, farewell).await?
+}
+
+fn discard_folder(folder: &Path) {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(%error, "a run's folder can't be removed");
+        }
+        _ => {}
+    }
+}
+
+/// Where a keeper listens. A socket's address has room for about a hundred characters, a folder's name may be longer;
+/// so it is named by an open descriptor where the system has names for those.
+struct Address {
+    path: PathBuf,
+    _folder: Option<File>,
+}
+
+impl Address {
+    fn of(folder: &Path) -> io::Result<Self> {
+        #[cfg(target_os = "linux")]
+        {
+            use std::os::fd::AsRawFd;
+            let opened = File::open(folder)?;
+            let path = PathBuf::from(format!("/proc/self/fd/{}/{SOCKET}", opened.as_raw_fd()));
+            Ok(Self {
+                path,
+                _folder: Some(opened),
+            })
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            Ok(Self {
+                path: folder.join(SOCKET),
+                _folder: None,
+            })
+        }
+    }
+
+    fn bind(&self) -> io::Result<StdListener> {
+        StdListener::bind(&self.path)
+    }
+
+    fn connect(&self) -> io::Result<StdStream> {
+        StdStream::connect(&self.path)
+    }
+}
+
+/// How a run stands, as the connection's reader knows it.
+#[derive(Debug, Clone, Default)]
+struct Standing {
+    /// How much output there is.
+    end: u64,
+    ended: Option<Ended>,
+}
+
+/// A keeper that has said how things stand.
+struct Connection {
+    reading: OwnedReadHalf,
+    writing: OwnedWriteHalf,
+    frames: Frames,
+    standing: News,
+}
+
+impl Connection {
+    async fn open(stream: StdStream, first: Order) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        let (mut reading, mut writing) = UnixStream::from_std(stream)?.into_split();
+        let mut bytes = Vec::new();
+        first.encode(&mut bytes);
+        let mut frames = Frames::default();
+        let exchange = async {
+            writing.write_all(&bytes).await?;
+            next_news(&mut reading, &mut frames)
+                .await?
+                .ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))
+        };
+        let standing = tokio::time::timeout(ANSWER_TIME, exchange)
+            .await
+            .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        Ok(Self {
+            reading,
+            writing,
+            frames,
+            standing,
+        })
+    }
+
+    fn kept(self, folder: &Path, position: u64) -> Kept {
+        let (pid, last_input, end) = match self.standing {
+            News::Running { pid, last_input, end } => (Some(pid), Some(last_input), end),
+            _ => (None, None, 0),
+        };
+        let (lines, line_inbox) = mpsc::channel(ORDERS);
+        let (orders, order_inbox) = mpsc::channel(ORDERS);
+        let (tell, standing) = watch::channel(Standing { end, ended: None });
+        let tree = read_identity(folder)
+            .and_then(|identity| Tree::find(&identity))
+            .map(SharedTree::new);
+        let writing = write(self.writing, line_inbox, order_inbox);
+        let reading = read(self.reading, self.frames, tell, folder.to_owned(), tree.clone());
+        // In one task, so that both halves of the connection go at the same time, also when a runtime shuts down:
+        // to the reader a half-closed connection would look like a keeper that has died.
+        tokio::spawn(async move { tokio::join!(writing, reading) });
+        Kept {
+            wire: wire(folder, position, lines, KeptProcess { pid, tree, standing }),
+            last_input,
+            run: Run {
+                folder: folder.to_owned(),
+                orders,
+            },
+        }
+    }
+}
+
+/// What is left of a run whose keeper is gone.
+async fn remains(folder: &Path, position: u64) -> Result<Kept, Lost> {
+    let Some(identity) = read_identity(folder) else {
+        // The agent is started before its id is written; without it there was none.
+        return Err(Lost);
+    };
+    let tree = Tree::find(&identity).map(SharedTree::new);
+    if let Some(tree) = &tree {
+        // Without its keeper it talks to nobody.
+        tree.kill().await;
+    }
+    let ended = Some(read_exit(folder));
+    let (tell, standing) = watch::channel(Standing { end: 0, ended });
+    let (lines, _) = mpsc::channel(1);
+    let (orders, _) = mpsc::channel(1);
+    drop(tell);
+    let process = KeptProcess {
+        pid: None,
+        tree,
+        standing,
+    };
+    Ok(Kept {
+        wire: wire(folder, position, lines, process),
+        last_input: None,
+        run: Run {
+            folder: folder.to_owned(),
+            orders,
+        },
+    })
+}
+
+fn wire(folder: &Path, position: u64, lines: mpsc::Sender<Line>, process: KeptProcess) -> Wire {
+    let output = Output {
+        reader: OutputReader::new(folder, position),
+        framer: Framer::starting_at(position, MAX_LINE),
+        buffer: vec![0; READ],
+        standing: process.standing.clone(),
+    };
+    let outgoing = sink::unfold(lines, |lines, line: Line| async move {
+        lines
+            .send(line)
+            .await
+            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        Ok(lines)
+    });
+    Wire {
+        incoming: stream::unfold(output, |mut output| async move {
+            let located = output.next().await?;
+            Some((located, output))
+        })
+        .boxed(),
+        outgoing: Box::pin(outgoing),
+        process: Box::new(process),
+    }
+}
+
+/// The agent's lines, from its files.
+struct Output {
+    reader: OutputReader,
+    framer: Framer,
+    buffer: Vec<u8>,
+    standing: watch::Receiver<Standing>,
+}
+
+impl Output {
+    async fn next(&mut self) -> Option<Located> {
+        loop {
+            if let Some(frame) = self.framer.next_frame() {
+                let end = self.framer.position();
+                return Some(Located { frame, end });
+            }
+            let (end, ended) = {
+                let standing = self.standing.borrow_and_update();
+                (standing.end, standing.ended.is_some())
+            };
+            if self.reader.position() < end || ended {
+                match self.reader.read(&mut self.buffer) {
+                    Ok(0) if ended => {
+                        let frame = self.framer.finish()?;
+                        let end = self.framer.position();
+                        return Some(Located { frame, end });
+                    }
+                    Ok(0) => {}
+                    Ok(count) => {
+                        self.framer.push(&self.buffer[..count]);
+                        continue;
+                    }
+                    Err(error) => {
+                        tracing::error!(%error, "what the agent said can't be read");
+                        return None;
+                    }
+                }
+            }
+            // Told of the end at the latest.
+            self.standing.changed().await.ok()?;
+        }
+    }
+}
+
+/// An agent's process, which is its keeper's child.
+struct KeptProcess {
+    pid: Option<u32>,
+    tree: Option<SharedTree>,
+    standing: watch::Receiver<Standing>,
+}
+
+impl Process for KeptProcess {
+    fn wait(&mut self) -> BoxFuture<'_, Ended> {
+        Box::pin(async {
+            let told = self.standing.wait_for(|standing| standing.ended.is_some()).await;
+            told.ok()
+                .and_then(|standing| standing.ended.clone())
+                .unwrap_or_else(unknown_end)
+        })
+    }
+
+    fn terminate(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            if let Some(tree) = &self.tree {
+                tree.terminate().await;
+            }
+        })
+    }
+
+    fn kill(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            if let Some(tree) = &self.tree {
+                tree.kill().await;
+            }
+        })
+    }
+
+    fn leftovers(&mut self) -> BoxFuture<'_, bool> {
+        Box::pin(async {
+            match &self.tree {
+                Some(tree) => tree.living().await > 0,
+                None => false,
+            }
+        })
+    }
+
+    fn pid(&self) -> Option<u32> {
+        self.pid
+    }
+}
+
+/// Passes orders on. The end of the lines is the end of the agent's input.
+async fn write(
+    mut connection: OwnedWriteHalf,
+    mut lines: mpsc::Receiver<Line>,
+    mut orders: mpsc::Receiver<Order>,
+) {
+    let mut bytes = Vec::new();
+    let mut open = true;
+    loop {
+        let order = tokio::select! {
+            biased;
+            line = lines.recv(), if open => {
+                open = line.is_some();
+                line.map_or(Order::CloseInput, |Line { json, number }| Order::Input { number, line: json })
+            }
+            Some(order) = orders.recv() => order,
+            else => return,
+        };
+        bytes.clear();
+        order.encode(&mut bytes);
+        if let Err(error) = connection.write_all(&bytes).await {
+            tracing::debug!(%error, "the keeper is gone");
+            return;
+        }
+        // Lines with pictures are rare; their room is given back.
+        if bytes.capacity() > READ {
+            bytes = Vec::new();
+        }
+    }
+}
+
+/// Notes what the keeper tells, until it is gone.
+async fn read(
+    mut connection: OwnedReadHalf,
+    mut frames: Frames,
+    standing: watch::Sender<Standing>,
+    folder: PathBuf,
+    tree: Option<SharedTree>,
+) {
+    loop {
+        match next_news(&mut connection, &mut frames).await {
+            Ok(Some(News::Wrote { end })) => standing.send_modify(|standing| standing.end = end),
+            Ok(Some(News::Exited { ended, end })) => {
+                standing.send_modify(|standing| {
+                    standing.end = end;
+                    standing.ended = Some(ended);
+                });
+                // Kept open: the keeper waits for the word that everything is read.
+            }
+            Ok(Some(News::Running { .. } | News::NotStarted { .. })) => {}
+            Ok(Some(News::Replaced)) => {
+                tracing::warn!("another program has taken over an agent of ours");
+                standing.send_modify(|standing| standing.ended = Some(unknown_end()));
+            }
+            Ok(None) | Err(_) => break,
+        }
+    }
+    if standing.borrow().ended.is_none() {
+        tracing::warn!("an agent's keeper went away");
+        if let Some(tree) = tree {
+            tree.kill().await;
+        }
+        standing.send_modify(|standing| standing.ended = Some(read_exit(&folder)));
+    }
+}
+
+async fn next_news(connection: &mut OwnedReadHalf, frames: &mut Frames) -> io::Result<Option<News>> {
+    let mut buffer = [0; 4096];
+    loop {
+        while let Some((kind, body)) = frames.next()? {
+            if let Some(news) = News::decode(kind, body)? {
+                return Ok(Some(news));
+            }
+        }
+        match connection.read(&mut buffer).await? {
+            0 => return Ok(None),
+            count => frames.push(&buffer[..count]),
+        }
+    }
+}
+
+fn read_identity(folder: &Path) -> Option<TreeIdentity> {
+    serde_json::from_slice(&fs::read(folder.join(PID_FILE)).ok()?).ok()
+}
+
+fn read_exit(folder: &Path) -> Ended {
+    let exit = fs::read(folder.join(EXIT_FILE)).ok();
+    match exit.and_then(|bytes| serde_json::from_slice::<ExitFile>(&bytes).ok()) {
+        Some(exit) => Ended {
+            code: exit.code,
+            signal: exit.signal,
+            stderr_tail: exit.stderr,
+            uptime: Duration::from_millis(exit.uptime_ms),
+        },
+        None => unknown_end(),
+    }
+}
+
+/// Neither the keeper nor its files tell.
+fn unknown_end() -> Ended {
+    Ended {
+        code: None,
+        signal: None,
+        stderr_tail: String::new(),
+        // Certainly no run that ended at once.
+        uptime: Duration::MAX,
+    }
+}
+
+fn unexpected() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the keeper spoke out of turn")
+}

@@ -1,0 +1,788 @@
+//! The keeper: one thread that waits for whatever happens next.
+//!
+//! There is one for every agent, so it is made to be small: no runtime, a buffer of 64 KiB, and nothing kept in memory
+//! that is not on its way.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use memchr::memmem;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, WaitOptions, wait};
+use signal_hook::consts::{SIGCHLD, SIGTERM};
+use tiller_agent::{Ended, RUN_MARK, Tree};
+
+use crate::output::Appender;
+use crate::wire::{Frames, Instruction, News, Order};
+
+/// How much is read at once: what a pipe holds.
+const READ: usize = 64 * 1024;
+
+/// How much the agent's pipe holds, where the system lets us: an agent in full flow then waits less often.
+#[cfg(target_os = "linux")]
+const PIPE: usize = 256 * 1024;
+
+/// How much output may lie here that no program has taken. More, and the agent has to wait.
+const MOST_NEEDED: u64 = 512 * 1024 * 1024;
+
+/// How much may wait for an agent that does not read its input. More, and our program has to wait.
+const MOST_INPUT: usize = 32 * 1024 * 1024;
+
+/// What is kept of what the agent writes to stderr.
+const STDERR: usize = 16 * 1024;
+
+/// How long each stage of ending an agent may take.
+const STAGE: Duration = Duration::from_secs(2);
+
+/// How long the output of an ended agent may be held open by something that it started.
+const AFTER_EXIT: Duration = Duration::from_millis(500);
+
+/// How often a full disk is tried again.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// How often a keeper that is on its own looks whether its folder is still there.
+const LOOK: Duration = Duration::from_mins(1);
+
+/// The name of the file that tells how the agent ended, for a program that comes when the keeper is gone.
+pub(crate) const EXIT_FILE: &str = "exit.json";
+
+/// The name of the file that tells which process the agent is.
+pub(crate) const PID_FILE: &str = "pid";
+
+/// The socket on which a keeper can be found.
+pub(crate) const SOCKET: &str = "socket";
+
+/// How the CLI says that it has done what it was asked to do. In text that a tool or a model writes the quotes would
+/// have backslashes before them.
+const TURN_END: &[u8] = b"\"type\":\"result\"";
+
+/// Keeps one agent; returns when nothing is left to be done.
+///
+/// To be called first thing in a process of its own, which has its program's end of a socket pair as standard input and
+/// the listener of the run's socket as standard output.
+pub fn keep(folder: &Path) -> ExitCode {
+    match prepare(folder) {
+        Ok(Some(mut keeper)) => {
+            if keeper.run().is_ok() {
+                return ExitCode::SUCCESS;
+            }
+            // Nobody to tell: our program sees the connection break, and how it stands from the files.
+            keeper.tree.kill();
+            ExitCode::FAILURE
+        }
+        Ok(None) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Starts the agent that the first order names. `None` if there is nothing to keep.
+fn prepare(folder: &Path) -> io::Result<Option<Keeper>> {
+    let mut server = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let listener = UnixListener::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let nothing = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&nothing)?;
+    rustix::stdio::dup2_stdout(&nothing)?;
+    rustix::stdio::dup2_stderr(&nothing)?;
+    drop(nothing);
+    // A terminal's Ctrl-C is not for us.
+    rustix::process::setsid()?;
+    #[cfg(target_os = "linux")]
+    {
+        // What the agent's children leave behind becomes ours, and is found when everything is to end.
+        rustix::process::set_child_subreaper(Some(Pid::INIT))?;
+        rustix::thread::set_name(c"tiller-keeper").ok();
+    }
+
+    let mut orders = Frames::default();
+    let instruction = loop {
+        if let Some((kind, body)) = orders.next()? {
+            match Order::decode(kind, body)? {
+                Some(Order::Start(instruction)) => break *instruction,
+                _ => continue,
+            }
+        }
+        let mut buffer = [0; 4096];
+        match server.read(&mut buffer)? {
+            0 => return Ok(None),
+            count => orders.push(&buffer[..count]),
+        }
+    };
+    let folder = folder.to_owned();
+    match Keeper::start(folder, instruction, server.try_clone()?, listener, orders) {
+        Ok(keeper) => Ok(Some(keeper)),
+        Err(error) => {
+            let mut bytes = Vec::new();
+            News::NotStarted {
+                reason: error.to_string(),
+            }
+            .encode(&mut bytes);
+            server.write_all(&bytes)?;
+            Ok(None)
+        }
+    }
+}
+
+struct Keeper {
+    folder: PathBuf,
+    listener: UnixListener,
+    /// Tells of signals: a byte for each.
+    child_signals: UnixStream,
+    end_signals: UnixStream,
+    server: Option<Server>,
+    /// When the last program went, or the agent last said something; as long as there is one, meaningless.
+    quiet_since: Instant,
+    grace: Duration,
+    pid: Pid,
+    tree: Tree,
+    started: Instant,
+    stdin: Option<ChildStdin>,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+    stderr_tail: VecDeque<u8>,
+    input: VecDeque<u8>,
+    last_input: u64,
+    close_input: bool,
+    output: Appender,
+    /// Read from the agent, and not written yet because the disk did not take it.
+    stuck: Vec<u8>,
+    turn_ends: TurnEnds,
+    busy: bool,
+    ending: Ending,
+    exit: Option<(Option<i32>, Option<i32>, Instant)>,
+    /// The end as told, once the output is complete.
+    ended: Option<Ended>,
+    finished: bool,
+}
+
+/// A program that is connected.
+struct Server {
+    connection: UnixStream,
+    orders: Frames,
+    outbox: Vec<u8>,
+    /// The output has grown since the last news that went into the outbox.
+    wrote: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    No,
+    InputClosed(Instant),
+    Terminated(Instant),
+    Killed,
+}
+
+impl Keeper {
+    fn start(
+        folder: PathBuf,
+        instruction: Instruction,
+        server: UnixStream,
+        listener: UnixListener,
+        orders: Frames,
+    ) -> io::Result<Self> {
+        let Instruction { launch, mark, grace } = instruction;
+        let (child_signals, signalled) = UnixStream::pair()?;
+        signal_hook::low_level::pipe::register(SIGCHLD, signalled)?;
+        let (end_signals, signalled) = UnixStream::pair()?;
+        signal_hook::low_level::pipe::register(SIGTERM, signalled)?;
+        for stream in [&child_signals, &end_signals, &server] {
+            stream.set_nonblocking(true)?;
+        }
+        listener.set_nonblocking(true)?;
+        let output = Appender::create(&folder)?;
+
+        let mut command = Command::new(&launch.program);
+        command
+            .args(&launch.args)
+            .env_clear()
+            .envs(&launch.env)
+            .env(RUN_MARK, &mark)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        if let Some(cwd) = &launch.cwd {
+            command.current_dir(cwd);
+        }
+        let started = Instant::now();
+        let mut child = command.spawn()?;
+        let pid = Pid::from_child(&child);
+        let mut tree = Tree::new(pid, mark);
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        // Everyone's end is taken in one place, see `reap`.
+        drop(child);
+        for pipe in [
+            stdin.as_ref().map(AsFd::as_fd),
+            stdout.as_ref().map(AsFd::as_fd),
+            stderr.as_ref().map(AsFd::as_fd),
+        ] {
+            rustix::io::ioctl_fionbio(
+                pipe.ok_or_else(|| io::Error::other("the agent has no pipes"))?,
+                true,
+            )?;
+        }
+        #[cfg(target_os = "linux")]
+        if let Some(stdout) = &stdout {
+            // A system that does not give us more is slower, nothing else.
+            rustix::pipe::fcntl_setpipe_size(stdout, PIPE).ok();
+        }
+        if let Err(error) = write_pid(&folder, &tree) {
+            tree.kill();
+            return Err(error);
+        }
+        // Nothing of the user's folders is held by us, so that they can be unmounted and removed.
+        std::env::set_current_dir("/")?;
+        let mut keeper = Self {
+            folder,
+            listener,
+            child_signals,
+            end_signals,
+            server: None,
+            quiet_since: started,
+            grace,
+            pid,
+            tree,
+            started,
+            stdin,
+            stdout,
+            stderr,
+            stderr_tail: VecDeque::new(),
+            input: VecDeque::new(),
+            last_input: 0,
+            close_input: false,
+            output,
+            stuck: Vec::new(),
+            turn_ends: TurnEnds::default(),
+            busy: false,
+            ending: Ending::No,
+            exit: None,
+            ended: None,
+            finished: false,
+        };
+        keeper.server = Some(Server {
+            connection: server,
+            orders,
+            outbox: Vec::new(),
+            wrote: false,
+        });
+        keeper.tell_how_it_stands();
+        // What came together with the instruction.
+        keeper.take_orders();
+        Ok(keeper)
+    }
+
+    fn run(&mut self) -> io::Result<()> {
+        let mut buffer = vec![0; READ];
+        loop {
+            self.advance();
+            if self.is_done() {
+                break;
+            }
+            self.send_news();
+            let ready = self.wait()?;
+            if ready.child {
+                drain(&mut self.child_signals);
+                self.reap();
+            }
+            if ready.end {
+                drain(&mut self.end_signals);
+                self.begin_to_end();
+            }
+            // Before anything else of the agent's: what it has said must be safe before it is told more.
+            if ready.stdout {
+                self.read_output(&mut buffer);
+            }
+            if ready.stderr {
+                self.read_errors(&mut buffer);
+            }
+            if ready.server {
+                self.read_server(&mut buffer);
+            }
+            if ready.listener {
+                // What the program before has said was said before it went.
+                self.read_server(&mut buffer);
+                self.accept();
+            }
+            if ready.stdin {
+                self.write_input();
+            }
+        }
+        if self.finished {
+            fs::remove_dir_all(&self.folder).ok();
+        }
+        Ok(())
+    }
+
+    /// Nothing is left to keep, or nobody to keep it for: the files tell the rest.
+    fn is_done(&self) -> bool {
+        self.finished || (self.ended.is_some() && self.server.is_none())
+    }
+
+    /// Waits until something can be done, or it is time for something.
+    fn wait(&self) -> io::Result<Ready> {
+        let mut waiting = Waiting::default();
+        waiting.add(&self.child_signals, PollFlags::IN, |ready| &mut ready.child);
+        waiting.add(&self.end_signals, PollFlags::IN, |ready| &mut ready.end);
+        waiting.add(&self.listener, PollFlags::IN, |ready| &mut ready.listener);
+        if let Some(server) = &self.server {
+            let mut flags = PollFlags::empty();
+            if self.input.len() < MOST_INPUT {
+                flags |= PollFlags::IN;
+            }
+            if !server.outbox.is_empty() {
+                flags |= PollFlags::OUT;
+            }
+            waiting.add(&server.connection, flags, |ready| &mut ready.server);
+        }
+        if let Some(stdout) = &self.stdout
+            && self.stuck.is_empty()
+            && self.output.needed() < MOST_NEEDED
+        {
+            waiting.add(stdout, PollFlags::IN, |ready| &mut ready.stdout);
+        }
+        if let Some(stderr) = &self.stderr {
+            waiting.add(stderr, PollFlags::IN, |ready| &mut ready.stderr);
+        }
+        if let Some(stdin) = &self.stdin
+            && !self.input.is_empty()
+        {
+            waiting.add(stdin, PollFlags::OUT, |ready| &mut ready.stdin);
+        }
+        let timeout = self.next_deadline().map(|deadline| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            // A little more than is left: to wake up too early means to wake up twice.
+            Timespec::try_from(left + Duration::from_millis(1)).unwrap_or(Timespec {
+                tv_sec: 60,
+                tv_nsec: 0,
+            })
+        });
+        waiting.until(timeout.as_ref())
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let stage = match self.ending {
+            Ending::InputClosed(since) | Ending::Terminated(since) => Some(since + STAGE),
+            Ending::Killed => Some(Instant::now() + RETRY),
+            Ending::No => None,
+        };
+        let alone = (self.server.is_none() && self.exit.is_none() && self.ending == Ending::No).then(|| {
+            let grace = (!self.busy).then(|| self.quiet_since + self.grace);
+            let look = Instant::now() + LOOK;
+            grace.map_or(look, |grace| grace.min(look))
+        });
+        let retry = (!self.stuck.is_empty()).then(|| Instant::now() + RETRY);
+        let complete = match self.exit {
+            Some((.., at)) if self.ended.is_none() => Some(at + AFTER_EXIT),
+            _ => None,
+        };
+        [stage, alone, retry, complete].into_iter().flatten().min()
+    }
+
+    /// What is due by the clock, or by what has happened.
+    fn advance(&mut self) {
+        let now = Instant::now();
+        if !self.stuck.is_empty() {
+            let stuck = std::mem::take(&mut self.stuck);
+            self.append(&stuck);
+        }
+        if let Some((code, signal, at)) = self.exit
+            && self.ended.is_none()
+            && self.stuck.is_empty()
+            && (self.stdout.is_none() || now >= at + AFTER_EXIT)
+        {
+            self.complete(code, signal, at);
+        }
+        if self.server.is_none() && self.exit.is_none() && self.ending == Ending::No {
+            let abandoned = !self.busy && now >= self.quiet_since + self.grace;
+            if abandoned || !self.folder.exists() {
+                self.begin_to_end();
+            }
+        }
+        match self.ending {
+            Ending::InputClosed(since) if now >= since + STAGE => {
+                self.tree.terminate();
+                self.ending = Ending::Terminated(now);
+            }
+            Ending::Terminated(since) if now >= since + STAGE => {
+                self.tree.kill();
+                self.ending = Ending::Killed;
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the agent without its program.
+    fn begin_to_end(&mut self) {
+        if self.ending == Ending::No && self.exit.is_none() {
+            // While parents and children are still connected.
+            self.tree.living();
+            self.stdin = None;
+            self.ending = Ending::InputClosed(Instant::now());
+        }
+    }
+
+    fn reap(&mut self) {
+        // Also of those that the agent's children left to us.
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+            if pid == self.pid {
+                self.exit = Some((status.exit_status(), status.terminating_signal(), Instant::now()));
+                self.stdin = None;
+            }
+        }
+    }
+
+    /// The agent is gone and has said everything.
+    fn complete(&mut self, code: Option<i32>, signal: Option<i32>, at: Instant) {
+        self.stdout = None;
+        self.stderr = None;
+        let tail: Vec<u8> = self.stderr_tail.drain(..).collect();
+        let ended = Ended {
+            code,
+            signal,
+            stderr_tail: String::from_utf8_lossy(&tail).trim().to_owned(),
+            uptime: at - self.started,
+        };
+        let end = self.output.end();
+        // On a full disk the file is missing: then a program that comes later only knows that the agent is gone.
+        write_exit(&self.folder, &ended, end).ok();
+        match &mut self.server {
+            // It sees to what the agent has left behind, with the patience that it was told to have.
+            Some(server) => News::Exited {
+                ended: ended.clone(),
+                end,
+            }
+            .encode(&mut server.outbox),
+            None => {
+                if self.tree.terminate() > 0 {
+                    let deadline = Instant::now() + STAGE;
+                    while Instant::now() < deadline && !self.tree.living().is_empty() {
+                        std::thread::sleep(Duration::from_millis(20));
+                    }
+                    self.tree.kill();
+                }
+            }
+        }
+        self.ended = Some(ended);
+    }
+
+    fn read_output(&mut self, buffer: &mut [u8]) {
+        let Some(stdout) = &mut self.stdout else { return };
+        match stdout.read(buffer) {
+            Ok(0) => self.stdout = None,
+            Ok(count) => {
+                let bytes = &buffer[..count];
+                if self.turn_ends.found_in(bytes) {
+                    self.busy = false;
+                }
+                self.quiet_since = Instant::now();
+                self.append(bytes);
+            }
+            Err(error) if is_transient(&error) => {}
+            Err(_) => self.stdout = None,
+        }
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        let (written, outcome) = self.output.append(bytes);
+        if outcome.is_err() {
+            self.stuck = bytes[written..].to_vec();
+        }
+        if written > 0
+            && let Some(server) = &mut self.server
+        {
+            server.wrote = true;
+        }
+    }
+
+    fn read_errors(&mut self, buffer: &mut [u8]) {
+        let Some(stderr) = &mut self.stderr else { return };
+        match stderr.read(buffer) {
+            Ok(0) => self.stderr = None,
+            Ok(count) => {
+                let count = count.min(buffer.len());
+                self.stderr_tail.extend(&buffer[..count]);
+                let extra = self.stderr_tail.len().saturating_sub(STDERR);
+                self.stderr_tail.drain(..extra);
+            }
+            Err(error) if is_transient(&error) => {}
+            Err(_) => self.stderr = None,
+        }
+    }
+
+    fn accept(&mut self) {
+        let Ok((connection, _)) = self.listener.accept() else {
+            return;
+        };
+        if connection.set_nonblocking(true).is_err() {
+            return;
+        }
+        // The newest program is the one that counts.
+        if let Some(server) = &mut self.server {
+            News::Replaced.encode(&mut server.outbox);
+            self.send_news();
+        }
+        self.server = Some(Server {
+            connection,
+            orders: Frames::default(),
+            outbox: Vec::new(),
+            wrote: false,
+        });
+    }
+
+    fn read_server(&mut self, buffer: &mut [u8]) {
+        loop {
+            let Some(server) = &mut self.server else { return };
+            match server.connection.read(buffer) {
+                Ok(0) => return self.detach(),
+                Ok(count) => server.orders.push(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return self.detach(),
+            }
+            self.take_orders();
+            if self.input.len() >= MOST_INPUT {
+                return;
+            }
+        }
+    }
+
+    fn take_orders(&mut self) {
+        let mut orders = Vec::new();
+        if let Some(server) = &mut self.server {
+            loop {
+                match server.orders.next() {
+                    Ok(Some((kind, body))) => match Order::decode(kind, body) {
+                        Ok(order) => orders.extend(order),
+                        Err(_) => return self.detach(),
+                    },
+                    Ok(None) => break,
+                    Err(_) => return self.detach(),
+                }
+            }
+        }
+        for order in orders {
+            match order {
+                Order::Start(_) => {}
+                Order::Attach => self.tell_how_it_stands(),
+                Order::Input { number, line } => self.take_input(number, &line),
+                Order::CloseInput => {
+                    self.close_input = true;
+                    self.write_input();
+                }
+                Order::Forget { before } => self.output.forget(before),
+                Order::Finish => self.finished = self.exit.is_some(),
+            }
+        }
+    }
+
+    fn take_input(&mut self, number: u64, line: &[u8]) {
+        if number > 0 {
+            if number <= self.last_input {
+                return;
+            }
+            self.last_input = number;
+            self.busy = true;
+        }
+        if self.stdin.is_some() {
+            self.input.extend(line);
+            self.input.push_back(b'\n');
+            self.write_input();
+        }
+    }
+
+    fn write_input(&mut self) {
+        while let Some(stdin) = &mut self.stdin {
+            if self.input.is_empty() {
+                if self.close_input {
+                    self.stdin = None;
+                }
+                break;
+            }
+            match stdin.write(self.input.as_slices().0) {
+                Ok(count) => drop(self.input.drain(..count)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => {
+                    // It no longer reads; its end will tell.
+                    self.stdin = None;
+                    self.input.clear();
+                }
+            }
+        }
+        if self.input.is_empty() && self.input.capacity() > READ {
+            self.input = VecDeque::new();
+        }
+    }
+
+    fn detach(&mut self) {
+        self.server = None;
+        self.quiet_since = Instant::now();
+    }
+
+    fn tell_how_it_stands(&mut self) {
+        let end = self.output.end();
+        let Some(server) = &mut self.server else { return };
+        News::Running {
+            pid: self.pid.as_raw_nonzero().get().cast_unsigned(),
+            last_input: self.last_input,
+            end,
+        }
+        .encode(&mut server.outbox);
+        if let Some(ended) = &self.ended {
+            News::Exited {
+                ended: ended.clone(),
+                end,
+            }
+            .encode(&mut server.outbox);
+        }
+    }
+
+    fn send_news(&mut self) {
+        let end = self.output.end();
+        let Some(server) = &mut self.server else { return };
+        loop {
+            if server.outbox.is_empty() {
+                // Only the newest position counts, so a program that is slow to read finds one, not thousands.
+                if !std::mem::take(&mut server.wrote) {
+                    return;
+                }
+                News::Wrote { end }.encode(&mut server.outbox);
+            }
+            match server.connection.write(&server.outbox) {
+                Ok(count) => drop(server.outbox.drain(..count)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => return self.detach(),
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Ready {
+    child: bool,
+    end: bool,
+    listener: bool,
+    server: bool,
+    stdout: bool,
+    stderr: bool,
+    stdin: bool,
+}
+
+/// What is waited for, and what it is to be called when it comes.
+#[derive(Default)]
+struct Waiting<'a> {
+    descriptors: Vec<PollFd<'a>>,
+    names: Vec<fn(&mut Ready) -> &mut bool>,
+}
+
+impl<'a> Waiting<'a> {
+    fn add(&mut self, descriptor: &'a impl AsFd, flags: PollFlags, name: fn(&mut Ready) -> &mut bool) {
+        self.descriptors.push(PollFd::new(descriptor, flags));
+        self.names.push(name);
+    }
+
+    fn until(mut self, timeout: Option<&Timespec>) -> io::Result<Ready> {
+        match poll(&mut self.descriptors, timeout) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut ready = Ready::default();
+        for (descriptor, name) in self.descriptors.iter().zip(self.names) {
+            *name(&mut ready) = !descriptor.revents().is_empty();
+        }
+        Ok(ready)
+    }
+}
+
+/// Looks for the end of a turn in what comes in pieces.
+#[derive(Default)]
+struct TurnEnds {
+    /// The end of the last piece, in which a sign may have begun.
+    tail: Vec<u8>,
+}
+
+impl TurnEnds {
+    fn found_in(&mut self, piece: &[u8]) -> bool {
+        let across = &piece[..piece.len().min(TURN_END.len() - 1)];
+        self.tail.extend_from_slice(across);
+        let found = memmem::find(&self.tail, TURN_END).is_some() || memmem::find(piece, TURN_END).is_some();
+        if piece.len() >= TURN_END.len() {
+            self.tail.clear();
+            self.tail
+                .extend_from_slice(&piece[piece.len() + 1 - TURN_END.len()..]);
+        } else {
+            let extra = self.tail.len().saturating_sub(TURN_END.len() - 1);
+            self.tail.drain(..extra);
+        }
+        found
+    }
+}
+
+fn drain(signals: &mut UnixStream) {
+    let mut buffer = [0; 64];
+    while matches!(signals.read(&mut buffer), Ok(count) if count > 0) {}
+}
+
+fn is_transient(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
+}
+
+/// Written whole or not at all.
+fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let unfinished = folder.join(format!("{name}.new"));
+    fs::write(&unfinished, bytes)?;
+    fs::rename(unfinished, folder.join(name))
+}
+
+fn write_pid(folder: &Path, tree: &Tree) -> io::Result<()> {
+    write_whole(folder, PID_FILE, &serde_json::to_vec(&tree.identity())?)
+}
+
+fn write_exit(folder: &Path, ended: &Ended, end: u64) -> io::Result<()> {
+    let exit = ExitFile {
+        code: ended.code,
+        signal: ended.signal,
+        uptime_ms: crate::wire::millis(ended.uptime),
+        stderr: ended.stderr_tail.clone(),
+        end,
+    };
+    write_whole(folder, EXIT_FILE, &serde_json::to_vec(&exit)?)
+}
+
+/// How an agent ended.
+#[derive(serde::Deserialize, serde::Serialize)]
+pub(crate) struct ExitFile {
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) uptime_ms: u64,
+    pub(crate) stderr: String,
+    /// Where its output ends.
+    pub(crate) end: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TurnEnds;
+
+    #[test]
+    fn the_end_of_a_turn_is_found_however_it_is_split() {
+        let line = br#"{"duration_ms":1,"type":"result","subtype":"success"}"#;
+        for size in 1..line.len() {
+            let mut ends = TurnEnds::default();
+            let found = line.chunks(size).filter(|piece| ends.found_in(piece)).count();
+            assert_eq!(found, 1, "in pieces of {size}");
+        }
+        let mut ends = TurnEnds::default();
+        assert!(!ends.found_in(br#"{"text":"{\"type\":\"result\"}"}"#));
+    }
+}

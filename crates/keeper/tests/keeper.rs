@@ -1,0 +1,339 @@
+//! Keepers as processes of their own, with shell scripts for agents.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use tiller_agent::{Frame, Launch, Line, Located};
+use tiller_keeper::{Keeping, Kept, Lost, attach, remove, runs, start};
+
+// Every test names its run differently: a run's processes are found by its name, wherever they are.
+
+/// Long enough for a busy machine. Nothing waits for so long unless something is wrong.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Place {
+    folder: tempfile::TempDir,
+    keeping: Keeping,
+}
+
+impl Place {
+    fn new(grace: Duration) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // A name that is too long for a socket's address.
+        let runs = folder.path().join("r".repeat(120));
+        let keeping = Keeping {
+            folder: runs,
+            program: env!("CARGO_BIN_EXE_tiller-keeper").into(),
+            args: Vec::new(),
+            grace,
+        };
+        Self { folder, keeping }
+    }
+
+    fn run_folder(&self, run: &str) -> PathBuf {
+        self.keeping.folder.join(run)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// `$HERE` is this place.
+    fn script(&self, script: &str) -> Launch {
+        Launch {
+            program: "/bin/sh".into(),
+            args: vec!["-c".into(), script.into()],
+            env: [
+                ("PATH".into(), std::env::var_os("PATH").unwrap()),
+                ("HERE".into(), self.folder.path().into()),
+            ]
+            .into(),
+            cwd: Some(self.folder.path().into()),
+        }
+    }
+}
+
+async fn next(kept: &mut Kept) -> Option<Located> {
+    tokio::time::timeout(PATIENCE, kept.wire.incoming.next())
+        .await
+        .expect("the agent says nothing")
+}
+
+async fn line(kept: &mut Kept) -> (String, u64) {
+    match next(kept).await {
+        Some(Located {
+            frame: Frame::Line(line),
+            end,
+        }) => (String::from_utf8(line.to_vec()).unwrap(), end),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn say(kept: &mut Kept, json: &'static str, number: u64) {
+    let json = json.into();
+    kept.wire.outgoing.send(Line { json, number }).await.unwrap();
+}
+
+/// Waits for something that no event tells of.
+async fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while !done() {
+        assert!(tokio::time::Instant::now() < deadline, "{what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+fn is_alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit_once(')')
+        .is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn an_agent_is_heard_told_and_seen_to_its_end() {
+    let place = Place::new(PATIENCE);
+    let script = r#"echo '{"n":0}'; while read line; do echo "got $line"; done; echo gone >&2; exit 7"#;
+    let mut kept = start(&place.keeping, "heard", &place.script(script))
+        .await
+        .unwrap();
+    assert_eq!(kept.last_input, Some(0));
+    assert_eq!(line(&mut kept).await, (r#"{"n":0}"#.to_owned(), 8));
+    say(&mut kept, "one", 5).await;
+    say(&mut kept, "one again", 5).await;
+    say(&mut kept, "an older one", 4).await;
+    say(&mut kept, "unnumbered", 0).await;
+    say(&mut kept, "two", 6).await;
+    assert_eq!(line(&mut kept).await.0, "got one");
+    assert_eq!(line(&mut kept).await.0, "got unnumbered");
+    assert_eq!(line(&mut kept).await.0, "got two");
+    let Kept { mut wire, run, .. } = kept;
+    drop(wire.outgoing);
+    let ended = tokio::time::timeout(PATIENCE, wire.process.wait()).await.unwrap();
+    assert_eq!((ended.code, ended.signal), (Some(7), None));
+    assert_eq!(ended.stderr_tail, "gone");
+    assert!(wire.incoming.next().await.is_none());
+    run.finish().await;
+    until("the run's folder stays", || !place.run_folder("heard").exists()).await;
+}
+
+#[tokio::test]
+async fn what_can_not_be_started_says_why_and_leaves_nothing() {
+    let place = Place::new(PATIENCE);
+    let mut launch = place.script("");
+    launch.program = place.file("no such program");
+    let error = start(&place.keeping, "what-can-not-be", &launch)
+        .await
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("No such file"), "{error}");
+    assert!(!place.run_folder("what-can-not-be").exists());
+    assert!(matches!(
+        attach(&place.keeping, "what-can-not-be", 0).await,
+        Err(Lost)
+    ));
+}
+
+/// Runs `work` in a program that is then gone from one moment to the next, as if killed.
+fn in_a_program_that_dies<T: Send + 'static>(work: impl Future<Output = (Kept, T)> + Send + 'static) -> T {
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let (kept, result) = runtime.block_on(work);
+        // A killed program says no last words.
+        std::mem::forget(kept);
+        runtime.shutdown_background();
+        result
+    })
+    .join()
+    .unwrap()
+}
+
+#[tokio::test]
+async fn a_program_that_comes_back_reads_on_where_the_last_one_stopped() {
+    let place = Place::new(PATIENCE);
+    let script = r#"for i in 1 2 3; do echo "line $i"; done
+        read go; for i in $(seq 4 20000); do echo "line $i"; done
+        read more; echo "then $more"; read none; echo "and $none""#;
+    let (keeping, launch) = (place.keeping.clone(), place.script(script));
+    let position = in_a_program_that_dies(async move {
+        let mut kept = start(&keeping, "a-program-that-comes", &launch).await.unwrap();
+        line(&mut kept).await;
+        let (second, position) = line(&mut kept).await;
+        assert_eq!(second, "line 2");
+        say(&mut kept, "go", 1).await;
+        (kept, position)
+    });
+
+    let mut kept = attach(&place.keeping, "a-program-that-comes", position)
+        .await
+        .unwrap();
+    // Whether what was said last had left the program nobody knows; so it is said again.
+    say(&mut kept, "go", 1).await;
+    for number in 3..=20_000 {
+        assert_eq!(line(&mut kept).await.0, format!("line {number}"));
+    }
+    say(&mut kept, "words", 2).await;
+    assert_eq!(line(&mut kept).await.0, "then words");
+    let Kept { mut wire, run, .. } = kept;
+    drop(wire.outgoing);
+    let ended = tokio::time::timeout(PATIENCE, wire.process.wait()).await.unwrap();
+    assert_eq!(ended.code, Some(0));
+    let rest: Vec<_> = wire.incoming.by_ref().collect().await;
+    assert_eq!(rest.len(), 1);
+    run.finish().await;
+    until("the run's folder stays", || {
+        !place.run_folder("a-program-that-comes").exists()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_agent_that_ended_meanwhile_is_read_to_its_end() {
+    let place = Place::new(PATIENCE);
+    let (keeping, launch) = (
+        place.keeping.clone(),
+        place.script("echo first; read go; echo second; printf third; echo dead >&2; exit 3"),
+    );
+    let position = in_a_program_that_dies(async move {
+        let mut kept = start(&keeping, "an-agent-that-ended", &launch).await.unwrap();
+        let (_, position) = line(&mut kept).await;
+        say(&mut kept, "go", 1).await;
+        line(&mut kept).await;
+        (kept, position)
+    });
+    let exit = place.run_folder("an-agent-that-ended").join("exit.json");
+    until("the keeper leaves no word of the end", || exit.exists()).await;
+
+    let mut kept = attach(&place.keeping, "an-agent-that-ended", position)
+        .await
+        .unwrap();
+    assert_eq!(line(&mut kept).await.0, "second");
+    assert_eq!(line(&mut kept).await.0, "third");
+    assert_eq!(next(&mut kept).await, None);
+    let ended = kept.wire.process.wait().await;
+    assert_eq!((ended.code, ended.stderr_tail.as_str()), (Some(3), "dead"));
+    kept.run.finish().await;
+    until("the run's folder stays", || {
+        !place.run_folder("an-agent-that-ended").exists()
+    })
+    .await;
+    assert_eq!(runs(&place.keeping).unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn without_a_program_an_idle_agent_and_its_children_end_and_a_busy_one_goes_on() {
+    let place = Place::new(Duration::from_millis(300));
+    // A child in a session of its own, which no signal to a group reaches.
+    let script = r#"setsid sh -c 'echo $$ > $HERE/child; exec sleep 600' &
+        echo $$ > $HERE/agent; echo ready
+        while read line; do
+            touch $HERE/working; until [ -e $HERE/go ]; do sleep 0.02; done
+            echo '{"n":1,"type":"result"}'
+        done
+        echo closed > $HERE/closed"#;
+    let (keeping, launch, working) = (place.keeping.clone(), place.script(script), place.file("working"));
+    in_a_program_that_dies(async move {
+        let mut kept = start(&keeping, "without-a-program-an", &launch).await.unwrap();
+        line(&mut kept).await;
+        say(&mut kept, "work", 1).await;
+        until("it does not work", || working.exists()).await;
+        (kept, ())
+    });
+    // Longer than the grace: as long as it works, nobody ends it.
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    assert!(is_alive(&read(&place.file("agent"))));
+    std::fs::write(place.file("go"), "").unwrap();
+    let exit = place.run_folder("without-a-program-an").join("exit.json");
+    until("it goes on for ever", || exit.exists()).await;
+    assert_eq!(read(&place.file("closed")), "closed\n");
+    until("its child lives on", || !is_alive(&read(&place.file("child")))).await;
+}
+
+#[tokio::test]
+async fn a_killed_keeper_ends_its_agent_and_what_it_kept_is_read() {
+    let place = Place::new(PATIENCE);
+    let script = r"echo $$ > $HERE/agent; echo $PPID > $HERE/keeper; echo one; sleep 600";
+    let mut kept = start(&place.keeping, "a-killed-keeper-ends", &place.script(script))
+        .await
+        .unwrap();
+    let (_, position) = line(&mut kept).await;
+    let keeper = read(&place.file("keeper"));
+    assert!(
+        std::process::Command::new("kill")
+            .args(["-9", keeper.trim()])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(next(&mut kept).await, None);
+    assert_eq!(kept.wire.process.wait().await.code, None);
+    until("the agent lives on", || !is_alive(&read(&place.file("agent")))).await;
+
+    let mut kept = attach(&place.keeping, "a-killed-keeper-ends", 0).await.unwrap();
+    assert_eq!(kept.last_input, None);
+    assert_eq!(line(&mut kept).await, ("one".to_owned(), position));
+    assert_eq!(next(&mut kept).await, None);
+    kept.run.finish().await;
+    assert!(!place.run_folder("a-killed-keeper-ends").exists());
+}
+
+#[tokio::test]
+async fn a_run_that_nobody_wants_is_removed_with_its_processes() {
+    let place = Place::new(PATIENCE);
+    let (keeping, launch) = (
+        place.keeping.clone(),
+        place.script("echo $$ > $HERE/agent; echo one; sleep 600"),
+    );
+    in_a_program_that_dies(async move {
+        let mut kept = start(&keeping, "a-run-that-nobody", &launch).await.unwrap();
+        line(&mut kept).await;
+        (kept, ())
+    });
+    assert_eq!(runs(&place.keeping).unwrap(), ["a-run-that-nobody"]);
+    remove(&place.keeping, "a-run-that-nobody").await;
+    until("the agent lives on", || !is_alive(&read(&place.file("agent")))).await;
+    assert_eq!(runs(&place.keeping).unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_agent_in_full_flow_is_kept_on_disk_only_as_long_as_it_is_needed() {
+    let place = Place::new(PATIENCE);
+    let script =
+        r"echo $PPID > $HERE/keeper; yes $(head -c 999 /dev/zero | tr '\0' x) | head -c 30000000; read end";
+    let mut kept = start(&place.keeping, "an-agent-in-full", &place.script(script))
+        .await
+        .unwrap();
+    let mut position = 0;
+    while position < 30_000_000 {
+        position = line(&mut kept).await.1;
+        if position % 1_000_000 == 0 {
+            kept.run.forget(position);
+        }
+    }
+    kept.run.forget(position);
+    let size = || {
+        let files = std::fs::read_dir(place.run_folder("an-agent-in-full")).unwrap();
+        files
+            .filter_map(|file| Some(file.ok()?.metadata().ok()?.len()))
+            .sum::<u64>()
+    };
+    until("the disk fills up", || size() < 10_000_000).await;
+    let status = read(Path::new(&format!(
+        "/proc/{}/status",
+        read(&place.file("keeper")).trim()
+    )));
+    let resident = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap();
+    let kilobytes: u64 = resident.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(kilobytes < 4096, "the keeper takes {kilobytes} kB");
+    drop(kept.wire.outgoing);
+    kept.wire.process.wait().await;
+    kept.run.finish().await;
+}
