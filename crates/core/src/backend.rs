@@ -6,13 +6,16 @@
 pub mod claude;
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde::Serialize;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::ids::SessionId;
 use crate::json::RawJson;
-use crate::session::{Answer, Settings};
+use crate::prompt::Image;
+use crate::session::{Answer, PermissionMode, Settings};
 
 /// Starts agents of one kind.
 pub trait Backend: Send + Sync + 'static {
@@ -20,6 +23,11 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Begins to start an agent. Dropping [`AgentChannels::commands`] ends it, the whole process tree.
     fn launch(&self, launch: Launch) -> AgentChannels;
+
+    /// What agents offer, as far as one has told since the server started.
+    fn offers(&self) -> Option<Arc<Offers>> {
+        None
+    }
 }
 
 /// Which agent runs here, and why.
@@ -50,6 +58,8 @@ pub struct Launch {
     pub cwd: PathBuf,
     pub settings: Settings,
     pub conversation: Conversation,
+    /// The events that the agent is to call back for, by the agent's names.
+    pub hooks: Vec<String>,
 }
 
 /// Which conversation the agent opens.
@@ -59,6 +69,8 @@ pub enum Conversation {
     New(String),
     /// The one that the agent knows under this id.
     Resume(String),
+    /// A new one under `id` that begins with everything that was said in `from`.
+    Fork { from: String, id: String },
 }
 
 #[derive(Debug)]
@@ -70,9 +82,96 @@ pub struct AgentChannels {
 /// What we tell an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AgentCommand {
-    Prompt(String),
-    Answer { agent_request: String, answer: Answer },
+    /// `uuid` is ours: an agent that knows it already does not take the prompt again.
+    Prompt {
+        uuid: String,
+        words: String,
+        images: Vec<Image>,
+    },
+    Answer {
+        agent_request: String,
+        answer: Answer,
+    },
     Interrupt,
+    /// From now on this model; `None` is the agent's default.
+    SetModel(Option<String>),
+    SetPermissionMode(PermissionMode),
+    /// What a callback is answered with, in the agent's own form.
+    AnswerHook {
+        agent_request: String,
+        output: RawJson,
+    },
+    Inquire(Inquiry, InquiryReply),
+}
+
+/// What can be asked of a running agent beside its work. The answers are in the agent's own form.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Inquiry {
+    ContextUsage,
+    McpStatus,
+    FileSuggestions {
+        query: String,
+    },
+    Commands,
+    Models,
+    PermissionRules,
+    Hooks,
+    Usage,
+    Settings,
+    /// Restores the files to what they were before the prompt with this uuid, or tells what that would change.
+    Rewind {
+        prompt: String,
+        dry_run: bool,
+    },
+}
+
+/// Why an inquiry has no answer.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum InquiryFailed {
+    #[error("No agent is running in this session. Send a message to start it.")]
+    NoAgent,
+    #[error("The installed version of the agent can't tell this.")]
+    Unsupported,
+    #[error("The agent did not answer: {0}")]
+    Failed(String),
+}
+
+type Answered = Result<RawJson, InquiryFailed>;
+
+/// Where the answer to an inquiry goes, once.
+#[derive(Clone, Debug)]
+pub struct InquiryReply(Arc<Mutex<Option<oneshot::Sender<Answered>>>>);
+
+impl InquiryReply {
+    pub fn new() -> (Self, oneshot::Receiver<Answered>) {
+        let (sender, receiver) = oneshot::channel();
+        (Self(Arc::new(Mutex::new(Some(sender)))), receiver)
+    }
+
+    pub fn send(&self, answer: Answered) {
+        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(sender) = sender {
+            // Nobody waits any more: then nobody needs it.
+            drop(sender.send(answer));
+        }
+    }
+}
+
+/// Two are the same if they answer the same question.
+impl PartialEq for InquiryReply {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// What the agents of a backend offer, as one of them has told last.
+#[derive(Clone, Debug, Default)]
+pub struct Offers {
+    /// The names by which a model may be chosen.
+    pub models: Vec<String>,
+    /// The agent's own list of models, and of commands.
+    pub model_list: Option<RawJson>,
+    pub commands: Option<RawJson>,
 }
 
 /// What an agent tells us.
@@ -85,6 +184,8 @@ pub enum AgentEvent {
     },
     /// The agent wants to use a tool, or asks the user something, and waits.
     Asks(Question),
+    /// One of the events has happened that someone wants to be called back for, and the agent waits.
+    Hook(HookCall),
     /// The agent no longer waits for an answer to this.
     TakesBack { agent_request: String },
     /// The agent is gone. Always the last event, always exactly one.
@@ -98,6 +199,8 @@ pub enum Meaning {
     Init {
         conversation: String,
     },
+    /// The agent has another permission mode from now on.
+    Mode(PermissionMode),
     /// The turn is over.
     TurnEnded(TurnEnd),
     Nothing,
@@ -121,6 +224,21 @@ pub struct Question {
     /// Questions, plans and elicitations: for a person, whatever the approval mode.
     pub always_ask: bool,
 }
+
+/// A callback that the agent waits for. Unanswered, it goes on without a decision after [`HOOK_TIME`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct HookCall {
+    /// The agent's own id of the request, by which it is answered.
+    pub agent_request: String,
+    /// The agent's name of the event.
+    pub event: String,
+    /// What has happened, in the agent's own form.
+    pub input: RawJson,
+    pub tool_use_id: Option<String>,
+}
+
+/// How long an agent waits for the answer to a callback.
+pub const HOOK_TIME: Duration = Duration::from_mins(1);
 
 /// How an agent ended.
 #[derive(Clone, Debug, Eq, PartialEq)]

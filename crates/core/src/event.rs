@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::backend::HookCall;
 use crate::ids::{RequestId, SessionId, Timestamp};
 use crate::json::RawJson;
+use crate::prompt::Prompt;
 use crate::session::SessionStatus;
 
 /// One entry of a session's log. `seq` is gapless from 1 and never changes once delivered.
@@ -18,8 +20,10 @@ pub struct Event {
 #[derive(Clone, Debug, PartialEq)]
 pub enum EventBody {
     Status(StatusChange),
+    /// `uuid` is what the agent knows the prompt by.
     UserPrompt {
-        prompt: String,
+        prompt: Prompt,
+        uuid: String,
     },
     /// A message of the agent's, untouched. `uuid` is the agent's own id for it, where it has one.
     Message {
@@ -88,7 +92,14 @@ pub enum Notice {
     /// The prompts that wait for the running turn to end, oldest first.
     Queue {
         session: SessionId,
-        prompts: Vec<String>,
+        prompts: Vec<Prompt>,
+    },
+    /// Something about the session is another that no event tells: title, settings, its agent. Look it up.
+    Updated(SessionId),
+    /// An agent calls back and waits for [`Sessions::answer_hook`](crate::Sessions::answer_hook).
+    Hook {
+        session: SessionId,
+        call: HookCall,
     },
     Deleted(SessionId),
 }
@@ -97,7 +108,10 @@ impl Notice {
     pub fn session(&self) -> SessionId {
         match self {
             Self::Event(event) => event.session,
-            Self::Queue { session, .. } | Self::Deleted(session) => *session,
+            Self::Queue { session, .. }
+            | Self::Updated(session)
+            | Self::Hook { session, .. }
+            | Self::Deleted(session) => *session,
         }
     }
 }

@@ -21,6 +21,11 @@ impl SessionId {
         Uuid::new_v5(&self.0, format!("{purpose}:{seq}").as_bytes())
     }
 
+    /// The id under which the agent gets the prompt that is event number `seq`.
+    pub fn prompt_uuid(self, seq: u64) -> String {
+        self.derive("prompt", seq).to_string()
+    }
+
     /// The agent's id for a conversation that starts afresh at `seq`.
     pub(crate) fn fresh_conversation(self, seq: u64) -> String {
         self.derive("conversation", seq).to_string()

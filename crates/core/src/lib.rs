@@ -11,18 +11,23 @@ mod hub;
 mod ids;
 mod json;
 mod paths;
+pub mod prompt;
 mod registry;
 pub mod session;
 mod store;
 mod title;
 
-pub use backend::{Backend, BackendInfo};
+pub use backend::{Backend, BackendInfo, HookCall, Inquiry, InquiryFailed, Offers};
 pub use event::{Behavior, DecisionRequest, Event, EventBody, Notice, StatusChange};
 pub use hub::{Lagged, LiveFeed};
 pub use ids::{RequestId, SessionId, Timestamp};
 pub use json::RawJson;
 pub use paths::{FolderListing, PathPolicy, PathRefused};
+pub use prompt::{Attachment, Image, NewImage, NewPrompt, Prompt, PromptRefused};
 pub use registry::{Accepted, CommandError, HistoryPage, Page, Sessions, StartSession};
-pub use session::{Answer, Approval, DecisionRef, PermissionMode, SessionRecord, SessionStatus, Settings};
+pub use session::{
+    AgentStatus, Answer, Approval, DecisionRef, PermissionMode, SessionRecord, SessionStatus, Settings,
+    SettingsPatch, TitleSource,
+};
 pub use store::{Commit, Store, StoreError, StoreFuture};
 pub use title::title_from_prompt;

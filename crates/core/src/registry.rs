@@ -5,24 +5,28 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
-use crate::backend::{Backend, BackendInfo};
+use crate::backend::{Backend, BackendInfo, Inquiry, InquiryFailed, InquiryReply, Offers};
 use crate::credentials::Viewer;
-use crate::event::{DecisionRequest, Event};
+use crate::event::{DecisionRequest, Event, Notice};
 use crate::hub::{Hub, LiveFeed};
 use crate::ids::{SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::paths::{PathPolicy, PathRefused};
+use crate::prompt::{Image, NewPrompt, PromptRefused};
 use crate::session::{
-    ActorHandle, Answer, Command, CommandFailed, DecisionRef, Input, Refusal, SessionRecord, SessionStatus,
-    Settings, State, spawn,
+    ActorHandle, AgentStatus, Answer, Command, CommandFailed, DecisionRef, Input, Refusal, SessionRecord,
+    SessionStatus, Settings, SettingsPatch, State, TitleSource, spawn,
 };
 use crate::store::{Commit, Store, StoreError};
 use crate::title::title_from_prompt;
 
 /// How long agents get to end when the server stops; the promise is ten seconds for everything.
 const CLOSE_TIME: Duration = Duration::from_secs(8);
+
+/// How long a title may be.
+const MAX_TITLE: usize = 200;
 
 /// The sessions of this server, as one viewer may see and use them. Cheap to clone.
 #[derive(Clone)]
@@ -38,6 +42,8 @@ struct Shared {
     hub: Hub,
     /// A std mutex: held for map look-ups only, never across an await.
     entries: Mutex<HashMap<SessionId, Entry>>,
+    /// Something is to be deleted earlier than was known.
+    tidy: Notify,
 }
 
 enum Entry {
@@ -51,12 +57,14 @@ enum Entry {
 pub struct StartSession {
     /// Empty: made from the prompt.
     pub title: String,
-    pub prompt: String,
+    pub prompt: NewPrompt,
     /// `None`: the default working directory.
     pub cwd: Option<String>,
     pub settings: Settings,
     /// Goes on with a conversation that the agent had elsewhere, under its id. Only the person at the machine may.
     pub resume: Option<SessionId>,
+    /// Events that the caller wants to be called back for, from the first turn on; see [`Sessions::register_hooks`].
+    pub hooks: Vec<String>,
 }
 
 /// Longest name that a client may give a session, in bytes.
@@ -91,12 +99,22 @@ pub struct HistoryPage {
 pub enum CommandError {
     #[error("Unknown session")]
     UnknownSession,
-    #[error("The prompt is empty: write what the agent should do.")]
-    EmptyPrompt,
-    #[error("'{0}' is no name of a model.")]
+    #[error(transparent)]
+    Prompt(#[from] PromptRefused),
+    #[error("'{0}' is no model that the agent offers.")]
     Model(String),
     #[error("A session's name has 1 to {MAX_NAME} bytes, none of them a control character.")]
     Name,
+    #[error("'{0}' is no level of effort.")]
+    Effort(String),
+    #[error("A budget is an amount of dollars above zero.")]
+    Budget,
+    #[error("A turn is running. Stop it first.")]
+    Busy,
+    #[error("A title has between 1 and {MAX_TITLE} characters.")]
+    Title,
+    #[error(transparent)]
+    Inquiry(#[from] InquiryFailed),
     #[error(transparent)]
     Path(#[from] PathRefused),
     #[error(transparent)]
@@ -137,6 +155,7 @@ impl Sessions {
             paths,
             hub: Hub::new(),
             entries: Mutex::new(entries),
+            tidy: Notify::new(),
         };
         let sessions = Self {
             shared: Arc::new(shared),
@@ -218,7 +237,8 @@ impl Sessions {
         start: StartSession,
     ) -> Result<(SessionId, Accepted), CommandError> {
         allowed(self.viewer.scopes.run)?;
-        let prompt = checked_prompt(&start.prompt)?;
+        let prompt = start.prompt.clone();
+        prompt.clone().checked()?;
         let id = if let Some(id) = self.named(name).await? {
             id
         } else {
@@ -234,7 +254,7 @@ impl Sessions {
                 Err(error) => return Err(error),
             }
         }
-        Ok((id, self.prompt(id, &prompt).await?))
+        Ok((id, self.prompt(id, prompt).await?))
     }
 
     /// Makes a session and starts its first turn.
@@ -245,12 +265,12 @@ impl Sessions {
 
     async fn start_as(&self, id: SessionId, start: StartSession) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
-        let prompt = checked_prompt(&start.prompt)?;
+        let (prompt, images) = start.prompt.checked()?;
         check_settings(&start.settings)?;
         let cwd = self.shared.paths.working_directory(start.cwd.as_deref())?;
-        let title = match start.title.trim() {
-            "" => title_from_prompt(&prompt),
-            title => title.to_owned(),
+        let (title, title_source) = match start.title.trim() {
+            "" => (title_from_prompt(&prompt.text), TitleSource::Prompt),
+            title => (title.to_owned(), TitleSource::User),
         };
         if start.resume.is_some() && self.viewer.key.is_some() {
             return Err(CommandError::UnknownSession);
@@ -260,8 +280,12 @@ impl Sessions {
             id,
             owner: self.viewer.key.clone(),
             title,
+            title_source,
+            archived: false,
             claude_session_id: start.resume.map(|id| id.to_string()),
             expired: false,
+            fork_of: None,
+            delete_at: None,
             status: SessionStatus::Idle,
             cwd: cwd.to_string_lossy().into_owned(),
             settings: start.settings,
@@ -281,12 +305,19 @@ impl Sessions {
         let first = Commit {
             record,
             events: Vec::new(),
+            images: Vec::new(),
         };
         if let Err(error) = self.shared.store.commit(first).await {
             self.entries().remove(&id);
             return Err(error.into());
         }
-        if let Err(error) = self.input(id, Input::Prompt(prompt)).await {
+        let begun = async {
+            if !start.hooks.is_empty() {
+                self.input(id, Input::Hooks(start.hooks)).await?;
+            }
+            self.input_with(id, Input::Prompt(prompt), images).await
+        };
+        if let Err(error) = begun.await {
             // A session that never began is none; if it can't be removed either, it is idle and can be deleted.
             self.delete(id).await.ok();
             return Err(error);
@@ -295,18 +326,135 @@ impl Sessions {
     }
 
     /// Says something more in a session.
-    pub async fn prompt(&self, session: SessionId, prompt: &str) -> Result<Accepted, CommandError> {
+    pub async fn prompt(
+        &self,
+        session: SessionId,
+        prompt: impl Into<NewPrompt>,
+    ) -> Result<Accepted, CommandError> {
         allowed(self.viewer.scopes.run)?;
         // An unknown session is the graver mistake, so it is named first.
         self.find(session).ok_or(CommandError::UnknownSession)?;
-        self.input(session, Input::Prompt(checked_prompt(prompt)?)).await
+        let (prompt, images) = prompt.into().checked()?;
+        self.input_with(session, Input::Prompt(prompt), images).await
     }
 
-    /// Changes what the next turn runs with.
-    pub async fn configure(&self, session: SessionId, settings: Settings) -> Result<(), CommandError> {
+    /// Changes settings: at once where a running agent can be told (model, permission mode, approval), else from the
+    /// next turn on, for which the agent is started anew and goes on with its conversation.
+    ///
+    /// A model must be one that the agent offers, as soon as an agent has told what it offers. The agent may change
+    /// its permission mode by itself (a plan that was approved), which shows in the session's settings and as
+    /// [`Notice::Updated`](crate::Notice).
+    pub async fn configure(&self, session: SessionId, patch: SettingsPatch) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
+        let (record, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        let settings = patch.applied(&record.settings);
         check_settings(&settings)?;
-        self.input(session, Input::Configure(settings)).await.map(drop)
+        if let (Some(model), Some(offers)) = (&settings.model, self.offers())
+            && record.settings.model.as_ref() != Some(model)
+            && !offers.models.contains(model)
+        {
+            return Err(CommandError::Model(model.clone()));
+        }
+        self.input(session, Input::Configure(patch)).await.map(drop)
+    }
+
+    /// What agents offer, as far as one has told since the server started.
+    pub fn offers(&self) -> Option<Arc<Offers>> {
+        self.shared.backend.offers()
+    }
+
+    /// Gives a session the title that a person chose.
+    pub async fn rename(&self, session: SessionId, title: &str) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.find(session).ok_or(CommandError::UnknownSession)?;
+        if title.is_empty() || title.chars().count() > MAX_TITLE {
+            return Err(CommandError::Title);
+        }
+        let source = TitleSource::User;
+        self.input(session, Input::Rename { title, source })
+            .await
+            .map(drop)
+    }
+
+    /// Puts a session away, or brings it back. It goes on as before.
+    pub async fn archive(&self, session: SessionId, archived: bool) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        self.input(session, Input::Archive(archived)).await.map(drop)
+    }
+
+    /// Replaces the prompts that wait for the running turn to end. Refused if `expected` is given and is not what
+    /// waits. A prompt keeps its images with the same words, or with other words in its place.
+    pub async fn replace_queue(
+        &self,
+        session: SessionId,
+        prompts: Vec<String>,
+        expected: Option<Vec<String>>,
+    ) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        let prompts = prompts.iter().map(|prompt| prompt.trim().to_owned()).collect();
+        self.input(session, Input::Queue { prompts, expected })
+            .await
+            .map(drop)
+    }
+
+    /// Sends the first prompt that waits, if no turn runs: a stop keeps what waits.
+    pub async fn flush(&self, session: SessionId) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        self.input(session, Input::Flush).await.map(drop)
+    }
+
+    /// Asks something of the session's agent beside its work. The answer is in the agent's own form.
+    pub async fn inquire(&self, session: SessionId, inquiry: Inquiry) -> Result<RawJson, CommandError> {
+        let last_known = match inquiry {
+            Inquiry::Commands => self.offers().and_then(|offers| offers.commands.clone()),
+            Inquiry::Models => self.offers().and_then(|offers| offers.model_list.clone()),
+            _ => None,
+        };
+        self.find(session).ok_or(CommandError::UnknownSession)?;
+        if let Some(known) = last_known {
+            return Ok(known);
+        }
+        self.ask_agent(session, inquiry).await
+    }
+
+    /// Wants to be called back for these events of the agent (`PreToolUse`, …), from its next start on, which is the
+    /// next turn's. A callback is a [`Notice::Hook`](crate::Notice), to be answered with [`Self::answer_hook`];
+    /// without an answer the agent goes on after [`HOOK_TIME`](crate::backend::HOOK_TIME). Replaces what was
+    /// registered before; it is forgotten when the server ends.
+    pub async fn register_hooks(&self, session: SessionId, events: Vec<String>) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        self.input(session, Input::Hooks(events)).await.map(drop)
+    }
+
+    /// Answers a callback, once, in the agent's own form (`{"continue": true}` and more).
+    pub async fn answer_hook(
+        &self,
+        session: SessionId,
+        agent_request: &str,
+        output: RawJson,
+    ) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.approve)?;
+        let agent_request = agent_request.to_owned();
+        let input = Input::AnswerHook {
+            agent_request,
+            output,
+        };
+        self.input(session, input).await.map(drop)
+    }
+
+    /// The bytes of an image that was sent with a prompt.
+    pub async fn image(&self, session: SessionId, id: &str) -> Result<Option<Image>, CommandError> {
+        self.find(session).ok_or(CommandError::UnknownSession)?;
+        Ok(self.shared.store.image(session, id.to_owned()).await?)
+    }
+
+    /// Where the session's agent stands.
+    pub fn agent_status(&self, session: SessionId) -> AgentStatus {
+        match self.entries().get(&session) {
+            Some(Entry::Awake(actor)) => actor.view.borrow().agent,
+            Some(Entry::Dormant(_)) | None => AgentStatus::Absent,
+        }
     }
 
     pub async fn stop(&self, session: SessionId) -> Result<(), CommandError> {
@@ -324,6 +472,75 @@ impl Sessions {
         self.input(session, Input::Answer { decision, answer })
             .await
             .map(drop)
+    }
+
+    /// A new session that begins with everything that was said in this one, and goes its own way from its first
+    /// prompt on. Files are shared: both work in the same folder.
+    pub async fn fork(&self, session: SessionId, title: Option<&str>) -> Result<SessionId, CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        let (source, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        let conversation = source.claude_session_id.or(source.fork_of);
+        let fork_of = Some(conversation.ok_or(Refusal::NoResumeId)?);
+        let now = Timestamp::now();
+        let mut record = SessionRecord {
+            id: SessionId::random(),
+            owner: self.viewer.key.clone(),
+            title: title
+                .map(str::trim)
+                .filter(|title| !title.is_empty())
+                .map_or_else(|| format!("{} ⑂", source.title), str::to_owned),
+            title_source: TitleSource::User,
+            archived: false,
+            claude_session_id: None,
+            expired: false,
+            fork_of,
+            delete_at: None,
+            status: SessionStatus::Idle,
+            created_at: now,
+            updated_at: now,
+            queue: Vec::new(),
+            last_seq: 0,
+            ..source
+        };
+        let id = record.id;
+        record.last_seq = self.shared.store.fork(session, record.clone()).await?;
+        let owner = record.owner.as_deref().map(Arc::from);
+        self.entries()
+            .insert(id, Entry::Dormant(Box::new((record, Vec::new()))));
+        self.shared.hub.publish(owner.as_ref(), Notice::Updated(id));
+        Ok(id)
+    }
+
+    /// Restores the files to what they were before the prompt with this uuid, or only tells what that would change.
+    /// The answer is the agent's own. An agent is started for it if none runs.
+    pub async fn rewind(
+        &self,
+        session: SessionId,
+        prompt: String,
+        dry_run: bool,
+    ) -> Result<RawJson, CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        let (record, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        if !dry_run && record.status == SessionStatus::Running {
+            return Err(CommandError::Busy);
+        }
+        self.input(session, Input::Wake).await?;
+        self.ask_agent(session, Inquiry::Rewind { prompt, dry_run }).await
+    }
+
+    /// Ends the session's agent and hides it; it is deleted for good at that time, unless [`Self::undelete`] comes
+    /// first. Kept across restarts.
+    pub async fn delete_at(&self, session: SessionId, at: Timestamp) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        self.input(session, Input::Discard { at }).await?;
+        self.shared.tidy.notify_one();
+        Ok(())
+    }
+
+    /// Takes back a deletion whose time has not come.
+    pub async fn undelete(&self, session: SessionId) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        self.input(session, Input::Restore).await.map(drop)
     }
 
     /// Removes a session, its events and its agent. Fine if there is none.
@@ -372,6 +589,39 @@ impl Sessions {
         cwds.filter(|cwd| seen.insert(cwd.clone())).take(limit).collect()
     }
 
+    /// Deletes what is due. `None` if nothing waits to be deleted, else when the next is due.
+    pub async fn delete_due(&self, now: Timestamp) -> Option<Timestamp> {
+        let waiting: Vec<_> = self
+            .entries()
+            .iter()
+            .filter_map(|(id, entry)| entry.look(|record, _| record.delete_at).map(|at| (*id, at)))
+            .collect();
+        let mut next = None;
+        for (id, at) in waiting {
+            if at > now {
+                next = Some(next.map_or(at, |next: Timestamp| next.min(at)));
+            } else if let Err(error) = self.delete(id).await {
+                tracing::error!(%error, session = %id, "can't delete a session; trying again later");
+                next = Some(Timestamp(now.0 + 60_000));
+            }
+        }
+        next
+    }
+
+    /// Deletes sessions when their time has come, for ever.
+    pub async fn delete_in_time(&self) {
+        loop {
+            let now = Timestamp::now();
+            let next = self.delete_due(now).await;
+            let wait = next.map_or(i64::from(u32::MAX), |next| next.0.saturating_sub(now.0).max(1));
+            let wait = Duration::from_millis(u64::try_from(wait).unwrap_or(1));
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = self.shared.tidy.notified() => {}
+            }
+        }
+    }
+
     /// Ends every agent. Sessions can't be used afterwards.
     pub async fn close(&self) {
         let actors: Vec<_> = self
@@ -395,13 +645,34 @@ impl Sessions {
         }
     }
 
+    async fn ask_agent(&self, session: SessionId, inquiry: Inquiry) -> Result<RawJson, CommandError> {
+        let actor = self.wake(session).ok_or(CommandError::UnknownSession)?;
+        let (reply, answer) = InquiryReply::new();
+        actor
+            .commands
+            .send(Command::Inquire(inquiry, reply))
+            .await
+            .map_err(|_| CommandError::UnknownSession)?;
+        // Dropped unanswered: the agent ended first.
+        Ok(answer.await.unwrap_or(Err(InquiryFailed::NoAgent))?)
+    }
+
     async fn input(&self, session: SessionId, input: Input) -> Result<Accepted, CommandError> {
+        self.input_with(session, input, Vec::new()).await
+    }
+
+    async fn input_with(
+        &self,
+        session: SessionId,
+        input: Input,
+        images: Vec<Image>,
+    ) -> Result<Accepted, CommandError> {
         let actor = self.wake(session).ok_or(CommandError::UnknownSession)?;
         let (reply, outcome) = oneshot::channel();
         // Where the actor has ended meanwhile, the session was deleted.
         actor
             .commands
-            .send(Command::Input(input, reply))
+            .send(Command::Input(input, images, reply))
             .await
             .map_err(|_| CommandError::UnknownSession)?;
         outcome
@@ -469,12 +740,23 @@ fn allowed(scope: bool) -> Result<(), CommandError> {
 /// What ends up on a command line must look like what it is meant to be.
 fn check_settings(settings: &Settings) -> Result<(), CommandError> {
     let in_name = |character: char| character.is_ascii_alphanumeric() || "._:/@[]-".contains(character);
-    match &settings.model {
-        Some(model) if model.len() > 128 || model.starts_with('-') || !model.chars().all(in_name) => {
-            Err(CommandError::Model(model.clone()))
-        }
-        _ => Ok(()),
+    let is_name = |name: &str| name.len() <= 128 && !name.starts_with('-') && name.chars().all(in_name);
+    if let Some(model) = settings.model.as_ref().filter(|model| !is_name(model)) {
+        return Err(CommandError::Model(model.clone()));
     }
+    let is_word = |word: &str| {
+        !word.is_empty() && word.len() <= 32 && word.chars().all(|character| character.is_ascii_lowercase())
+    };
+    if let Some(effort) = settings.effort.as_ref().filter(|effort| !is_word(effort)) {
+        return Err(CommandError::Effort(effort.clone()));
+    }
+    if settings
+        .max_budget_usd
+        .is_some_and(|budget| !budget.is_finite() || budget <= 0.0)
+    {
+        return Err(CommandError::Budget);
+    }
+    Ok(())
 }
 
 fn check_name(name: &str) -> Result<(), CommandError> {
@@ -482,11 +764,4 @@ fn check_name(name: &str) -> Result<(), CommandError> {
         return Err(CommandError::Name);
     }
     Ok(())
-}
-
-fn checked_prompt(prompt: &str) -> Result<String, CommandError> {
-    match prompt.trim() {
-        "" => Err(CommandError::EmptyPrompt),
-        prompt => Ok(prompt.to_owned()),
-    }
 }

@@ -1,12 +1,15 @@
 //! One session: its settings, its state machine, its actor.
 
 mod actor;
+mod settings;
 mod state;
 mod step;
 
 pub(crate) use actor::{ActorHandle, Command, CommandFailed, spawn};
+pub use settings::{Settings, SettingsPatch};
 pub use state::{
-    AgentState, Answer, Approval, DecisionRef, PermissionMode, SessionRecord, SessionStatus, Settings, State,
+    AgentSettings, AgentState, AgentStatus, Answer, Approval, DecisionRef, Delivery, PermissionMode,
+    SessionRecord, SessionStatus, State, TitleSource,
 };
 pub use step::{Effect, Input, Refusal, step};
 

@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use crate::event::{DecisionRequest, Event};
 use crate::ids::SessionId;
 use crate::json::RawJson;
+use crate::prompt::Image;
 use crate::registry::Page;
 use crate::session::SessionRecord;
 
@@ -41,6 +42,12 @@ pub trait Store: Send + Sync + 'static {
         name: String,
         session: SessionId,
     ) -> StoreFuture<'_, SessionId>;
+
+    /// Writes a new session that begins with what was said in `source`, numbered from 1; the number of its last event.
+    fn fork(&self, source: SessionId, record: SessionRecord) -> StoreFuture<'_, u64>;
+
+    /// An image that was committed with a prompt of this session.
+    fn image(&self, session: SessionId, id: String) -> StoreFuture<'_, Option<Image>>;
 }
 
 /// One step of a session.
@@ -48,6 +55,8 @@ pub trait Store: Send + Sync + 'static {
 pub struct Commit {
     pub record: SessionRecord,
     pub events: Vec<Arc<Event>>,
+    /// Images of the prompts among the events and in the queue; those that are kept already may come again.
+    pub images: Vec<Image>,
 }
 
 #[derive(Clone, Debug, thiserror::Error)]

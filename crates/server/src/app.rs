@@ -61,6 +61,7 @@ impl App {
         let protected = Router::new()
             .route("/ws", get(chat::upgrade))
             .route("/ws/events", get(events::upgrade))
+            .route("/api/sessions/{session}/images/{image}", get(events::image))
             .route("/api/system", get(system::system))
             .route("/api/recent-cwds", get(system::recent_cwds))
             .route("/api/directories", get(system::directories))

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
-use tiller_core::CommandError;
+use tiller_core::{CommandError, PromptRefused};
 
 /// Every refusal: code, status, what a person reads in English and in Chinese.
 macro_rules! refusals {
@@ -107,15 +107,21 @@ impl From<CommandError> for ApiError {
     fn from(error: CommandError) -> Self {
         use tiller_core::session::Refusal;
         match error {
-            CommandError::UnknownSession => Self::SessionNotFound,
-            CommandError::EmptyPrompt => Self::PromptEmpty,
+            CommandError::UnknownSession | CommandError::Refused(Refusal::Deleted) => Self::SessionNotFound,
+            CommandError::Prompt(PromptRefused::Empty) => Self::PromptEmpty,
             CommandError::Path(_) => Self::WorkingDirInvalid,
             CommandError::Forbidden => Self::Forbidden,
             CommandError::Refused(Refusal::RequestNotFound) => Self::RequestNotFound,
             CommandError::Refused(Refusal::AlreadyAnswered) => Self::AlreadyAnswered,
-            CommandError::Model(_) | CommandError::Name | CommandError::Refused(Refusal::NoResumeId) => {
-                Self::WrongForm
-            }
+            CommandError::Prompt(_)
+            | CommandError::Model(_)
+            | CommandError::Effort(_)
+            | CommandError::Budget
+            | CommandError::Title
+            | CommandError::Name
+            | CommandError::Busy
+            | CommandError::Inquiry(_)
+            | CommandError::Refused(Refusal::NoResumeId | Refusal::QueueChanged) => Self::WrongForm,
             CommandError::Store(error) => Self::internal(&error),
             CommandError::Stopping => Self::internal(&error),
         }

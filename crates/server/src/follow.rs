@@ -82,7 +82,10 @@ impl Follow {
                 Some(Err(_lagged)) => self.behind = true,
                 Some(Ok(notice)) if notice.session() != self.session => {}
                 Some(Ok(Notice::Deleted(_))) => return Step::Deleted,
-                Some(Ok(Notice::Queue { prompts, .. })) => return Step::Queue(prompts),
+                Some(Ok(Notice::Queue { prompts, .. })) => {
+                    return Step::Queue(prompts.into_iter().map(|prompt| prompt.text).collect());
+                }
+                Some(Ok(Notice::Updated(_) | Notice::Hook { .. })) => {}
                 Some(Ok(Notice::Event(event))) if event.seq == self.last + 1 => {
                     self.last = event.seq;
                     return Step::Event(event);

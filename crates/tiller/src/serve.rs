@@ -99,6 +99,8 @@ impl Service {
         let bound = listener.local_addr()?;
         let sessions = Sessions::open(Arc::new(store.clone()), Arc::new(backend), paths).await?;
         tracing::info!("{}", sessions.backend().reason);
+        let deletions = sessions.clone();
+        tokio::spawn(async move { deletions.delete_in_time().await });
         let history = HistoryHandle::start(claude_home(args)?, data_dir.path().join("history"))?;
         let app = App::new(
             sessions.clone(),

@@ -2,6 +2,7 @@
 //!
 //! The only place in the domain that knows what the CLI's messages look like.
 
+mod inquiry;
 mod meaning;
 
 use std::collections::HashMap;
@@ -9,18 +10,22 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tiller_agent::{
-    Channel, ElicitationReply, Executable, Grace, Inbound, InboundRequest, Inbox, Interrupt, Link,
-    LinkSettings, Options, PermissionReply, PermissionRequest, Reply, RequestId, RequestKind, UserMessage,
+    Channel, ControlRequest, ElicitationReply, Executable, Grace, HookRequest, Inbound, InboundRequest,
+    Inbox, Interrupt, Link, LinkSettings, Options, PermissionReply, PermissionRequest, Reply, RequestId,
+    RequestKind, SetModel, SetPermissionMode, UserMessage,
 };
 use tokio::sync::mpsc;
 
+use self::inquiry::{LastOffers, initialize, inquire};
 use self::meaning::meaning;
 use super::{
-    AgentChannels, AgentCommand, AgentEvent, Backend, BackendInfo, Conversation, Exit, Launch, Meaning,
-    Question,
+    AgentChannels, AgentCommand, AgentEvent, Backend, BackendInfo, Conversation, Exit, HOOK_TIME, HookCall,
+    Launch, Meaning, Offers, Question,
 };
 use crate::json::RawJson;
 use crate::session::{Answer, PermissionMode};
@@ -53,6 +58,7 @@ pub struct ClaudeBackend {
     info: BackendInfo,
     /// Found out in the background: the CLI takes its time to say it.
     version: Arc<OnceLock<String>>,
+    offers: LastOffers,
 }
 
 impl ClaudeBackend {
@@ -63,6 +69,7 @@ impl ClaudeBackend {
             claude_home,
             info,
             version: Arc::default(),
+            offers: LastOffers::default(),
         }
     }
 
@@ -93,8 +100,16 @@ impl Backend for ClaudeBackend {
         let (event_outbox, events) = mpsc::channel(EVENTS);
         let executable = self.executable.clone();
         let options = options(&launch, self.claude_home.clone());
-        tokio::spawn(run(executable, options, command_inbox, event_outbox));
+        let greeting = Greeting {
+            hooks: launch.hooks,
+            offers: self.offers.clone(),
+        };
+        tokio::spawn(run(executable, options, greeting, command_inbox, event_outbox));
         AgentChannels { commands, events }
+    }
+
+    fn offers(&self) -> Option<Arc<Offers>> {
+        self.offers.get()
     }
 }
 
@@ -104,12 +119,9 @@ fn options(launch: &Launch, claude_home: Option<PathBuf>) -> Options {
         .cwd(&launch.cwd)
         .partial_messages(true)
         .ask_permission(true)
-        .permission_mode(match settings.permission_mode {
-            PermissionMode::Default => tiller_agent::PermissionMode::Default,
-            PermissionMode::AcceptEdits => tiller_agent::PermissionMode::AcceptEdits,
-            PermissionMode::Plan => tiller_agent::PermissionMode::Plan,
-            PermissionMode::BypassPermissions => tiller_agent::PermissionMode::BypassPermissions,
-        })
+        .permission_mode(cli_mode(settings.permission_mode))
+        // So that files can be rewound to any prompt.
+        .file_checkpointing(true)
         .grace(GRACE)
         // The agent must not find what would let it approve its own requests.
         .env_remove_prefix("TILLER_");
@@ -132,6 +144,12 @@ fn options(launch: &Launch, claude_home: Option<PathBuf>) -> Options {
         granted.extend(tools.iter().cloned());
     }
     options = options.allowed_tools(granted);
+    if let Some(effort) = &settings.effort {
+        options = options.effort(effort);
+    }
+    if let Some(budget) = settings.max_budget_usd {
+        options = options.max_budget_usd(budget);
+    }
     if let Some(turns) = settings.max_turns {
         options = options.max_turns(turns);
     }
@@ -142,6 +160,19 @@ fn options(launch: &Launch, claude_home: Option<PathBuf>) -> Options {
     match &launch.conversation {
         Conversation::New(id) => options.session_id(id),
         Conversation::Resume(id) => options.resume(id),
+        Conversation::Fork { from, id } => options
+            .resume(from)
+            .fork(true)
+            .extra_arg("session-id", Some(id.clone())),
+    }
+}
+
+fn cli_mode(mode: PermissionMode) -> tiller_agent::PermissionMode {
+    match mode {
+        PermissionMode::Default => tiller_agent::PermissionMode::Default,
+        PermissionMode::AcceptEdits => tiller_agent::PermissionMode::AcceptEdits,
+        PermissionMode::Plan => tiller_agent::PermissionMode::Plan,
+        PermissionMode::BypassPermissions => tiller_agent::PermissionMode::BypassPermissions,
     }
 }
 
@@ -173,14 +204,22 @@ fn split_rules(rules: &str) -> Vec<String> {
         .collect()
 }
 
+/// What a CLI is told first, and where its answer goes.
+struct Greeting {
+    hooks: Vec<String>,
+    offers: LastOffers,
+}
+
 async fn run(
     executable: Executable,
     options: Options,
+    greeting: Greeting,
     mut commands: mpsc::Receiver<AgentCommand>,
     events: mpsc::Sender<AgentEvent>,
 ) {
     let exit = match start(&executable, &options) {
         Ok((link, inbox)) => {
+            initialize(&link, &greeting.hooks, greeting.offers);
             Relay {
                 link,
                 asked: HashMap::new(),
@@ -291,9 +330,13 @@ impl Relay {
     /// An error means that the CLI is gone, and its end says so.
     async fn command(&mut self, command: AgentCommand) {
         match command {
-            AgentCommand::Prompt(prompt) => {
+            AgentCommand::Prompt { uuid, words, images } => {
                 self.busy = true;
-                if self.link.send_user(&UserMessage::text(prompt)).await.is_err() {
+                let mut message = UserMessage::text(words).with_uuid(uuid);
+                for image in images {
+                    message = message.with_image(image.media_type, BASE64.encode(&image.bytes));
+                }
+                if self.link.send_user(&message).await.is_err() {
                     tracing::debug!("a prompt came too late");
                 }
             }
@@ -301,6 +344,25 @@ impl Relay {
                 agent_request,
                 answer,
             } => self.answer(agent_request, answer).await,
+            AgentCommand::SetModel(model) => self.switch(SetModel { model }, "model"),
+            AgentCommand::SetPermissionMode(mode) => {
+                self.switch(SetPermissionMode { mode: cli_mode(mode) }, "permission mode");
+            }
+            AgentCommand::AnswerHook {
+                agent_request,
+                output,
+            } => {
+                let Some(output) = boxed(&output) else { return };
+                let reply = Reply::Success(output);
+                if let Err(error) = self.link.respond(&RequestId::from(agent_request), reply).await {
+                    tracing::debug!(%error, "the answer to a callback came too late");
+                }
+            }
+            AgentCommand::Inquire(inquiry, reply) => {
+                let link = self.link.clone();
+                // Not waited for here, as with everything that is asked of the CLI.
+                tokio::spawn(async move { reply.send(inquire(&link, inquiry).await) });
+            }
             AgentCommand::Interrupt => {
                 let link = self.link.clone();
                 // Not waited for here: what the CLI says meanwhile must be read.
@@ -311,6 +373,45 @@ impl Relay {
                 });
             }
         }
+    }
+
+    /// Changes how the CLI works from now on. If it won't, people are told.
+    fn switch<R: ControlRequest<Answer: Send> + 'static>(&self, request: R, what: &'static str) {
+        let (link, events) = (self.link.clone(), self.events.clone());
+        tokio::spawn(async move {
+            if let Err(error) = link.request(request).await {
+                let text = format!("The agent did not change its {what}: {error}.");
+                if let Some(notice) = notice(&text) {
+                    // Nobody listens any more: then nobody needs it.
+                    drop(events.send(notice).await);
+                }
+            }
+        });
+    }
+
+    async fn hook(&mut self, agent_request: String, hook: HookRequest) -> Result<(), Unheard> {
+        let (link, events) = (self.link.clone(), self.events.clone());
+        let id = agent_request.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = tokio::time::sleep(HOOK_TIME) => {}
+                _ = link.exited() => return,
+            }
+            // Fails if it was answered in time.
+            let goes_on = serde_json::value::to_raw_value(&json!({ "continue": true })).map(Reply::Success);
+            if let Ok(goes_on) = goes_on
+                && link.respond(&RequestId::from(id.clone()), goes_on).await.is_ok()
+            {
+                drop(events.send(AgentEvent::TakesBack { agent_request: id }).await);
+            }
+        });
+        self.tell(AgentEvent::Hook(HookCall {
+            agent_request,
+            event: hook.callback_id,
+            input: hook.input.into(),
+            tool_use_id: hook.tool_use_id,
+        }))
+        .await
     }
 
     async fn answer(&mut self, agent_request: String, answer: Answer) {
@@ -339,6 +440,8 @@ impl Relay {
 
     async fn inbound(&mut self, inbound: Inbound) -> Result<(), Unheard> {
         match inbound {
+            // Says what becomes of a prompt that has an id, which is between the CLI and us.
+            Inbound::Message(message) if message.type_name() == "command_lifecycle" => Ok(()),
             Inbound::Message(message) => {
                 let Ok(raw) = RawJson::parse(message.json()) else {
                     return Ok(());
@@ -392,6 +495,7 @@ impl Relay {
                 self.asked.insert(agent_request, Asked::Tool(asked));
                 self.tell(AgentEvent::Asks(question)).await
             }
+            RequestKind::Hook(hook) => self.hook(agent_request, hook).await,
             RequestKind::Elicitation(asked) => {
                 let input = json!({
                     "server": asked.mcp_server_name, "message": asked.message, "mode": asked.mode, "url": asked.url,
@@ -423,23 +527,26 @@ impl Relay {
         }
     }
 
-    /// Words of ours in the agent's stream.
     async fn notice(&self, text: &str) -> Result<(), Unheard> {
-        let notice = json!({ "type": "system", "subtype": "notice", "level": "warning", "message": text });
-        let Ok(raw) = RawJson::of(&notice) else {
-            return Ok(());
-        };
-        self.tell(AgentEvent::Message {
-            raw,
-            uuid: None,
-            meaning: Meaning::Nothing,
-        })
-        .await
+        match notice(text) {
+            Some(notice) => self.tell(notice).await,
+            None => Ok(()),
+        }
     }
 
     async fn tell(&self, event: AgentEvent) -> Result<(), Unheard> {
         self.events.send(event).await.map_err(|_| Unheard)
     }
+}
+
+/// Words of ours in the agent's stream.
+fn notice(text: &str) -> Option<AgentEvent> {
+    let notice = json!({ "type": "system", "subtype": "notice", "level": "warning", "message": text });
+    Some(AgentEvent::Message {
+        raw: RawJson::of(&notice).ok()?,
+        uuid: None,
+        meaning: Meaning::Nothing,
+    })
 }
 
 fn boxed(raw: &RawJson) -> Option<Box<RawValue>> {

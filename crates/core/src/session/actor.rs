@@ -8,12 +8,15 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use crate::backend::{AgentChannels, AgentCommand, AgentEvent, Backend, Exit};
+use crate::backend::{
+    AgentChannels, AgentCommand, AgentEvent, Backend, Exit, Inquiry, InquiryFailed, InquiryReply,
+};
 use crate::event::{DecisionRequest, Notice};
 use crate::hub::Hub;
 use crate::ids::Timestamp;
+use crate::prompt::Image;
 use crate::registry::Accepted;
-use crate::session::state::{SessionRecord, State};
+use crate::session::state::{AgentState, AgentStatus, Delivery, SessionRecord, State};
 use crate::session::step::{Effect, Input, Refusal, step};
 use crate::store::{Commit, Store, StoreError};
 
@@ -30,7 +33,14 @@ const COMMANDS: usize = 64;
 const STORE_RETRY: Duration = Duration::from_millis(500);
 
 pub(crate) enum Command {
-    Input(Input, oneshot::Sender<Result<Accepted, CommandFailed>>),
+    /// With the bytes of the images that the input names.
+    Input(
+        Input,
+        Vec<Image>,
+        oneshot::Sender<Result<Accepted, CommandFailed>>,
+    ),
+    /// Asks something of the agent, if there is one.
+    Inquire(Inquiry, InquiryReply),
     /// Ends the agent, removes everything, ends the actor.
     Delete(oneshot::Sender<Result<(), StoreError>>),
     /// Ends the agent, answers when it is gone, ends the actor.
@@ -51,6 +61,7 @@ pub(crate) enum CommandFailed {
 pub(crate) struct View {
     pub(crate) record: SessionRecord,
     pub(crate) pending: Vec<DecisionRequest>,
+    pub(crate) agent: AgentStatus,
 }
 
 #[derive(Clone, Debug)]
@@ -82,6 +93,7 @@ impl View {
         Self {
             record: state.record.clone(),
             pending: state.pending.clone(),
+            agent: state.agent_status(),
         }
     }
 }
@@ -110,11 +122,12 @@ impl Actor {
             tokio::select! {
                 biased;
                 command = inbox.recv() => match command {
-                    Some(Command::Input(input, reply)) => {
-                        let outcome = self.command(input).await;
+                    Some(Command::Input(input, images, reply)) => {
+                        let outcome = self.command(input, images).await;
                         // The asker may have gone; what was done is done.
                         drop(reply.send(outcome));
                     }
+                    Some(Command::Inquire(inquiry, reply)) => self.inquire(inquiry, reply),
                     Some(Command::Delete(reply)) => {
                         self.agent = None;
                         let outcome = self.store.delete(self.state.record.id).await;
@@ -148,15 +161,15 @@ impl Actor {
     }
 
     /// A command is taken whole or not at all.
-    async fn command(&mut self, input: Input) -> Result<Accepted, CommandFailed> {
+    async fn command(&mut self, input: Input, images: Vec<Image>) -> Result<Accepted, CommandFailed> {
         let before = self.state.clone();
         let effects = step(&mut self.state, input, Timestamp::now()).map_err(CommandFailed::Refused)?;
-        if let Err(error) = self.write(&effects).await {
+        if let Err(error) = self.write(&effects, images).await {
             self.state = before;
             return Err(CommandFailed::Store(error));
         }
         let queued = effects.contains(&Effect::QueueChanged);
-        self.perform(effects);
+        self.perform(effects).await;
         Ok(if queued {
             Accepted::Queued
         } else {
@@ -175,16 +188,17 @@ impl Actor {
                 Err(refusal) => tracing::error!(%refusal, "refused what is not a command"),
             }
         }
-        while let Err(error) = self.write(&effects).await {
+        while let Err(error) = self.write(&effects, Vec::new()).await {
             tracing::error!(%error, session = %self.state.record.id, "can't store what the agent said; trying again");
             tokio::time::sleep(STORE_RETRY).await;
         }
-        self.perform(effects);
+        self.perform(effects).await;
     }
 
     /// Puts on disk what the effects record, then shows it.
-    async fn write(&mut self, effects: &[Effect]) -> Result<(), StoreError> {
+    async fn write(&mut self, effects: &[Effect], images: Vec<Image>) -> Result<(), StoreError> {
         let queue_changed = effects.contains(&Effect::QueueChanged);
+        let record_changed = effects.contains(&Effect::RecordChanged);
         let events: Vec<_> = effects
             .iter()
             .filter_map(|effect| match effect {
@@ -192,7 +206,8 @@ impl Actor {
                 _ => None,
             })
             .collect();
-        if events.is_empty() && !queue_changed && !effects.contains(&Effect::SettingsChanged) {
+        if events.is_empty() && !queue_changed && !record_changed {
+            self.show_agent();
             return Ok(());
         }
         let record = self.state.record.clone();
@@ -200,9 +215,15 @@ impl Actor {
             .commit(Commit {
                 record,
                 events: events.clone(),
+                images,
             })
             .await?;
-        self.view.send_replace(Arc::new(View::of(&self.state)));
+        let agent = self.view.borrow().agent;
+        let view = View::of(&self.state);
+        // Whether it works or waits the status tells.
+        let working = |agent| matches!(agent, AgentStatus::Running | AgentStatus::Idle);
+        let updated = record_changed || (agent != view.agent && !(working(agent) && working(view.agent)));
+        self.view.send_replace(Arc::new(view));
         for event in events {
             self.publish(Notice::Event(event));
         }
@@ -213,17 +234,42 @@ impl Actor {
                 prompts: self.state.record.queue.clone(),
             });
         }
+        if updated {
+            self.publish(Notice::Updated(self.state.record.id));
+        }
         Ok(())
+    }
+
+    /// An agent may come and go without an event.
+    fn show_agent(&mut self) {
+        let view = View::of(&self.state);
+        if self.view.borrow().agent != view.agent {
+            self.view.send_replace(Arc::new(view));
+            self.publish(Notice::Updated(self.state.record.id));
+        }
+    }
+
+    fn inquire(&mut self, inquiry: Inquiry, reply: InquiryReply) {
+        if self.state.agent == AgentState::Live {
+            self.send(AgentCommand::Inquire(inquiry, reply));
+        } else {
+            reply.send(Err(InquiryFailed::NoAgent));
+        }
     }
 
     fn publish(&self, notice: Notice) {
         self.hub.publish(self.owner.as_ref(), notice);
     }
 
-    fn perform(&mut self, effects: Vec<Effect>) {
+    async fn perform(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
-                Effect::Record(_) | Effect::QueueChanged | Effect::SettingsChanged => {}
+                Effect::Record(_) | Effect::QueueChanged | Effect::RecordChanged => {}
+                Effect::Deliver(delivery) => self.deliver(delivery).await,
+                Effect::Announce(call) => {
+                    let session = self.state.record.id;
+                    self.publish(Notice::Hook { session, call });
+                }
                 Effect::Launch(launch) => {
                     let AgentChannels { commands, events } = self.backend.launch(launch);
                     self.agent = Some(Agent {
@@ -235,6 +281,34 @@ impl Actor {
                 Effect::EndAgent => self.end_agent(),
                 Effect::ArmStopDeadline { turn } => {
                     self.stop_deadline = Some((Instant::now() + STOP_GRACE, turn));
+                }
+            }
+        }
+    }
+
+    /// The bytes of images are read where they were kept: a prompt may have waited for longer than this server lives.
+    async fn deliver(&mut self, Delivery { uuid, prompt }: Delivery) {
+        let mut images = Vec::new();
+        for attachment in &prompt.attachments {
+            match self.stored_image(&attachment.id).await {
+                Some(image) => images.push(image),
+                None => {
+                    tracing::error!(session = %self.state.record.id, "an image that was sent is not in the store");
+                }
+            }
+        }
+        let words = prompt.words();
+        self.send(AgentCommand::Prompt { uuid, words, images });
+    }
+
+    async fn stored_image(&self, id: &str) -> Option<Image> {
+        let session = self.state.record.id;
+        loop {
+            match self.store.image(session, id.to_owned()).await {
+                Ok(image) => return image,
+                Err(error) => {
+                    tracing::error!(%error, %session, "can't read an image; trying again");
+                    tokio::time::sleep(STORE_RETRY).await;
                 }
             }
         }

@@ -5,6 +5,8 @@ use std::collections::{HashSet, VecDeque};
 use crate::event::DecisionRequest;
 use crate::ids::{RequestId, SessionId, Timestamp};
 use crate::json::RawJson;
+use crate::prompt::Prompt;
+use crate::session::settings::Settings;
 
 /// An enum whose values have names on the wire and in the database.
 macro_rules! named {
@@ -46,44 +48,29 @@ named!(
     }
 );
 
-/// What the user chose for a session.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Settings {
-    /// Comma-separated tools and rules that run without asking.
-    pub allowed_tools: Option<String>,
-    /// The only tools that it has, which then run without asking. `None`: the agent's usual ones.
-    pub tools: Option<Vec<String>>,
-    pub model: Option<String>,
-    pub permission_mode: PermissionMode,
-    pub approval: Approval,
-    /// How often the model may be called in one turn.
-    pub max_turns: Option<u32>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            allowed_tools: None,
-            tools: None,
-            model: None,
-            permission_mode: PermissionMode::Default,
-            approval: Approval::Ask,
-            max_turns: None,
-        }
-    }
-}
+named!(
+    /// Where a session's title comes from. A better one may replace one from the prompt, never one from a person.
+    TitleSource { Prompt = "prompt", Model = "model", User = "user" }
+);
 
 /// What is kept of a session beside its events.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SessionRecord {
     pub id: SessionId,
     /// The name of the key that it was started with; `None` for the person at the machine.
     pub owner: Option<String>,
     pub title: String,
+    pub title_source: TitleSource,
+    /// Put away by the user: kept, but out of sight.
+    pub archived: bool,
     /// The agent's id of the conversation, once it has told it.
     pub claude_session_id: Option<String>,
     /// The conversation was lost on the agent's side: the next message may start a new one.
     pub expired: bool,
+    /// The agent's id of the conversation that this one goes on from, under an id of its own, with its first message.
+    pub fork_of: Option<String>,
+    /// When the session is to be deleted for good; until then it can be brought back.
+    pub delete_at: Option<Timestamp>,
     pub status: SessionStatus,
     pub cwd: String,
     pub settings: Settings,
@@ -91,7 +78,7 @@ pub struct SessionRecord {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     /// Prompts that wait for the running turn to end, oldest first.
-    pub queue: Vec<String>,
+    pub queue: Vec<Prompt>,
     pub last_seq: u64,
 }
 
@@ -100,8 +87,14 @@ pub struct SessionRecord {
 pub struct State {
     pub record: SessionRecord,
     pub agent: AgentState,
-    /// What the agent was started with, where this server started it.
-    pub agent_settings: Option<Settings>,
+    /// What the agent runs with, where this server started it.
+    pub agent_settings: Option<AgentSettings>,
+    /// The agent has said something.
+    pub agent_heard: bool,
+    /// The events that someone wants to be called back for.
+    pub hooks: Vec<String>,
+    /// The agent's ids of the callbacks that wait for an answer.
+    pub hooks_open: Vec<String>,
     pub turn: Option<Turn>,
     /// Decisions that wait for the user.
     pub pending: Vec<DecisionRequest>,
@@ -118,6 +111,9 @@ impl State {
             record,
             agent: AgentState::Absent,
             agent_settings: None,
+            agent_heard: false,
+            hooks: Vec::new(),
+            hooks_open: Vec::new(),
             turn: None,
             pending,
             settled: Vec::new(),
@@ -125,6 +121,40 @@ impl State {
             seen: RecentIds::default(),
         }
     }
+}
+
+impl State {
+    /// How the agent looks from outside.
+    pub fn agent_status(&self) -> AgentStatus {
+        match self.agent {
+            AgentState::Absent => AgentStatus::Absent,
+            AgentState::Live | AgentState::Ending if !self.agent_heard => AgentStatus::Starting,
+            AgentState::Live | AgentState::Ending if self.turn.is_some() => AgentStatus::Running,
+            AgentState::Live | AgentState::Ending => AgentStatus::Idle,
+        }
+    }
+}
+
+named!(
+    /// Where a session's agent stands, for people.
+    AgentStatus {
+        Absent = "absent",
+        /// It has been started and has not said anything yet.
+        Starting = "starting",
+        Running = "running",
+        Idle = "idle",
+        /// Ended to save memory; the next message wakes it.
+        Hibernated = "hibernated",
+    }
+);
+
+/// What an agent's process runs with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentSettings {
+    pub settings: Settings,
+    pub hooks: Vec<String>,
+    /// Whether it may be switched to `bypassPermissions`.
+    pub may_bypass: bool,
 }
 
 /// The ids of the agent's latest messages, so that a doubled line is taken once.
@@ -162,12 +192,19 @@ pub enum AgentState {
     Ending,
 }
 
+/// A prompt on its way to the agent. The agent takes a prompt with a `uuid` that it knows only once.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Delivery {
+    pub uuid: String,
+    pub prompt: Prompt,
+}
+
 /// The turn that runs.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Turn {
     pub number: u64,
     /// The prompt, as long as no agent has been given it.
-    pub undelivered: Option<String>,
+    pub undelivered: Option<Delivery>,
     pub stopping: bool,
     /// The agent is being ended under it, for this reason.
     pub closing: Option<&'static str>,

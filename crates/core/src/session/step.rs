@@ -1,22 +1,54 @@
 //! The state machine of a session, as a pure function: what is asked of it and what the agent says go in, what to
 //! record and what to do come out. No clock, no I/O, no channel.
 
-use crate::backend::{AgentCommand, AgentEvent, Conversation, Exit, Launch, Meaning, Question, TurnEnd};
+use crate::backend::{
+    AgentCommand, AgentEvent, Conversation, Exit, HookCall, Launch, Meaning, Question, TurnEnd,
+};
 use crate::event::{Behavior, DecisionRequest, Event, EventBody, StatusChange};
 use crate::ids::{RequestId, Timestamp};
 use crate::json::RawJson;
+use crate::prompt::Prompt;
+use crate::session::settings::SettingsPatch;
 use crate::session::state::{
-    AgentState, Answer, Approval, DecisionRef, SessionStatus, Settings, State, Turn,
+    AgentSettings, AgentState, Answer, Approval, DecisionRef, Delivery, PermissionMode, SessionStatus, State,
+    TitleSource, Turn,
 };
 
 /// What happens to a session.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// The user says something. The first one starts the session.
-    Prompt(String),
+    Prompt(Prompt),
     Stop,
-    /// From the next turn on.
-    Configure(Settings),
+    /// From now on where a running agent can be told, from the next turn on where it can't.
+    Configure(SettingsPatch),
+    /// A title from a model never replaces one from a person.
+    Rename {
+        title: String,
+        source: TitleSource,
+    },
+    Archive(bool),
+    /// Other prompts wait from now on. Refused if `expected` is given and something else waits.
+    Queue {
+        prompts: Vec<String>,
+        expected: Option<Vec<String>>,
+    },
+    /// Send the first waiting prompt, if no turn runs.
+    Flush,
+    /// Someone wants to be called back for these events, from the agent's next start on.
+    Hooks(Vec<String>),
+    AnswerHook {
+        agent_request: String,
+        output: RawJson,
+    },
+    /// The session is to be deleted for good at that time; whatever runs is ended now.
+    Discard {
+        at: Timestamp,
+    },
+    /// It is not to be deleted after all.
+    Restore,
+    /// Something is asked of an agent outside of a turn: there must be one.
+    Wake,
     Answer {
         decision: DecisionRef,
         answer: Answer,
@@ -40,10 +72,14 @@ pub enum Effect {
     Record(Event),
     /// The queue is another: it is part of the session's record, and watchers are told.
     QueueChanged,
-    /// The settings are others: they are part of the session's record.
-    SettingsChanged,
+    /// The record is another in a way that no event tells: watchers look it up.
+    RecordChanged,
     Launch(Launch),
+    /// Give the agent a prompt, with the bytes of its images.
+    Deliver(Delivery),
     Send(AgentCommand),
+    /// Tell watchers that the agent calls back. Not part of the log.
+    Announce(HookCall),
     /// End the agent's whole process tree; `Exited` follows.
     EndAgent,
     /// Come back with [`Input::StopOverdue`] after a while.
@@ -61,6 +97,10 @@ pub enum Refusal {
     RequestNotFound,
     #[error("This request has been answered already.")]
     AlreadyAnswered,
+    #[error("The waiting prompts are others by now. Look at them again.")]
+    QueueChanged,
+    #[error("The session is being deleted. Undo that first.")]
+    Deleted,
 }
 
 /// Takes `input`. The state is changed only if the result is `Ok`.
@@ -73,7 +113,19 @@ pub fn step(state: &mut State, input: Input, now: Timestamp) -> Result<Vec<Effec
     match input {
         Input::Prompt(prompt) => step.prompt(prompt)?,
         Input::Stop => step.stop(),
-        Input::Configure(settings) => step.configure(settings),
+        Input::Configure(patch) => step.configure(&patch),
+        Input::Rename { title, source } => step.rename(title, source),
+        Input::Archive(archived) => step.archive(archived),
+        Input::Queue { prompts, expected } => step.queue(prompts, expected)?,
+        Input::Flush => step.flush()?,
+        Input::Hooks(events) => step.state.hooks = events,
+        Input::AnswerHook {
+            agent_request,
+            output,
+        } => step.answer_hook(agent_request, output)?,
+        Input::Discard { at } => step.discard(at),
+        Input::Restore => step.restore(),
+        Input::Wake => step.wake()?,
         Input::Answer { decision, answer } => step.answer(&decision, answer)?,
         Input::Agent(event) => step.agent(event),
         Input::StopOverdue { turn } => step.stop_overdue(turn),
@@ -97,31 +149,46 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    fn prompt(&mut self, prompt: String) -> Result<(), Refusal> {
+    fn prompt(&mut self, prompt: Prompt) -> Result<(), Refusal> {
+        if self.state.record.delete_at.is_some() {
+            return Err(Refusal::Deleted);
+        }
         if self.state.turn.is_some() {
             self.state.record.queue.push(prompt);
             self.state.record.updated_at = self.now;
             self.effects.push(Effect::QueueChanged);
             return Ok(());
         }
-        let first = self.state.record.last_seq == 0;
-        if !first && !self.state.record.expired && self.state.record.claude_session_id.is_none() {
-            return Err(Refusal::NoResumeId);
-        }
+        self.can_go_on()?;
         self.begin_turn(prompt);
         Ok(())
     }
 
-    fn begin_turn(&mut self, prompt: String) {
+    fn can_go_on(&self) -> Result<(), Refusal> {
+        let record = &self.state.record;
+        let first = record.last_seq == 0;
+        if first || record.expired || record.claude_session_id.is_some() || record.fork_of.is_some() {
+            Ok(())
+        } else {
+            Err(Refusal::NoResumeId)
+        }
+    }
+
+    fn begin_turn(&mut self, prompt: Prompt) {
+        // The event after the change of status.
+        let uuid = self.state.record.id.prompt_uuid(self.state.record.last_seq + 2);
         self.state.turns += 1;
         self.state.settled.clear();
         self.state.turn = Some(Turn {
             number: self.state.turns,
-            undelivered: Some(prompt.clone()),
+            undelivered: Some(Delivery {
+                uuid: uuid.clone(),
+                prompt: prompt.clone(),
+            }),
             stopping: false,
             closing: None,
         });
-        self.state.record.last_prompt = Some(prompt.clone());
+        self.state.record.last_prompt = Some(prompt.text.clone());
         let title = Some(self.state.record.title.clone());
         let cwd = Some(self.state.record.cwd.clone());
         self.status(StatusChange {
@@ -130,7 +197,7 @@ impl Step<'_> {
             cwd,
             error: None,
         });
-        self.record(EventBody::UserPrompt { prompt });
+        self.record(EventBody::UserPrompt { prompt, uuid });
         match self.state.agent {
             AgentState::Absent => self.launch(),
             // A process keeps what it was started with; another one goes on with the conversation.
@@ -141,41 +208,192 @@ impl Step<'_> {
         }
     }
 
-    fn configure(&mut self, settings: Settings) {
-        if self.state.record.settings != settings {
-            self.state.record.settings = settings;
-            self.state.record.updated_at = self.now;
-            self.effects.push(Effect::SettingsChanged);
+    fn configure(&mut self, patch: &SettingsPatch) {
+        let settings = patch.applied(&self.state.record.settings);
+        if self.state.record.settings == settings {
+            return;
+        }
+        if self.state.agent == AgentState::Live
+            && let Some(agent) = &mut self.state.agent_settings
+        {
+            if agent.settings.model != settings.model {
+                agent.settings.model.clone_from(&settings.model);
+                let command = AgentCommand::SetModel(settings.model.clone());
+                self.effects.push(Effect::Send(command));
+            }
+            let mode = settings.permission_mode;
+            let possible = mode != PermissionMode::BypassPermissions || agent.may_bypass;
+            if agent.settings.permission_mode != mode && possible {
+                agent.settings.permission_mode = mode;
+                self.effects
+                    .push(Effect::Send(AgentCommand::SetPermissionMode(mode)));
+            }
+        }
+        self.state.record.settings = settings;
+        self.record_changed();
+    }
+
+    fn rename(&mut self, title: String, source: TitleSource) {
+        let record = &mut self.state.record;
+        if source != TitleSource::User && record.title_source != TitleSource::Prompt {
+            return;
+        }
+        record.title_source = source;
+        if record.title != title {
+            record.title = title;
+        }
+        self.record_changed();
+    }
+
+    fn archive(&mut self, archived: bool) {
+        if self.state.record.archived != archived {
+            self.state.record.archived = archived;
+            self.record_changed();
         }
     }
 
+    /// Not a change of `updated_at`: that is about the conversation.
+    fn record_changed(&mut self) {
+        if !self.effects.contains(&Effect::RecordChanged) {
+            self.effects.push(Effect::RecordChanged);
+        }
+    }
+
+    fn queue(&mut self, texts: Vec<String>, expected: Option<Vec<String>>) -> Result<(), Refusal> {
+        let waiting = &mut self.state.record.queue;
+        let as_expected =
+            |expected: Vec<String>| waiting.iter().map(|prompt| &prompt.text).eq(expected.iter());
+        if expected.is_some_and(|expected| !as_expected(expected)) {
+            return Err(Refusal::QueueChanged);
+        }
+        // What a prompt carries beside its words stays with it: with the same words wherever they went, and with new
+        // words in the place of the old ones.
+        let mut old: Vec<_> = std::mem::take(waiting).into_iter().map(Some).collect();
+        let mut replaced: Vec<_> = texts
+            .iter()
+            .map(|text| {
+                let twin =
+                    |prompt: &&mut Option<Prompt>| prompt.as_ref().is_some_and(|old| old.text == *text);
+                old.iter_mut().find(twin).and_then(Option::take)
+            })
+            .collect();
+        let mut left = old.into_iter().flatten();
+        for (place, text) in replaced.iter_mut().zip(texts) {
+            if place.is_none() {
+                *place = Some(Prompt {
+                    text,
+                    ..left.next().unwrap_or_default()
+                });
+            }
+        }
+        *waiting = replaced.into_iter().flatten().collect();
+        self.effects.push(Effect::QueueChanged);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Refusal> {
+        if self.state.turn.is_some() || self.state.record.queue.is_empty() {
+            return Ok(());
+        }
+        if self.state.record.delete_at.is_some() {
+            return Err(Refusal::Deleted);
+        }
+        self.can_go_on()?;
+        self.next_in_queue();
+        Ok(())
+    }
+
+    fn answer_hook(&mut self, agent_request: String, output: RawJson) -> Result<(), Refusal> {
+        let open = &mut self.state.hooks_open;
+        let position = open.iter().position(|open| *open == agent_request);
+        open.remove(position.ok_or(Refusal::RequestNotFound)?);
+        self.effects.push(Effect::Send(AgentCommand::AnswerHook {
+            agent_request,
+            output,
+        }));
+        Ok(())
+    }
+
+    fn discard(&mut self, at: Timestamp) {
+        self.state.record.delete_at = Some(at);
+        self.withdraw_all();
+        if let Some(turn) = &mut self.state.turn {
+            if self.state.agent == AgentState::Absent || turn.undelivered.is_some() {
+                self.state.turn = None;
+                self.set_idle();
+            } else {
+                turn.stopping = true;
+            }
+        }
+        if self.state.agent == AgentState::Live {
+            self.end_agent();
+        }
+        self.record_changed();
+    }
+
+    fn restore(&mut self) {
+        if self.state.record.delete_at.take().is_some() {
+            self.record_changed();
+        }
+    }
+
+    fn wake(&mut self) -> Result<(), Refusal> {
+        if self.state.record.delete_at.is_some() {
+            return Err(Refusal::Deleted);
+        }
+        if self.state.agent == AgentState::Absent {
+            if self.state.record.claude_session_id.is_none() {
+                return Err(Refusal::NoResumeId);
+            }
+            self.launch();
+        }
+        Ok(())
+    }
+
     fn is_outdated(&self) -> bool {
-        let started_with = self.state.agent_settings.as_ref();
-        started_with.is_some_and(|settings| *settings != self.state.record.settings)
+        let wanted = &self.state.record.settings;
+        self.state.agent_settings.as_ref().is_some_and(|agent| {
+            // Who approves is between us and the user; no process knows it.
+            let mut settings = agent.settings.clone();
+            settings.approval = wanted.approval;
+            settings != *wanted || agent.hooks != self.state.hooks
+        })
     }
 
     fn launch(&mut self) {
         let record = &self.state.record;
-        let conversation = match &record.claude_session_id {
-            Some(id) => Conversation::Resume(id.clone()),
+        let conversation = match (&record.claude_session_id, &record.fork_of) {
+            (Some(id), _) => Conversation::Resume(id.clone()),
+            (None, Some(from)) => Conversation::Fork {
+                from: from.clone(),
+                id: record.id.to_string(),
+            },
             // The agent refuses an id that it has seen before, so a fresh start gets a fresh one.
-            None if record.expired => Conversation::New(record.id.fresh_conversation(record.last_seq)),
-            None => Conversation::New(record.id.to_string()),
+            (None, None) if record.expired => {
+                Conversation::New(record.id.fresh_conversation(record.last_seq))
+            }
+            (None, None) => Conversation::New(record.id.to_string()),
         };
         self.effects.push(Effect::Launch(Launch {
             session: record.id,
             cwd: record.cwd.clone().into(),
             settings: record.settings.clone(),
             conversation,
+            hooks: self.state.hooks.clone(),
         }));
-        self.state.agent_settings = Some(record.settings.clone());
+        self.state.agent_settings = Some(AgentSettings {
+            may_bypass: record.settings.permission_mode == PermissionMode::BypassPermissions,
+            settings: record.settings.clone(),
+            hooks: self.state.hooks.clone(),
+        });
+        self.state.agent_heard = false;
         self.state.agent = AgentState::Live;
         self.deliver();
     }
 
     fn deliver(&mut self) {
-        if let Some(prompt) = self.state.turn.as_mut().and_then(|turn| turn.undelivered.take()) {
-            self.effects.push(Effect::Send(AgentCommand::Prompt(prompt)));
+        if let Some(delivery) = self.state.turn.as_mut().and_then(|turn| turn.undelivered.take()) {
+            self.effects.push(Effect::Deliver(delivery));
         }
     }
 
@@ -263,7 +481,12 @@ impl Step<'_> {
         match event {
             AgentEvent::Message { raw, uuid, meaning } => self.message(raw, uuid, meaning),
             AgentEvent::Asks(question) => self.asks(question),
+            AgentEvent::Hook(call) => {
+                self.state.hooks_open.push(call.agent_request.clone());
+                self.effects.push(Effect::Announce(call));
+            }
             AgentEvent::TakesBack { agent_request } => {
+                self.state.hooks_open.retain(|open| *open != agent_request);
                 let found = self
                     .state
                     .pending
@@ -279,9 +502,15 @@ impl Step<'_> {
     }
 
     fn message(&mut self, raw: RawJson, uuid: Option<String>, meaning: Meaning) {
-        if let Meaning::Init { conversation } = &meaning {
-            self.state.record.claude_session_id = Some(conversation.clone());
-            self.state.record.expired = false;
+        self.state.agent_heard = true;
+        match &meaning {
+            Meaning::Init { conversation } => {
+                self.state.record.claude_session_id = Some(conversation.clone());
+                self.state.record.expired = false;
+                self.state.record.fork_of = None;
+            }
+            Meaning::Mode(mode) => self.mode_is(*mode),
+            Meaning::TurnEnded(_) | Meaning::Nothing => {}
         }
         if uuid.as_deref().is_some_and(|uuid| !self.state.seen.insert(uuid)) {
             return;
@@ -289,6 +518,21 @@ impl Step<'_> {
         self.record(EventBody::Message { raw, uuid });
         if let Meaning::TurnEnded(end) = meaning {
             self.turn_ended(end);
+        }
+    }
+
+    /// The agent has changed its mode, on its own or because we asked.
+    fn mode_is(&mut self, mode: PermissionMode) {
+        if let Some(agent) = &mut self.state.agent_settings {
+            // A switch that the process can't make waits for the next one; its old mode is no news then.
+            if agent.settings.permission_mode == mode {
+                return;
+            }
+            agent.settings.permission_mode = mode;
+        }
+        if self.state.record.settings.permission_mode != mode {
+            self.state.record.settings.permission_mode = mode;
+            self.record_changed();
         }
     }
 
@@ -307,7 +551,7 @@ impl Step<'_> {
                 interrupt: false,
             };
             self.reply(question.agent_request, question.input, answer);
-        } else if self.state.record.settings.approval == Approval::Auto && !question.always_ask {
+        } else if !question.always_ask && self.allows_everything() {
             let answer = Answer::Allow {
                 input: None,
                 permissions: None,
@@ -326,6 +570,12 @@ impl Step<'_> {
             self.record(EventBody::DecisionRequested(request.clone()));
             self.state.pending.push(request);
         }
+    }
+
+    /// Also where the agent's own process was started for less and will be replaced with the next turn.
+    fn allows_everything(&self) -> bool {
+        let settings = &self.state.record.settings;
+        settings.approval == Approval::Auto || settings.permission_mode == PermissionMode::BypassPermissions
     }
 
     fn may_have(&self, tool: &str) -> bool {
@@ -368,8 +618,10 @@ impl Step<'_> {
 
     fn exited(&mut self, exit: &Exit) {
         let was = std::mem::replace(&mut self.state.agent, AgentState::Absent);
+        self.state.hooks_open.clear();
         if *exit == Exit::Expired {
             self.state.record.claude_session_id = None;
+            self.state.record.fork_of = None;
             self.state.record.expired = true;
         }
         let Some(turn) = &self.state.turn else {

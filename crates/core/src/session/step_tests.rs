@@ -3,16 +3,23 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::backend::{AgentCommand, AgentEvent, Conversation, Exit, Launch, Meaning, Question, TurnEnd};
+use crate::backend::{
+    AgentCommand, AgentEvent, Conversation, Exit, HookCall, Launch, Meaning, Question, TurnEnd,
+};
 use crate::event::{Behavior, Event, EventBody};
 use crate::ids::{SessionId, Timestamp};
 use crate::json::RawJson;
+use crate::prompt::Prompt;
 
 fn record() -> SessionRecord {
     SessionRecord {
         id: SessionId::random(),
         owner: None,
         title: "title".to_owned(),
+        title_source: TitleSource::Prompt,
+        archived: false,
+        fork_of: None,
+        delete_at: None,
         claude_session_id: None,
         expired: false,
         status: SessionStatus::Idle,
@@ -43,7 +50,7 @@ impl Story {
     /// A session whose first turn runs and has said its id.
     fn running() -> Self {
         let mut story = Self::new();
-        story.take(Input::Prompt("hello".to_owned()));
+        story.take(prompt("hello"));
         story.take(init());
         story
     }
@@ -82,7 +89,7 @@ fn in_short(effect: &Effect) -> String {
                 Some(error) => format!("{}: {error}", change.status.as_str()),
                 None => change.status.as_str().to_owned(),
             },
-            EventBody::UserPrompt { prompt } => format!("prompt {prompt}"),
+            EventBody::UserPrompt { prompt, .. } => format!("prompt {}", prompt.text),
             EventBody::Message { raw, .. } => format!("message {}", raw.as_str()),
             EventBody::DecisionRequested(request) => format!("asks {}", request.tool_use_id),
             EventBody::DecisionResolved {
@@ -94,7 +101,8 @@ fn in_short(effect: &Effect) -> String {
             }
         },
         Effect::QueueChanged => "queue".to_owned(),
-        Effect::SettingsChanged => "settings".to_owned(),
+        Effect::RecordChanged => "record".to_owned(),
+        Effect::Announce(call) => format!("calls back {}", call.agent_request),
         Effect::Launch(Launch {
             conversation: Conversation::New(_),
             ..
@@ -103,7 +111,19 @@ fn in_short(effect: &Effect) -> String {
             conversation: Conversation::Resume(id),
             ..
         }) => format!("launch {id}"),
-        Effect::Send(AgentCommand::Prompt(prompt)) => format!("> {prompt}"),
+        Effect::Launch(Launch {
+            conversation: Conversation::Fork { from, .. },
+            ..
+        }) => format!("launch fork of {from}"),
+        Effect::Deliver(delivery) => format!("> {}", delivery.prompt.text),
+        Effect::Send(AgentCommand::SetModel(model)) => {
+            format!("> model {}", model.as_deref().unwrap_or("default"))
+        }
+        Effect::Send(AgentCommand::SetPermissionMode(mode)) => format!("> mode {}", mode.as_str()),
+        Effect::Send(AgentCommand::AnswerHook { agent_request, .. }) => format!("> hook {agent_request}"),
+        Effect::Send(command @ (AgentCommand::Prompt { .. } | AgentCommand::Inquire(..))) => {
+            panic!("not for the state machine: {command:?}")
+        }
         Effect::Send(AgentCommand::Interrupt) => "> interrupt".to_owned(),
         Effect::Send(AgentCommand::Answer {
             agent_request,
@@ -126,7 +146,15 @@ fn in_short(effect: &Effect) -> String {
 }
 
 fn prompt(text: &str) -> Input {
-    Input::Prompt(text.to_owned())
+    Input::Prompt(text.into())
+}
+
+fn texts(queue: &[Prompt]) -> Vec<&str> {
+    queue.iter().map(|prompt| prompt.text.as_str()).collect()
+}
+
+fn configure(patch: SettingsPatch) -> Input {
+    Input::Configure(patch)
 }
 
 fn message(text: &str, uuid: Option<&str>, meaning: Meaning) -> Input {
@@ -308,7 +336,11 @@ fn prompts_wait_for_the_turn_to_end() {
         ]
     );
     story.take(Input::Stop).take(success()).tale();
-    assert_eq!(story.state.record.queue, ["two"], "a stop keeps the queue");
+    assert_eq!(
+        texts(&story.state.record.queue),
+        ["two"],
+        "a stop keeps the queue"
+    );
 }
 
 #[test]
@@ -351,20 +383,41 @@ fn auto_approval_asks_people_only_what_is_theirs() {
     assert_eq!(story.tale(), [r#"> allow r1 {"command":"ls"}"#, "asks t2"]);
 }
 
+fn max_turns(turns: u32) -> Input {
+    configure(SettingsPatch {
+        max_turns: Some(Some(turns)),
+        ..SettingsPatch::default()
+    })
+}
+
+fn mode(mode: PermissionMode) -> Input {
+    configure(SettingsPatch {
+        permission_mode: Some(mode),
+        ..SettingsPatch::default()
+    })
+}
+
+fn model(name: Option<&str>) -> Input {
+    configure(SettingsPatch {
+        model: Some(name.map(str::to_owned)),
+        ..SettingsPatch::default()
+    })
+}
+
 #[test]
 fn other_settings_take_another_process_for_the_next_turn() {
     let mut story = Story::running();
-    let same = story.state.record.settings.clone();
-    story.take(Input::Configure(same.clone())).take(success()).tale();
+    story
+        .take(configure(SettingsPatch::default()))
+        .take(success())
+        .tale();
     story.take(prompt("as before"));
     assert_eq!(story.tale(), ["running", "prompt as before", "> as before"]);
 
-    let other = Settings {
-        max_turns: Some(3),
-        ..same
-    };
-    story.take(Input::Configure(other.clone())).take(success()).tale();
-    assert_eq!(story.state.record.settings, other);
+    story.take(max_turns(3));
+    assert_eq!(story.tale(), ["record"]);
+    story.take(success()).tale();
+    assert_eq!(story.state.record.settings.max_turns, Some(3));
     story.take(asks(1, true)).tale();
     story.take(prompt("as wanted"));
     assert_eq!(story.tale(), ["running", "prompt as wanted", "end agent"]);
@@ -372,6 +425,233 @@ fn other_settings_take_another_process_for_the_next_turn() {
     assert_eq!(story.tale(), ["withdrawn t1", "launch c1", "> as wanted"]);
     story.take(success()).take(prompt("again")).tale();
     assert_eq!(story.state.agent, AgentState::Live);
+}
+
+#[test]
+fn a_running_agent_is_told_what_it_can_change() {
+    let mut story = Story::running();
+    story.tale();
+    story.take(model(Some("opus"))).take(mode(PermissionMode::Plan));
+    assert_eq!(story.tale(), ["> model opus", "record", "> mode plan", "record"]);
+    story.take(model(Some("opus")));
+    assert!(story.tale().is_empty(), "nothing changed");
+    story.take(model(None)).take(success()).take(prompt("more"));
+    let tale = story.tale();
+    assert_eq!(tale[..2], ["> model default", "record"]);
+    assert_eq!(
+        tale.last().unwrap(),
+        "> more",
+        "the same process goes on: {tale:?}"
+    );
+    // Who approves is not the process's business.
+    story.take(configure(SettingsPatch {
+        approval: Some(Approval::Auto),
+        ..SettingsPatch::default()
+    }));
+    story.take(success()).take(prompt("and more"));
+    assert_eq!(story.tale().last().unwrap(), "> and more");
+}
+
+#[test]
+fn everything_may_be_allowed_at_any_time() {
+    let mut story = Story::running();
+    story.tale();
+    story.take(mode(PermissionMode::BypassPermissions));
+    assert_eq!(story.tale(), ["record"], "this process was not started for it");
+    story.take(asks(1, false)).take(asks(2, true));
+    assert_eq!(story.tale(), [r#"> allow r1 {"command":"ls"}"#, "asks t2"]);
+    story.take(success()).tale();
+    story.take(prompt("next")).take(exited("bye"));
+    assert_eq!(story.tale().last().unwrap(), "> next");
+    assert!(story.state.agent_settings.as_ref().unwrap().may_bypass);
+    story.tale();
+    story
+        .take(mode(PermissionMode::Default))
+        .take(mode(PermissionMode::BypassPermissions));
+    assert_eq!(
+        story.tale(),
+        ["> mode default", "record", "> mode bypassPermissions", "record"],
+        "this one was"
+    );
+}
+
+#[test]
+fn a_mode_that_the_agent_chose_is_the_sessions() {
+    let mut story = Story::running();
+    let status = |mode| message("status", None, Meaning::Mode(mode));
+    story.take(mode(PermissionMode::Plan)).tale();
+    story.take(status(PermissionMode::Plan));
+    assert_eq!(
+        story.tale(),
+        [r#"message "status""#],
+        "what we asked for is no news"
+    );
+    story.take(status(PermissionMode::AcceptEdits));
+    assert_eq!(story.tale(), ["record", r#"message "status""#]);
+    assert_eq!(
+        story.state.record.settings.permission_mode,
+        PermissionMode::AcceptEdits
+    );
+    story.take(success()).take(prompt("go on"));
+    assert_eq!(
+        story.tale().last().unwrap(),
+        "> go on",
+        "no other process is needed"
+    );
+}
+
+#[test]
+fn a_persons_title_is_never_replaced() {
+    let mut story = Story::running();
+    story.tale();
+    let rename = |title: &str, source| Input::Rename {
+        title: title.to_owned(),
+        source,
+    };
+    story.take(rename("from a model", TitleSource::Model));
+    assert_eq!(story.tale(), ["record"]);
+    story.take(rename("again", TitleSource::Model));
+    assert!(story.tale().is_empty());
+    story
+        .take(rename("mine", TitleSource::User))
+        .take(rename("theirs", TitleSource::Model));
+    assert_eq!(story.tale(), ["record"]);
+    assert_eq!(story.state.record.title, "mine");
+    story.take(Input::Archive(true)).take(Input::Archive(true));
+    assert_eq!(story.tale(), ["record"]);
+}
+
+#[test]
+fn waiting_prompts_are_edited_and_keep_what_they_carry() {
+    let mut story = Story::running();
+    let mut picture = Prompt::from("look");
+    picture.context = Some(crate::prompt::UiContext::default());
+    story
+        .take(prompt("one"))
+        .take(Input::Prompt(picture.clone()))
+        .tale();
+    let queue = |prompts: &[&str], expected: Option<&[&str]>| Input::Queue {
+        prompts: prompts.iter().map(|&text| text.to_owned()).collect(),
+        expected: expected.map(|texts| texts.iter().map(|&text| text.to_owned()).collect()),
+    };
+    assert_eq!(
+        story.refuse(queue(&[], Some(&["one"]))),
+        Refusal::QueueChanged,
+        "something else waits"
+    );
+    story.take(queue(&["look", "one", "new"], Some(&["one", "look"])));
+    assert_eq!(story.tale(), ["queue"]);
+    assert_eq!(texts(&story.state.record.queue), ["look", "one", "new"]);
+    assert_eq!(story.state.record.queue[0], picture);
+    assert_eq!(story.state.record.queue[2], "new".into());
+    story.take(queue(&["look closely", "one"], None)).tale();
+    assert_eq!(
+        story.state.record.queue[0].context, picture.context,
+        "other words"
+    );
+    story.take(queue(&[], None));
+    assert_eq!(story.tale(), ["queue"]);
+    assert!(story.state.record.queue.is_empty());
+}
+
+#[test]
+fn a_kept_queue_is_sent_when_asked() {
+    let mut story = Story::running();
+    story
+        .take(prompt("one"))
+        .take(prompt("two"))
+        .take(Input::Flush)
+        .tale();
+    assert_eq!(story.state.record.queue.len(), 2, "a turn runs");
+    story.take(Input::Stop).take(success()).tale();
+    story.take(Input::Flush);
+    assert_eq!(story.tale(), ["queue", "running", "prompt one", "> one"]);
+    story.take(success());
+    assert_eq!(story.tale().last().unwrap(), "> two");
+    story.take(success()).take(Input::Flush).tale();
+    assert_eq!(story.status(), SessionStatus::Completed, "nothing waits");
+}
+
+#[test]
+fn a_callback_is_answered_once() {
+    let mut story = Story::running();
+    story
+        .take(Input::Hooks(vec!["PreToolUse".to_owned()]))
+        .take(success())
+        .tale();
+    story.take(prompt("again")).take(exited("bye"));
+    assert_eq!(
+        story.tale(),
+        ["running", "prompt again", "end agent", "launch c1", "> again"],
+        "hooks are registered when an agent starts"
+    );
+    let call = |id: &str| {
+        Input::Agent(AgentEvent::Hook(HookCall {
+            agent_request: id.to_owned(),
+            event: "PreToolUse".to_owned(),
+            input: RawJson::parse("{}").unwrap(),
+            tool_use_id: None,
+        }))
+    };
+    let answer = |id: &str| Input::AnswerHook {
+        agent_request: id.to_owned(),
+        output: RawJson::parse("{}").unwrap(),
+    };
+    story.take(call("h1")).take(answer("h1"));
+    assert_eq!(story.tale(), ["calls back h1", "> hook h1"]);
+    assert_eq!(story.refuse(answer("h1")), Refusal::RequestNotFound);
+    story.take(call("h2")).take(Input::Agent(AgentEvent::TakesBack {
+        agent_request: "h2".to_owned(),
+    }));
+    assert_eq!(story.refuse(answer("h2")), Refusal::RequestNotFound);
+    story.take(call("h3")).take(exited("gone"));
+    assert_eq!(story.refuse(answer("h3")), Refusal::RequestNotFound);
+}
+
+#[test]
+fn a_discarded_session_stops_and_can_come_back() {
+    let mut story = Story::running();
+    story.take(asks(1, false)).take(prompt("later")).tale();
+    story.take(Input::Discard { at: Timestamp(9) });
+    assert_eq!(story.tale(), ["withdrawn t1", "end agent", "record"]);
+    assert_eq!(story.refuse(prompt("no")), Refusal::Deleted);
+    story.take(failure("interrupted")).take(exited("bye"));
+    assert_eq!(story.tale(), [r#"message "result""#, "idle"]);
+    assert_eq!(story.refuse(Input::Flush), Refusal::Deleted);
+    assert_eq!(story.refuse(Input::Wake), Refusal::Deleted);
+    story.take(Input::Restore);
+    assert_eq!(story.tale(), ["record"]);
+    story.take(Input::Flush);
+    assert_eq!(
+        story.tale(),
+        ["queue", "running", "prompt later", "launch c1", "> later"]
+    );
+}
+
+#[test]
+fn a_fork_goes_on_under_its_own_id() {
+    let mut story = Story::new();
+    story.state.record.fork_of = Some("c0".to_owned());
+    story.state.record.last_seq = 7;
+    story.take(prompt("go on"));
+    assert_eq!(
+        story.tale(),
+        ["running", "prompt go on", "launch fork of c0", "> go on"]
+    );
+    story.take(init()).take(success()).take(exited("bye")).tale();
+    story.take(prompt("again"));
+    assert_eq!(story.tale(), ["running", "prompt again", "launch c1", "> again"]);
+}
+
+#[test]
+fn an_agent_can_be_woken_without_a_prompt() {
+    assert_eq!(Story::new().refuse(Input::Wake), Refusal::NoResumeId);
+    let mut story = Story::running();
+    story.take(Input::Wake).take(success()).take(exited("bye")).tale();
+    story.take(Input::Wake).take(Input::Wake);
+    assert_eq!(story.tale(), ["launch c1"]);
+    story.take(prompt("hello"));
+    assert_eq!(story.tale(), ["running", "prompt hello", "> hello"]);
 }
 
 #[test]
@@ -478,9 +758,27 @@ fn any_input() -> impl Strategy<Value = Input> {
     prop_oneof![
         3 => Just(prompt("p")),
         1 => Just(Input::Stop),
-        1 => (1u32..3).prop_map(|turns| {
-            Input::Configure(Settings { max_turns: Some(turns), ..Settings::default() })
+        1 => (1u32..3).prop_map(max_turns),
+        1 => prop::sample::select(PermissionMode::ALL).prop_map(mode),
+        1 => prop::sample::select(PermissionMode::ALL)
+            .prop_map(|mode| message("status", None, Meaning::Mode(mode))),
+        1 => any::<bool>().prop_map(|opus| model(opus.then_some("opus"))),
+        1 => (0usize..3).prop_map(|length| Input::Queue { prompts: vec!["q".to_owned(); length], expected: None }),
+        1 => Just(Input::Flush),
+        1 => Just(Input::Wake),
+        1 => any::<bool>().prop_map(|some| Input::Hooks(if some { vec!["Stop".to_owned()] } else { Vec::new() })),
+        1 => (0u8..2).prop_map(|number| Input::Agent(AgentEvent::Hook(HookCall {
+            agent_request: format!("h{number}"),
+            event: "Stop".to_owned(),
+            input: RawJson::parse("{}").unwrap(),
+            tool_use_id: None,
+        }))),
+        1 => (0u8..2).prop_map(|number| Input::AnswerHook {
+            agent_request: format!("h{number}"),
+            output: RawJson::parse("{}").unwrap(),
         }),
+        1 => Just(Input::Discard { at: Timestamp(9) }),
+        2 => Just(Input::Restore),
         2 => (0u8..4).prop_map(|number| allow(&format!("t{number}"))),
         2 => Just(init()),
         3 => Just(message("m", None, Meaning::Nothing)),
@@ -501,6 +799,8 @@ struct Watcher {
     seq: u64,
     running: bool,
     open: Vec<crate::ids::RequestId>,
+    /// Prompts that were recorded and not delivered yet, by uuid.
+    prompted: std::collections::HashSet<String>,
     agents: i32,
 }
 
@@ -512,9 +812,17 @@ impl Watcher {
                 self.agents += 1;
                 assert!(self.agents <= 1, "two agents at once");
             }
+            Effect::Deliver(delivery) => {
+                assert_eq!(self.agents, 1, "a prompt was sent to nobody");
+                assert!(
+                    self.prompted.remove(&delivery.uuid),
+                    "a prompt was sent twice, or never recorded"
+                );
+            }
             Effect::Send(_) => assert_eq!(self.agents, 1, "something was sent to nobody"),
             Effect::QueueChanged
-            | Effect::SettingsChanged
+            | Effect::RecordChanged
+            | Effect::Announce(_)
             | Effect::EndAgent
             | Effect::ArmStopDeadline { .. } => {}
         }
@@ -543,7 +851,10 @@ impl Watcher {
                 self.open
                     .remove(position.expect("a decision was resolved that was not open"));
             }
-            EventBody::UserPrompt { .. } => assert!(self.running, "a prompt outside of a turn"),
+            EventBody::UserPrompt { uuid, .. } => {
+                assert!(self.running, "a prompt outside of a turn");
+                assert!(self.prompted.insert(uuid.clone()), "two prompts with one id");
+            }
             EventBody::Message { .. } => {}
         }
     }

@@ -11,7 +11,7 @@ use futures_util::SinkExt;
 use serde::Deserialize;
 use tiller_core::{
     CommandError, DecisionRef, LiveFeed, Notice, PermissionMode, SessionId, SessionStatus, Sessions,
-    Settings, StartSession,
+    Settings, SettingsPatch, StartSession,
 };
 use tokio::time::MissedTickBehavior;
 
@@ -363,13 +363,22 @@ impl Connection {
             ClientMessage::PermissionResponse(response) => Ok(self.answer(response).await),
             ClientMessage::Interrupt => self.interrupt(socket).await,
             ClientMessage::SetModel { model } => match translate::model(&model) {
-                Ok(model) => self.configure(socket, |settings| settings.model = model).await,
+                Ok(model) => {
+                    let patch = SettingsPatch {
+                        model: Some(model),
+                        ..SettingsPatch::default()
+                    };
+                    self.configure(socket, patch).await
+                }
                 Err(refused) => Ok(Err(refused)),
             },
             ClientMessage::SetPermissionMode { mode } => match PermissionMode::parse(&mode) {
                 Some(mode) => {
-                    self.configure(socket, |settings| settings.permission_mode = mode)
-                        .await
+                    let patch = SettingsPatch {
+                        permission_mode: Some(mode),
+                        ..SettingsPatch::default()
+                    };
+                    self.configure(socket, patch).await
                 }
                 None => Ok(Err(translate::unknown_mode(&mode))),
             },
@@ -382,11 +391,11 @@ impl Connection {
         }
         self.sent.push_back((content.trim().to_owned(), uuid));
         let said = if let Some(session) = self.heard.session() {
-            let prompted = self.sessions.prompt(session, &content).await;
+            let prompted = self.sessions.prompt(session, content).await;
             prompted.map(|_| session)
         } else {
             let start = StartSession {
-                prompt: content,
+                prompt: content.into(),
                 cwd: self.cwd.clone(),
                 settings: self.wishes.clone(),
                 ..StartSession::default()
@@ -435,17 +444,16 @@ impl Connection {
     async fn configure(
         &mut self,
         socket: &mut Writer,
-        change: impl FnOnce(&mut Settings),
+        patch: SettingsPatch,
     ) -> Result<Result<(), Refused>, Gone> {
         let record = self.heard.session().and_then(|id| self.sessions.find(id));
         let Some((record, _)) = record else {
-            change(&mut self.wishes);
+            self.wishes = patch.applied(&self.wishes);
             socket.say(translate::status(&self.wishes)).await?;
             return Ok(Ok(()));
         };
-        let mut settings = record.settings;
-        change(&mut settings);
-        match self.sessions.configure(record.id, settings.clone()).await {
+        let settings = patch.applied(&record.settings);
+        match self.sessions.configure(record.id, patch).await {
             Ok(()) => {
                 socket.say(translate::status(&settings)).await?;
                 Ok(Ok(()))

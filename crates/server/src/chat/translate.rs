@@ -9,8 +9,8 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tiller_core::{
-    Answer, CommandError, DecisionRequest, Event, EventBody, PermissionMode, RawJson, SessionRecord,
-    SessionStatus, Settings, StatusChange,
+    Answer, CommandError, DecisionRequest, Event, EventBody, PermissionMode, PromptRefused, RawJson,
+    SessionRecord, SessionStatus, Settings, StatusChange,
 };
 
 use super::wire::{ClientMessage, Code, Decision, Frame, PermissionResponse, Said, ServerMessage};
@@ -29,7 +29,7 @@ impl From<CommandError> for Refused {
     fn from(error: CommandError) -> Self {
         use tiller_core::session::Refusal;
         let code = match &error {
-            CommandError::EmptyPrompt => Code::EmptyMessage,
+            CommandError::Prompt(PromptRefused::Empty) => Code::EmptyMessage,
             CommandError::UnknownSession | CommandError::Name => Code::InvalidSession,
             CommandError::Model(_) => Code::InvalidModel,
             CommandError::Path(_) => Code::InvalidCwd,
@@ -37,6 +37,13 @@ impl From<CommandError> for Refused {
             CommandError::Refused(Refusal::RequestNotFound) => Code::RequestNotFound,
             CommandError::Refused(Refusal::AlreadyAnswered) => Code::AlreadyAnswered,
             CommandError::Refused(Refusal::NoResumeId) => Code::NoResumeId,
+            CommandError::Prompt(_)
+            | CommandError::Effort(_)
+            | CommandError::Budget
+            | CommandError::Title
+            | CommandError::Busy
+            | CommandError::Inquiry(_)
+            | CommandError::Refused(Refusal::QueueChanged | Refusal::Deleted) => Code::ParseError,
             CommandError::Store(_) | CommandError::Stopping => Code::Internal,
         };
         Self(code, error.to_string())
@@ -287,13 +294,13 @@ impl Translator {
             frames: Vec::new(),
         };
         match &event.body {
-            EventBody::UserPrompt { prompt } => {
+            EventBody::UserPrompt { prompt, .. } => {
                 self.flush(&mut out);
                 self.turn = Some(Turn::default());
                 out.push(ServerMessage::UserMessage {
                     session_id: self.name.clone(),
                     message: Said {
-                        content: prompt.clone(),
+                        content: prompt.text.clone(),
                     },
                     uuid: None,
                 });

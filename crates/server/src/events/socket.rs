@@ -8,10 +8,11 @@ use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
 use axum::extract::{Extension, Query, State};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use tiller_core::{Accepted, CommandError, LiveFeed, Notice, SessionId, Sessions, Timestamp};
+use tiller_core::{CommandError, LiveFeed, Notice, SessionId, Sessions, Timestamp};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
 
+use super::commands::{self, Failed, session_id};
 use super::translate::{self, NotUnderstood};
 use super::wire::{ClientEvent, ServerEvent};
 use crate::app::{App, MAX_MESSAGE};
@@ -98,7 +99,7 @@ impl Connection {
                     last_heard = Instant::now();
                     match frame {
                         Some(Ok(Message::Text(text))) => self.frame(app, &text).await?,
-                        Some(Ok(Message::Binary(_))) => self.error(None, "Send text frames with JSON.").await?,
+                        Some(Ok(Message::Binary(_))) => self.not_understood(None, "Send text frames with JSON.").await?,
                         Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                         Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Gone),
                     }
@@ -127,7 +128,7 @@ impl Connection {
     async fn frame(&mut self, app: &App, text: &str) -> Result<(), Gone> {
         match translate::parse(text) {
             Ok(event) => self.handle(app, event).await,
-            Err(NotUnderstood(reason)) => self.error(None, &reason).await,
+            Err(NotUnderstood(reason)) => self.not_understood(None, &reason).await,
         }
     }
 
@@ -140,49 +141,18 @@ impl Connection {
             ClientEvent::SessionList => {
                 let sessions = self.sessions.list().into_iter();
                 let sessions = sessions
-                    .map(|(record, pending)| translate::session(record, pending))
+                    .map(|(record, pending)| {
+                        let agent = self.sessions.agent_status(record.id);
+                        translate::session(record, pending, agent)
+                    })
                     .collect();
                 self.send(&ServerEvent::SessionList { sessions }).await
             }
-            ClientEvent::SessionStart(mut start) => {
-                let request_id = start.request_id.take();
-                match (self.sessions.start(translate::start(start)).await, request_id) {
-                    (Ok(session), Some(request_id)) => {
-                        let session_id = session.to_string();
-                        self.send(&ServerEvent::SessionStarted {
-                            session_id,
-                            request_id,
-                        })
-                        .await
-                    }
-                    (Ok(_), None) => Ok(()),
-                    (Err(error), _) => self.error(None, &error.to_string()).await,
-                }
-            }
-            ClientEvent::SessionContinue(more) => {
-                let outcome = match session_id(&more.session_id) {
-                    Ok(id) => self.sessions.prompt(id, &more.prompt).await,
-                    Err(error) => Err(error),
-                };
-                self.outcome(outcome.map(|_: Accepted| ()), &more.session_id)
-                    .await
-            }
-            ClientEvent::SessionStop(session) => {
-                let outcome = match session_id(&session.session_id) {
-                    Ok(id) => self.sessions.stop(id).await,
-                    Err(error) => Err(error),
-                };
-                match outcome {
-                    // Nothing to stop is what the client wanted.
-                    Err(CommandError::UnknownSession) => Ok(()),
-                    outcome => self.outcome(outcome, &session.session_id).await,
-                }
-            }
-            ClientEvent::SessionDelete(session) => self.delete(session.session_id).await,
+            ClientEvent::SessionDelete(delete) => self.delete(delete.session_id, delete.after_ms).await,
             ClientEvent::SessionHistory(request) => {
                 let page = match translate::page(&request) {
                     Ok(page) => page,
-                    Err(NotUnderstood(reason)) => return self.error(None, &reason).await,
+                    Err(NotUnderstood(reason)) => return self.not_understood(None, &reason).await,
                 };
                 let outcome = match session_id(&request.session_id) {
                     Ok(id) => self.sessions.history(id, page).await,
@@ -206,7 +176,7 @@ impl Connection {
                     .and_then(|decision| Ok((decision, translate::answer(response.result)?)));
                 let (decision, answer) = match parsed {
                     Ok(parsed) => parsed,
-                    Err(NotUnderstood(reason)) => return self.error(Some(&session), &reason).await,
+                    Err(NotUnderstood(reason)) => return self.not_understood(Some(&session), &reason).await,
                 };
                 let outcome = match session_id(&session) {
                     Ok(id) => self.sessions.answer(id, decision, answer).await,
@@ -214,10 +184,15 @@ impl Connection {
                 };
                 self.outcome(outcome, &session).await
             }
+            command => match commands::run(app, &self.sessions, command).await {
+                Ok(None) => Ok(()),
+                Ok(Some(answer)) => self.send(&answer).await,
+                Err(Failed { error, session }) => self.error(session.as_deref(), &error).await,
+            },
         }
     }
 
-    async fn delete(&mut self, session: String) -> Result<(), Gone> {
+    async fn delete(&mut self, session: String, after_ms: Option<u32>) -> Result<(), Gone> {
         let known = session_id(&session)
             .ok()
             .filter(|id| self.sessions.find(*id).is_some());
@@ -227,8 +202,8 @@ impl Connection {
                 .await;
         };
         // Success is told to everyone by the feed, this client included, unless it chose not to hear it.
-        match self.sessions.delete(id).await {
-            Ok(()) if self.hears(id) => Ok(()),
+        match commands::delete(&self.sessions, id, after_ms).await {
+            Ok(()) if after_ms.is_some() || self.hears(id) => Ok(()),
             Ok(()) => {
                 self.send(&ServerEvent::SessionDeleted { session_id: session })
                     .await
@@ -275,10 +250,20 @@ impl Connection {
                 self.send(&translate::event(event)).await
             }
             Notice::Queue { session, prompts } => {
-                let (session_id, prompts) = (session.to_string(), prompts.clone());
+                let (session_id, prompts) = (session.to_string(), translate::texts(prompts));
                 self.send(&ServerEvent::SessionQueue { session_id, prompts })
                     .await
             }
+            Notice::Updated(session) => match commands::entry(&self.sessions, *session) {
+                Some(session) => {
+                    let session = Box::new(session);
+                    self.send(&ServerEvent::SessionUpdated { session }).await
+                }
+                // Deleted meanwhile, which is told next.
+                None => Ok(()),
+            },
+            // For those who registered: the chat API.
+            Notice::Hook { .. } => Ok(()),
             Notice::Deleted(session) => {
                 self.delivered.remove(session);
                 self.send(&ServerEvent::SessionDeleted {
@@ -306,13 +291,26 @@ impl Connection {
     async fn outcome(&mut self, outcome: Result<(), CommandError>, session: &str) -> Result<(), Gone> {
         match outcome {
             Ok(()) => Ok(()),
-            Err(error) => self.error(Some(session), &error.to_string()).await,
+            Err(error) => self.error(Some(session), &error).await,
         }
     }
 
-    async fn error(&mut self, session: Option<&str>, message: &str) -> Result<(), Gone> {
-        let (message, session_id) = (message.to_owned(), session.map(str::to_owned));
-        self.send(&ServerEvent::RunnerError { message, session_id }).await
+    async fn error(&mut self, session: Option<&str>, error: &CommandError) -> Result<(), Gone> {
+        self.send(&ServerEvent::RunnerError {
+            message: error.to_string(),
+            code: translate::code(error),
+            session_id: session.map(str::to_owned),
+        })
+        .await
+    }
+
+    async fn not_understood(&mut self, session: Option<&str>, reason: &str) -> Result<(), Gone> {
+        self.send(&ServerEvent::RunnerError {
+            message: reason.to_owned(),
+            code: "invalid_request",
+            session_id: session.map(str::to_owned),
+        })
+        .await
     }
 
     async fn send(&mut self, event: &ServerEvent) -> Result<(), Gone> {
@@ -344,9 +342,4 @@ async fn next_load(statistics: &mut Option<watch::Receiver<Option<Load>>>) -> Lo
         }
     }
     std::future::pending().await
-}
-
-/// What is no id of ours names no session.
-fn session_id(text: &str) -> Result<SessionId, CommandError> {
-    text.parse().map_err(|_| CommandError::UnknownSession)
 }

@@ -1,14 +1,19 @@
 //! Between the event API's types and the core's. Pure functions.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use tiller_core::session::Refusal;
 use tiller_core::{
-    Answer, DecisionRef, DecisionRequest, Event, EventBody, HistoryPage, Page, RawJson, SessionRecord,
-    Settings, StartSession,
+    AgentStatus, Answer, CommandError, DecisionRef, DecisionRequest, Event, EventBody, HistoryPage, Inquiry,
+    InquiryFailed, NewImage, NewPrompt, Page, Prompt, PromptRefused, RawJson, SessionRecord, Settings,
+    SettingsPatch, StartSession,
 };
 
 use super::wire::{
-    Approval, Behavior, ClientEvent, History, HistoryRequest, PermissionMode, PermissionRequest,
-    PermissionResponse, PermissionResult, ServerEvent, SessionInfo, SessionStart, SessionStatus,
-    StatusChange,
+    AgentInfo, AgentState, Approval, Attachment, Behavior, ClientEvent, History, HistoryRequest,
+    NewAttachment, PermissionMode, PermissionRequest, PermissionResponse, PermissionResult, ServerEvent,
+    SessionConfigure, SessionInfo, SessionStart, SessionStatus, SettingsInfo, StatusChange, Subject,
+    UiContext,
 };
 
 /// A frame that is not understood, in words for the one who sent it.
@@ -36,28 +41,197 @@ pub(super) fn parse(frame: &str) -> Result<ClientEvent, NotUnderstood> {
     })
 }
 
-pub(super) fn start(start: SessionStart) -> StartSession {
-    StartSession {
+pub(super) fn start(start: SessionStart) -> Result<StartSession, CommandError> {
+    Ok(StartSession {
         title: start.title.unwrap_or_default(),
-        prompt: start.prompt,
+        prompt: prompt(start.prompt, start.attachments, start.context)?,
         cwd: start.cwd,
         settings: Settings {
-            allowed_tools: start.allowed_tools.filter(|tools| !tools.trim().is_empty()),
+            allowed_tools: said(start.allowed_tools),
             tools: None,
-            max_turns: None,
-            model: start.model.filter(|model| !model.trim().is_empty()),
-            permission_mode: match start.permission_mode.unwrap_or(PermissionMode::Default) {
-                PermissionMode::Default => tiller_core::PermissionMode::Default,
-                PermissionMode::AcceptEdits => tiller_core::PermissionMode::AcceptEdits,
-                PermissionMode::Plan => tiller_core::PermissionMode::Plan,
-                PermissionMode::BypassPermissions => tiller_core::PermissionMode::BypassPermissions,
-            },
-            approval: match start.approval.unwrap_or(Approval::Ask) {
-                Approval::Ask => tiller_core::Approval::Ask,
-                Approval::Auto => tiller_core::Approval::Auto,
-            },
+            max_turns: start.max_turns,
+            model: said(start.model),
+            permission_mode: start
+                .permission_mode
+                .map_or(tiller_core::PermissionMode::Default, core_mode),
+            approval: start.approval.map_or(tiller_core::Approval::Ask, core_approval),
+            effort: said(start.effort),
+            max_budget_usd: start.max_budget_usd,
         },
         resume: None,
+        hooks: Vec::new(),
+    })
+}
+
+/// A field that is left empty says nothing.
+fn said(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.trim().is_empty())
+}
+
+pub(super) fn prompt(
+    text: String,
+    attachments: Vec<NewAttachment>,
+    context: Option<UiContext>,
+) -> Result<NewPrompt, CommandError> {
+    let images = attachments.into_iter().enumerate().map(|(number, attachment)| {
+        let unreadable = |_| {
+            let name = attachment.name.clone();
+            PromptRefused::NotAnImage(name.unwrap_or_else(|| format!("number {}", number + 1)))
+        };
+        Ok(NewImage {
+            bytes: BASE64.decode(attachment.data.as_bytes()).map_err(unreadable)?,
+            media_type: attachment.media_type,
+            name: attachment.name,
+        })
+    });
+    Ok(NewPrompt {
+        text,
+        images: images.collect::<Result<_, PromptRefused>>()?,
+        context: context.map(|context| tiller_core::prompt::UiContext {
+            mode: context.mode,
+            current_view: context.current_view,
+            selected_element: context
+                .selected_element
+                .map(|element| tiller_core::prompt::SelectedElement {
+                    tag_name: element.tag_name,
+                    selector: element.selector,
+                    text_content: element.text_content,
+                }),
+            selected_file: context
+                .selected_file
+                .map(|file| tiller_core::prompt::SelectedFile {
+                    path: file.path,
+                    start_line: file.start_line,
+                    end_line: file.end_line,
+                }),
+        }),
+    })
+}
+
+fn context(context: &tiller_core::prompt::UiContext) -> UiContext {
+    UiContext {
+        mode: context.mode.clone(),
+        current_view: context.current_view.clone(),
+        selected_element: context
+            .selected_element
+            .as_ref()
+            .map(|element| super::wire::SelectedElement {
+                tag_name: element.tag_name.clone(),
+                selector: element.selector.clone(),
+                text_content: element.text_content.clone(),
+            }),
+        selected_file: context
+            .selected_file
+            .as_ref()
+            .map(|file| super::wire::SelectedFile {
+                path: file.path.clone(),
+                start_line: file.start_line,
+                end_line: file.end_line,
+            }),
+    }
+}
+
+pub(super) fn patch(configure: SessionConfigure) -> SettingsPatch {
+    SettingsPatch {
+        model: configure.model.map(said),
+        permission_mode: configure
+            .permission_mode
+            .map(|mode| mode.map_or(tiller_core::PermissionMode::Default, core_mode)),
+        approval: configure
+            .approval
+            .map(|approval| approval.map_or(tiller_core::Approval::Ask, core_approval)),
+        effort: configure.effort.map(said),
+        allowed_tools: configure.allowed_tools.map(said),
+        tools: None,
+        max_turns: configure.max_turns,
+        max_budget_usd: configure.max_budget_usd,
+    }
+}
+
+pub(super) fn inquiry(subject: Subject, query: Option<String>) -> Inquiry {
+    match subject {
+        Subject::ContextUsage => Inquiry::ContextUsage,
+        Subject::McpStatus => Inquiry::McpStatus,
+        Subject::FileSuggestions => Inquiry::FileSuggestions {
+            query: query.unwrap_or_default(),
+        },
+        Subject::Commands => Inquiry::Commands,
+        Subject::Models => Inquiry::Models,
+        Subject::PermissionRules => Inquiry::PermissionRules,
+        Subject::Hooks => Inquiry::Hooks,
+        Subject::Usage => Inquiry::Usage,
+        Subject::Settings => Inquiry::Settings,
+    }
+}
+
+pub(super) fn rewound(
+    session_id: String,
+    user_message_id: String,
+    dry_run: bool,
+    answer: &RawJson,
+) -> ServerEvent {
+    #[derive(Default, serde::Deserialize)]
+    #[serde(default, rename_all = "camelCase")]
+    struct Answer {
+        can_rewind: bool,
+        error: Option<String>,
+        files_changed: Option<Vec<String>>,
+        insertions: Option<u32>,
+        deletions: Option<u32>,
+    }
+    let answer: Answer = serde_json::from_str(answer.as_str()).unwrap_or_default();
+    ServerEvent::SessionRewound {
+        session_id,
+        user_message_id,
+        dry_run,
+        can_rewind: answer.can_rewind,
+        files_changed: answer.files_changed.unwrap_or_default(),
+        insertions: answer.insertions.unwrap_or_default(),
+        deletions: answer.deletions.unwrap_or_default(),
+        error: answer.error,
+    }
+}
+
+/// What programs know a refusal by.
+pub(super) fn code(error: &CommandError) -> &'static str {
+    match error {
+        CommandError::UnknownSession => "unknown_session",
+        CommandError::Prompt(PromptRefused::Empty) => "prompt_empty",
+        CommandError::Prompt(_) => "attachment_invalid",
+        CommandError::Model(_) => "unknown_model",
+        CommandError::Effort(_) | CommandError::Budget | CommandError::Title | CommandError::Name => {
+            "invalid_request"
+        }
+        CommandError::Busy => "busy",
+        CommandError::Inquiry(InquiryFailed::NoAgent) => "no_agent",
+        CommandError::Inquiry(InquiryFailed::Unsupported) => "unsupported",
+        CommandError::Inquiry(InquiryFailed::Failed(_)) => "agent_failed",
+        CommandError::Path(_) => "working_dir_invalid",
+        CommandError::Refused(refusal) => match refusal {
+            Refusal::NoResumeId => "no_resume_id",
+            Refusal::RequestNotFound => "request_not_found",
+            Refusal::AlreadyAnswered => "already_answered",
+            Refusal::QueueChanged => "queue_changed",
+            Refusal::Deleted => "session_deleted",
+        },
+        CommandError::Forbidden => "forbidden",
+        CommandError::Store(_) | CommandError::Stopping => "internal",
+    }
+}
+
+fn core_mode(mode: PermissionMode) -> tiller_core::PermissionMode {
+    match mode {
+        PermissionMode::Default => tiller_core::PermissionMode::Default,
+        PermissionMode::AcceptEdits => tiller_core::PermissionMode::AcceptEdits,
+        PermissionMode::Plan => tiller_core::PermissionMode::Plan,
+        PermissionMode::BypassPermissions => tiller_core::PermissionMode::BypassPermissions,
+    }
+}
+
+fn core_approval(approval: Approval) -> tiller_core::Approval {
+    match approval {
+        Approval::Ask => tiller_core::Approval::Ask,
+        Approval::Auto => tiller_core::Approval::Auto,
     }
 }
 
@@ -132,9 +306,12 @@ pub(super) fn event(event: &Event) -> ServerEvent {
             error: change.error.clone(),
             seq,
         }),
-        EventBody::UserPrompt { prompt } => ServerEvent::StreamUserPrompt {
+        EventBody::UserPrompt { prompt, uuid } => ServerEvent::StreamUserPrompt {
             session_id,
-            prompt: prompt.clone(),
+            prompt: prompt.text.clone(),
+            uuid: uuid.clone(),
+            attachments: prompt.attachments.iter().map(attachment).collect(),
+            context: prompt.context.as_ref().map(context),
             seq,
         },
         EventBody::Message { raw, .. } => ServerEvent::StreamMessage {
@@ -180,12 +357,23 @@ pub(super) fn history(page: HistoryPage) -> ServerEvent {
             .iter()
             .map(|asked| request(session_id.clone(), asked, None))
             .collect(),
-        queue: page.record.queue,
+        queue: texts(&page.record.queue),
         session_id,
     })
 }
 
-pub(super) fn session(record: SessionRecord, pending: usize) -> SessionInfo {
+pub(super) fn session(record: SessionRecord, pending: usize, agent: AgentStatus) -> SessionInfo {
+    let settings = record.settings;
+    let permission_mode = match settings.permission_mode {
+        tiller_core::PermissionMode::Default => PermissionMode::Default,
+        tiller_core::PermissionMode::AcceptEdits => PermissionMode::AcceptEdits,
+        tiller_core::PermissionMode::Plan => PermissionMode::Plan,
+        tiller_core::PermissionMode::BypassPermissions => PermissionMode::BypassPermissions,
+    };
+    let approval = match settings.approval {
+        tiller_core::Approval::Ask => Approval::Ask,
+        tiller_core::Approval::Auto => Approval::Auto,
+    };
     SessionInfo {
         id: record.id.to_string(),
         title: record.title,
@@ -194,21 +382,49 @@ pub(super) fn session(record: SessionRecord, pending: usize) -> SessionInfo {
         claude_session_id: record.claude_session_id,
         created_at: record.created_at.0,
         updated_at: record.updated_at.0,
-        allowed_tools: record.settings.allowed_tools,
+        allowed_tools: settings.allowed_tools.clone(),
         last_prompt: record.last_prompt,
-        model: record.settings.model,
-        permission_mode: match record.settings.permission_mode {
-            tiller_core::PermissionMode::Default => PermissionMode::Default,
-            tiller_core::PermissionMode::AcceptEdits => PermissionMode::AcceptEdits,
-            tiller_core::PermissionMode::Plan => PermissionMode::Plan,
-            tiller_core::PermissionMode::BypassPermissions => PermissionMode::BypassPermissions,
+        model: settings.model.clone(),
+        permission_mode,
+        approval,
+        settings: SettingsInfo {
+            model: settings.model,
+            permission_mode,
+            approval,
+            effort: settings.effort,
+            max_turns: settings.max_turns,
+            max_budget_usd: settings.max_budget_usd,
+            allowed_tools: settings.allowed_tools,
         },
-        approval: match record.settings.approval {
-            tiller_core::Approval::Ask => Approval::Ask,
-            tiller_core::Approval::Auto => Approval::Auto,
-        },
+        archived: record.archived,
         pending: u32::try_from(pending).unwrap_or(u32::MAX),
+        queue: texts(&record.queue),
+        agent: AgentInfo {
+            state: match agent {
+                AgentStatus::Absent => AgentState::Absent,
+                AgentStatus::Starting => AgentState::Starting,
+                AgentStatus::Running => AgentState::Running,
+                AgentStatus::Idle => AgentState::Idle,
+                AgentStatus::Hibernated => AgentState::Hibernated,
+            },
+            memory_bytes: None,
+            cpu: None,
+        },
+        delete_at: record.delete_at.map(|at| at.0),
         last_seq: record.last_seq,
+    }
+}
+
+pub(super) fn texts(prompts: &[Prompt]) -> Vec<String> {
+    prompts.iter().map(|prompt| prompt.text.clone()).collect()
+}
+
+fn attachment(attachment: &tiller_core::Attachment) -> Attachment {
+    Attachment {
+        id: attachment.id.clone(),
+        media_type: attachment.media_type.clone(),
+        name: attachment.name.clone(),
+        size: attachment.size,
     }
 }
 

@@ -33,10 +33,10 @@ impl Turn {
         loop {
             let step = self.follow.next().await;
             if let (Step::Event(event), None) = (&step, self.began) {
-                let EventBody::UserPrompt { prompt } = &event.body else {
+                let EventBody::UserPrompt { prompt, .. } = &event.body else {
                     continue;
                 };
-                if self.prompt.as_ref().is_some_and(|wanted| wanted != prompt) {
+                if self.prompt.as_ref().is_some_and(|wanted| *wanted != prompt.text) {
                     continue;
                 }
                 self.began = Some(event.seq);

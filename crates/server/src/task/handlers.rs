@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
-use tiller_core::{CommandError, SessionId, SessionRecord, Sessions, Settings, StartSession};
+use tiller_core::{CommandError, SessionId, SessionRecord, Sessions, Settings, SettingsPatch, StartSession};
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::decide::session_id;
@@ -188,10 +188,8 @@ async fn begin(
             0,
         ),
         Place::Ours(record) => {
-            sessions
-                .configure(record.id, settings(&task, record.settings.clone()))
-                .await?;
-            sessions.prompt(record.id, &task.prompt).await?;
+            sessions.configure(record.id, patch(&task)).await?;
+            sessions.prompt(record.id, task.prompt.as_str()).await?;
             (record.id, record.last_seq)
         }
     };
@@ -301,22 +299,22 @@ async fn newest(app: &App, visitor: &Visitor, sessions: &Sessions, cwd: String) 
 
 fn start(task: &Task, cwd: Option<String>, resume: Option<SessionId>) -> StartSession {
     StartSession {
-        title: String::new(),
-        prompt: task.prompt.clone(),
+        prompt: task.prompt.clone().into(),
         cwd,
-        settings: settings(task, Settings::default()),
+        settings: patch(task).applied(&Settings::default()),
         resume,
+        ..StartSession::default()
     }
 }
 
 /// A task says which tools it has and how long it may take; the rest it may leave as the session has it.
-fn settings(task: &Task, before: Settings) -> Settings {
-    Settings {
-        tools: task.tools.clone(),
-        max_turns: task.max_turns,
-        model: task.model.clone().or(before.model),
-        permission_mode: task.permission_mode.unwrap_or(before.permission_mode),
-        ..before
+fn patch(task: &Task) -> SettingsPatch {
+    SettingsPatch {
+        tools: Some(task.tools.clone()),
+        max_turns: Some(task.max_turns),
+        model: task.model.clone().map(Some),
+        permission_mode: task.permission_mode,
+        ..SettingsPatch::default()
     }
 }
 

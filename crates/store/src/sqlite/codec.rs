@@ -3,9 +3,11 @@
 use rusqlite::Row;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use tiller_core::prompt::UiContext;
 use tiller_core::{
-    Approval, Behavior, DecisionRequest, Event, EventBody, PermissionMode, RawJson, RequestId, SessionId,
-    SessionRecord, SessionStatus, Settings, StatusChange, StoreError, Timestamp,
+    Approval, Attachment, Behavior, DecisionRequest, Event, EventBody, PermissionMode, Prompt, RawJson,
+    RequestId, SessionId, SessionRecord, SessionStatus, Settings, StatusChange, StoreError, Timestamp,
+    TitleSource,
 };
 
 use super::store_error;
@@ -17,10 +19,68 @@ pub(super) const STATUS: &str = "session.status";
 pub(super) const REQUESTED: &str = "permission.request";
 pub(super) const RESOLVED: &str = "permission.resolved";
 
+/// A prompt among the messages, where clients read it as it stands here.
 #[derive(Deserialize, Serialize)]
 #[serde(tag = "type", rename = "user_prompt")]
-struct Prompt {
+struct Said {
     prompt: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    uuid: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    attachments: Vec<Attachment>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context: Option<UiContext>,
+}
+
+/// A prompt in the queue: its words, or more.
+#[derive(Deserialize, Serialize)]
+#[serde(untagged)]
+enum Waiting {
+    Words(String),
+    More {
+        prompt: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Attachment>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context: Option<UiContext>,
+    },
+}
+
+impl From<&Prompt> for Waiting {
+    fn from(prompt: &Prompt) -> Self {
+        if prompt.attachments.is_empty() && prompt.context.is_none() {
+            return Self::Words(prompt.text.clone());
+        }
+        Self::More {
+            prompt: prompt.text.clone(),
+            attachments: prompt.attachments.clone(),
+            context: prompt.context.clone(),
+        }
+    }
+}
+
+impl From<Waiting> for Prompt {
+    fn from(waiting: Waiting) -> Self {
+        match waiting {
+            Waiting::Words(text) => Self {
+                text,
+                ..Self::default()
+            },
+            Waiting::More {
+                prompt,
+                attachments,
+                context,
+            } => Self {
+                text: prompt,
+                attachments,
+                context,
+            },
+        }
+    }
+}
+
+pub(super) fn encode_queue(queue: &[Prompt]) -> serde_json::Result<String> {
+    serde_json::to_string(&queue.iter().map(Waiting::from).collect::<Vec<_>>())
 }
 
 #[derive(Deserialize, Serialize)]
@@ -64,12 +124,15 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded> {
     let random_id = || uuid::Uuid::new_v4().to_string();
     let event = |kind, data| Ok(Encoded::Event { kind, data });
     match body {
-        EventBody::UserPrompt { prompt } => {
-            let data = serde_json::to_string(&Prompt {
-                prompt: prompt.clone(),
+        EventBody::UserPrompt { prompt, uuid } => {
+            let data = serde_json::to_string(&Said {
+                prompt: prompt.text.clone(),
+                uuid: Some(uuid.clone()),
+                attachments: prompt.attachments.clone(),
+                context: prompt.context.clone(),
             })?;
             Ok(Encoded::Message {
-                id: random_id(),
+                id: uuid.clone(),
                 data,
             })
         }
@@ -128,9 +191,17 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
     let kind: Option<String> = row.get(2).map_err(column)?;
     let data: String = row.get(4).map_err(column)?;
     let body = match kind.as_deref() {
-        None if data.starts_with(PROMPT_START) => EventBody::UserPrompt {
-            prompt: from_json::<Prompt>(&data)?.prompt,
-        },
+        None if data.starts_with(PROMPT_START) => {
+            let said: Said = from_json(&data)?;
+            EventBody::UserPrompt {
+                prompt: Prompt {
+                    text: said.prompt,
+                    attachments: said.attachments,
+                    context: said.context,
+                },
+                uuid: said.uuid.unwrap_or_else(|| session.prompt_uuid(seq)),
+            }
+        }
         None => EventBody::Message {
             raw: raw_json(&data)?,
             uuid: row.get(3).map_err(column)?,
@@ -184,7 +255,8 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
 }
 
 pub(super) const SESSION_COLUMNS: &str = "id, title, claude_session_id, status, cwd, allowed_tools, last_prompt, \
-     created_at, updated_at, model, permission_mode, approval, owner, expired, queue, last_seq, tools, max_turns";
+     created_at, updated_at, model, permission_mode, approval, owner, expired, queue, last_seq, tools, max_turns, \
+     archived, title_source, effort, max_budget_usd, fork_of, delete_at";
 
 /// A row of [`SESSION_COLUMNS`].
 pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError> {
@@ -202,8 +274,15 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
             .map_err(|_| StoreError::Damaged(format!("a session with the id {id:?}")))?,
         owner: optional(row, "owner")?,
         title: text(row, "title")?,
+        title_source: named(TitleSource::parse, &text(row, "title_source")?)?,
+        archived: row.get("archived").map_err(store_error)?,
         claude_session_id: optional(row, "claude_session_id")?,
         expired: row.get("expired").map_err(store_error)?,
+        fork_of: optional(row, "fork_of")?,
+        delete_at: row
+            .get::<_, Option<i64>>("delete_at")
+            .map_err(store_error)?
+            .map(Timestamp),
         status: named(SessionStatus::parse, &text(row, "status")?)?,
         cwd: text(row, "cwd")?,
         settings: Settings {
@@ -213,11 +292,16 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
             model: optional(row, "model")?,
             permission_mode: named(PermissionMode::parse, &text(row, "permission_mode")?)?,
             approval: named(Approval::parse, &text(row, "approval")?)?,
+            effort: optional(row, "effort")?,
+            max_budget_usd: row.get("max_budget_usd").map_err(store_error)?,
         },
         last_prompt: optional(row, "last_prompt")?,
         created_at: time("created_at")?,
         updated_at: time("updated_at")?,
-        queue: from_json(&text(row, "queue")?)?,
+        queue: from_json::<Vec<Waiting>>(&text(row, "queue")?)?
+            .into_iter()
+            .map(Prompt::from)
+            .collect(),
         last_seq: row.get("last_seq").map_err(store_error)?,
     })
 }

@@ -96,6 +96,23 @@ const MIGRATIONS: &[&str] = &[
     ) STRICT;
     CREATE INDEX session_names_by_session ON session_names (session_id);
 ",
+    "
+    ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE sessions ADD COLUMN title_source TEXT NOT NULL DEFAULT 'prompt';
+    ALTER TABLE sessions ADD COLUMN effort TEXT;
+    ALTER TABLE sessions ADD COLUMN max_budget_usd REAL;
+    ALTER TABLE sessions ADD COLUMN fork_of TEXT;
+    ALTER TABLE sessions ADD COLUMN delete_at INTEGER;
+
+    -- Images that were sent with prompts, each once in a session. The id is the SHA-256 of the bytes.
+    CREATE TABLE images (
+        session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        id         TEXT NOT NULL,
+        media_type TEXT NOT NULL,
+        data       BLOB NOT NULL,
+        PRIMARY KEY (session_id, id)
+    ) STRICT;
+",
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tiller_core::{
-    Commit, DecisionRequest, Event, EventBody, Page, RawJson, SessionId, SessionRecord, Store, StoreError,
-    StoreFuture,
+    Commit, DecisionRequest, Event, EventBody, Image, Page, RawJson, SessionId, SessionRecord, Store,
+    StoreError, StoreFuture,
 };
 
 use super::codec::{self, Encoded, SESSION_COLUMNS};
@@ -75,6 +75,26 @@ impl Store for SqliteStore {
             Ok(self.named(owner, name).await?.unwrap_or(session))
         })
     }
+
+    fn fork(&self, source: SessionId, record: SessionRecord) -> StoreFuture<'_, u64> {
+        Box::pin(async move {
+            let id = record.id;
+            self.shared
+                .writer
+                .write(move |connection| fork(connection, source, &record))
+                .await?;
+            self.read(move |connection| {
+                let sql = "SELECT last_seq FROM sessions WHERE id = ?1";
+                let found = connection.query_row(sql, [id.to_string()], |row| row.get(0));
+                found.map_err(store_error)
+            })
+            .await
+        })
+    }
+
+    fn image(&self, session: SessionId, id: String) -> StoreFuture<'_, Option<Image>> {
+        Box::pin(self.read(move |connection| image(connection, session, id)))
+    }
 }
 
 fn named(connection: &Connection, owner: Option<&str>, name: &str) -> Result<Option<SessionId>, StoreError> {
@@ -118,6 +138,15 @@ fn load(connection: &Connection) -> Result<Vec<(SessionRecord, Vec<DecisionReque
 fn write_commit(connection: &Connection, commit: &Commit) -> rusqlite::Result<()> {
     write_session(connection, &commit.record)?;
     let session = commit.record.id.to_string();
+    for image in &commit.images {
+        let sql = "INSERT OR IGNORE INTO images (session_id, id, media_type, data) VALUES (?1, ?2, ?3, ?4)";
+        connection.prepare_cached(sql)?.execute(params![
+            session,
+            image.id,
+            image.media_type,
+            &image.bytes[..]
+        ])?;
+    }
     for event in &commit.events {
         write_event(connection, &session, event)?;
     }
@@ -127,11 +156,14 @@ fn write_commit(connection: &Connection, commit: &Commit) -> rusqlite::Result<()
 fn write_session(connection: &Connection, record: &SessionRecord) -> rusqlite::Result<()> {
     let sql = "INSERT INTO sessions (id, title, claude_session_id, status, cwd, allowed_tools, last_prompt, \
                    created_at, updated_at, model, permission_mode, approval, expired, queue, last_seq, owner, \
-                   tools, max_turns) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) \
+                   tools, max_turns, archived, title_source, effort, max_budget_usd, fork_of, delete_at) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
+                   ?21, ?22, ?23, ?24) \
                ON CONFLICT (id) DO UPDATE SET title = ?2, claude_session_id = ?3, status = ?4, cwd = ?5, \
                    allowed_tools = ?6, last_prompt = ?7, updated_at = ?9, model = ?10, permission_mode = ?11, \
-                   approval = ?12, expired = ?13, queue = ?14, last_seq = ?15, tools = ?17, max_turns = ?18";
+                   approval = ?12, expired = ?13, queue = ?14, last_seq = ?15, tools = ?17, max_turns = ?18, \
+                   archived = ?19, title_source = ?20, effort = ?21, max_budget_usd = ?22, fork_of = ?23, \
+                   delete_at = ?24";
     let settings = &record.settings;
     connection.prepare_cached(sql)?.execute(params![
         record.id.to_string(),
@@ -147,7 +179,7 @@ fn write_session(connection: &Connection, record: &SessionRecord) -> rusqlite::R
         settings.permission_mode.as_str(),
         settings.approval.as_str(),
         record.expired,
-        serde_json::to_string(&record.queue).map_err(cannot_encode)?,
+        codec::encode_queue(&record.queue).map_err(cannot_encode)?,
         record.last_seq,
         record.owner,
         settings
@@ -157,6 +189,12 @@ fn write_session(connection: &Connection, record: &SessionRecord) -> rusqlite::R
             .transpose()
             .map_err(cannot_encode)?,
         settings.max_turns,
+        record.archived,
+        record.title_source.as_str(),
+        settings.effort,
+        settings.max_budget_usd,
+        record.fork_of,
+        record.delete_at.map(|at| at.0),
     ])?;
     Ok(())
 }
@@ -271,6 +309,42 @@ fn replay(
         events.push(codec::decode_event(session, row)?);
     }
     Ok(events)
+}
+
+fn fork(connection: &Connection, source: SessionId, record: &SessionRecord) -> rusqlite::Result<()> {
+    write_session(connection, record)?;
+    let (from, to) = (source.to_string(), record.id.to_string());
+    connection.execute(
+        "INSERT INTO messages (id, session_id, data, created_at, seq) \
+         SELECT id, ?2, data, created_at, row_number() OVER (ORDER BY seq) FROM messages WHERE session_id = ?1",
+        params![from, to],
+    )?;
+    connection.execute(
+        "INSERT INTO images (session_id, id, media_type, data) \
+         SELECT ?2, id, media_type, data FROM images WHERE session_id = ?1",
+        params![from, to],
+    )?;
+    connection.execute(
+        "UPDATE sessions SET last_seq = (SELECT count(*) FROM messages WHERE session_id = ?1) WHERE id = ?1",
+        [to],
+    )?;
+    Ok(())
+}
+
+fn image(connection: &Connection, session: SessionId, id: String) -> Result<Option<Image>, StoreError> {
+    let sql = "SELECT media_type, data FROM images WHERE session_id = ?1 AND id = ?2";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let found = statement
+        .query_row(params![session.to_string(), id], |row| {
+            Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?))
+        })
+        .optional()
+        .map_err(store_error)?;
+    Ok(found.map(|(media_type, bytes)| Image {
+        id,
+        media_type,
+        bytes: bytes.into(),
+    }))
 }
 
 fn cannot_encode(error: serde_json::Error) -> rusqlite::Error {

@@ -1,8 +1,10 @@
 use std::sync::Arc;
 
+use tiller_core::prompt::UiContext;
 use tiller_core::{
-    Approval, Behavior, Commit, DecisionRequest, Event, EventBody, Page, PermissionMode, RawJson, RequestId,
-    SessionId, SessionRecord, SessionStatus, Settings, StatusChange, Store, Timestamp,
+    Approval, Attachment, Behavior, Commit, DecisionRequest, Event, EventBody, Image, Page, PermissionMode,
+    Prompt, RawJson, RequestId, SessionId, SessionRecord, SessionStatus, Settings, StatusChange, Store,
+    Timestamp, TitleSource,
 };
 
 use super::open;
@@ -12,8 +14,12 @@ fn record(title: &str) -> SessionRecord {
         id: SessionId::random(),
         owner: Some("ci".to_owned()),
         title: title.to_owned(),
+        title_source: TitleSource::Model,
+        archived: true,
         claude_session_id: Some("c1".to_owned()),
         expired: true,
+        fork_of: Some("c0".to_owned()),
+        delete_at: Some(Timestamp(40)),
         status: SessionStatus::Running,
         cwd: "/项目/a b".to_owned(),
         settings: Settings {
@@ -23,11 +29,13 @@ fn record(title: &str) -> SessionRecord {
             model: Some("opus".to_owned()),
             permission_mode: PermissionMode::Plan,
             approval: Approval::Auto,
+            effort: Some("high".to_owned()),
+            max_budget_usd: Some(0.25),
         },
         last_prompt: Some("do \"it\"\n".to_owned()),
         created_at: Timestamp(10),
         updated_at: Timestamp(20),
-        queue: vec!["next".to_owned(), "二".to_owned()],
+        queue: vec!["next".into(), full_prompt("二")],
         last_seq: 0,
     }
 }
@@ -42,7 +50,24 @@ fn message(text: &str) -> EventBody {
 
 fn prompt(text: &str) -> EventBody {
     EventBody::UserPrompt {
-        prompt: text.to_owned(),
+        prompt: full_prompt(text),
+        uuid: format!("uuid-of-{text}"),
+    }
+}
+
+fn full_prompt(text: &str) -> Prompt {
+    Prompt {
+        text: text.to_owned(),
+        attachments: vec![Attachment {
+            id: "a1".to_owned(),
+            media_type: "image/png".to_owned(),
+            name: Some("图.png".to_owned()),
+            size: 3,
+        }],
+        context: Some(UiContext {
+            mode: "code".to_owned(),
+            ..UiContext::default()
+        }),
     }
 }
 
@@ -84,6 +109,7 @@ async fn append(store: &dyn Store, record: &mut SessionRecord, bodies: Vec<Event
     let commit = Commit {
         record: record.clone(),
         events: events.iter().cloned().map(Arc::new).collect(),
+        images: Vec::new(),
     };
     store.commit(commit).await.unwrap();
     events
@@ -180,7 +206,12 @@ async fn history_has_prompts_and_messages_by_page() {
         .history(record.id, Page::After { seq: 0, limit: 1 })
         .await
         .unwrap();
-    assert_eq!(texts(&first), [(2, r#"{"type":"user_prompt","prompt":"p"}"#)]);
+    let said = concat!(
+        r#"{"type":"user_prompt","prompt":"p","uuid":"uuid-of-p","#,
+        r#""attachments":[{"id":"a1","mediaType":"image/png","name":"图.png","size":3}],"#,
+        r#""context":{"mode":"code","currentView":""}}"#
+    );
+    assert_eq!(texts(&first), [(2, said)]);
 }
 
 #[tokio::test]
@@ -205,7 +236,6 @@ async fn a_replay_is_gapless_and_in_order() {
     {
         read.extend(store.replay(record.id, last, 7).await.unwrap());
     }
-    // A prompt has an id of its own making, which is nobody's business.
     assert_eq!(read, written);
 }
 
@@ -234,11 +264,13 @@ async fn a_commit_is_all_or_nothing_and_hurts_no_other() {
             ..bad.clone()
         },
         events: vec![event(&bad, 2, message("x")), event(&bad, 1, message("y"))],
+        images: Vec::new(),
     };
     good.last_seq = 1;
     let fine = Commit {
         record: good.clone(),
         events: vec![event(&good, 1, prompt("p"))],
+        images: Vec::new(),
     };
     let (clashed, went_fine) = tokio::join!(store.commit(clash), store.commit(fine));
     assert!(clashed.is_err());
@@ -332,6 +364,7 @@ async fn a_name_belongs_to_its_owner_and_goes_away_with_its_session() {
         .commit(Commit {
             record: ours.clone(),
             events: Vec::new(),
+            images: Vec::new(),
         })
         .await
         .unwrap();
@@ -345,4 +378,78 @@ async fn a_name_belongs_to_its_owner_and_goes_away_with_its_session() {
     store.delete(ours.id).await.unwrap();
     assert_eq!(store.named(key(), "默认".to_owned()).await.unwrap(), None);
     assert_eq!(store.named(None, "默认".to_owned()).await.unwrap(), Some(theirs));
+}
+
+fn image(id: &str) -> Image {
+    Image {
+        id: id.to_owned(),
+        media_type: "image/png".to_owned(),
+        bytes: (*b"png").into(),
+    }
+}
+
+#[tokio::test]
+async fn an_image_is_kept_once_and_goes_with_its_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let (mine, other) = (record("mine"), record("other"));
+    for (record, images) in [
+        (&mine, vec![image("a1"), image("a2")]),
+        (&mine, vec![image("a1")]),
+        (&other, vec![]),
+    ] {
+        let commit = Commit {
+            record: record.clone(),
+            events: Vec::new(),
+            images,
+        };
+        store.commit(commit).await.unwrap();
+    }
+    let found = |session, id: &str| store.image(session, id.to_owned());
+    assert_eq!(found(mine.id, "a1").await.unwrap(), Some(image("a1")));
+    assert_eq!(found(mine.id, "a2").await.unwrap(), Some(image("a2")));
+    assert_eq!(found(other.id, "a1").await.unwrap(), None, "another's image");
+    store.delete(mine.id).await.unwrap();
+    assert_eq!(found(mine.id, "a1").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_fork_begins_with_what_was_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let mut source = record("source");
+    let bodies = vec![
+        status(SessionStatus::Running),
+        prompt("one"),
+        message("two"),
+        EventBody::DecisionRequested(request(source.id, 4)),
+    ];
+    append(&store, &mut source, bodies).await;
+    let commit = Commit {
+        record: source.clone(),
+        events: Vec::new(),
+        images: vec![image("a1")],
+    };
+    store.commit(commit).await.unwrap();
+
+    let mut fork = record("fork");
+    let last_seq = store.fork(source.id, fork.clone()).await.unwrap();
+    fork.last_seq = last_seq;
+    let events = store.replay(fork.id, 0, 100).await.unwrap();
+    let bodies: Vec<_> = events
+        .iter()
+        .map(|event| (event.seq, event.body.clone()))
+        .collect();
+    assert_eq!(bodies, [(1, prompt("one")), (2, message("two"))]);
+    assert_eq!(last_seq, 2);
+    assert_eq!(
+        store.image(fork.id, "a1".to_owned()).await.unwrap(),
+        Some(image("a1"))
+    );
+    // Each goes its own way.
+    append(&store, &mut fork, vec![message("three")]).await;
+    assert_eq!(store.replay(source.id, 4, 100).await.unwrap(), []);
+    let loaded = store.load().await.unwrap();
+    let pending = |id| loaded.iter().find(|(record, _)| record.id == id).unwrap().1.len();
+    assert_eq!((pending(source.id), pending(fork.id)), (1, 0));
 }

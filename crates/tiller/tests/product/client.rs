@@ -145,9 +145,19 @@ impl EventClient {
         deltas.filter_map(Value::as_str).collect()
     }
 
-    /// What was heard, a line each, without what differs from run to run.
+    /// What was heard, a line each, without what differs from run to run and what a client may ignore.
     pub(crate) fn story(&self) -> Vec<String> {
-        self.heard.iter().map(in_short).collect()
+        let told = self
+            .heard
+            .iter()
+            .filter(|event| event["type"] != "session.updated");
+        told.map(in_short).collect()
+    }
+
+    /// What was heard and is part of a session's log.
+    pub(crate) fn logged(&self) -> Vec<Value> {
+        let logged = self.heard.iter().filter(|event| event["payload"]["seq"].is_u64());
+        logged.cloned().collect()
     }
 
     /// The `seq`s of everything heard, in order.

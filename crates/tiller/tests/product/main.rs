@@ -15,6 +15,7 @@ mod http;
 mod run;
 mod server;
 mod spine;
+mod steering;
 mod task;
 mod task_client;
 mod task_refusals;

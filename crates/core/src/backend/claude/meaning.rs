@@ -4,12 +4,19 @@ use serde::Deserialize;
 use tiller_agent::{Kind, Message};
 
 use crate::backend::{Meaning, TurnEnd};
+use crate::session::PermissionMode;
 
 pub(super) fn meaning(message: &Message) -> Meaning {
     match (message.kind(), message.subtype(), message.session_id()) {
         (Kind::System, Some("init"), Some(conversation)) => Meaning::Init {
             conversation: conversation.to_owned(),
         },
+        (Kind::System, Some("status"), _) => {
+            let status: Status = serde_json::from_str(message.json()).unwrap_or_default();
+            // A mode that has no name here is between the user and the CLI.
+            let mode = status.permission_mode.as_deref().and_then(PermissionMode::parse);
+            mode.map_or(Meaning::Nothing, Meaning::Mode)
+        }
         (Kind::Result, subtype, _) => {
             let result: TurnResult = serde_json::from_str(message.json()).unwrap_or_default();
             // The CLI's own word on something in the background; the user's turn goes on.
@@ -24,6 +31,12 @@ pub(super) fn meaning(message: &Message) -> Meaning {
         }
         _ => Meaning::Nothing,
     }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Status {
+    permission_mode: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -118,6 +131,14 @@ mod tests {
         assert_eq!(end(json), Meaning::Nothing);
         let json = r#"{"type":"result","subtype":"success","is_error":false,"origin":{"kind":"human"}}"#;
         assert_eq!(end(json), Meaning::TurnEnded(TurnEnd::Success));
+    }
+
+    #[test]
+    fn a_status_tells_the_permission_mode() {
+        let json = r#"{"type":"system","subtype":"status","status":null,"permissionMode":"plan"}"#;
+        assert_eq!(end(json), Meaning::Mode(PermissionMode::Plan));
+        let json = r#"{"type":"system","subtype":"status","permissionMode":"dontAsk"}"#;
+        assert_eq!(end(json), Meaning::Nothing);
     }
 
     #[test]

@@ -26,7 +26,8 @@ fn line(message: Value) -> EventBody {
 
 fn prompt(prompt: &str) -> EventBody {
     EventBody::UserPrompt {
-        prompt: prompt.to_owned(),
+        prompt: prompt.into(),
+        uuid: "u".to_owned(),
     }
 }
 

@@ -32,7 +32,8 @@ fn line(message: Value) -> EventBody {
 
 fn prompt() -> EventBody {
     EventBody::UserPrompt {
-        prompt: "do it".to_owned(),
+        prompt: "do it".into(),
+        uuid: "u".to_owned(),
     }
 }
 

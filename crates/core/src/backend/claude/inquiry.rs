@@ -1,0 +1,108 @@
+//! What is asked of a running CLI beside its work, and what it says of itself when it starts.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::FutureExt as _;
+use serde::Serialize;
+use tiller_agent::{
+    ControlRequest, FileSuggestions, GetContextUsage, GetHooksListing, GetSettings, GetUsage, HookMatcher,
+    Initialize, Initialized, Link, ListModels, ListPermissionRules, McpStatus, RequestError, RewindFiles,
+};
+
+use crate::backend::{HOOK_TIME, Inquiry, InquiryFailed, Offers};
+use crate::json::RawJson;
+
+/// What the CLI offers, as the last one that was started has told.
+#[derive(Clone, Default)]
+pub(super) struct LastOffers(Arc<Mutex<Option<Arc<Offers>>>>);
+
+impl LastOffers {
+    pub(super) fn get(&self) -> Option<Arc<Offers>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn put(&self, told: &Initialized) {
+        let resolved = |model: &tiller_agent::ModelInfo| {
+            let name = model.extra.get("resolvedModel").and_then(|name| name.as_str());
+            name.map(str::to_owned)
+        };
+        let names = told.models.iter().map(|model| model.value.clone());
+        let offers = Offers {
+            models: names.chain(told.models.iter().filter_map(resolved)).collect(),
+            model_list: RawJson::of(&told.models).ok(),
+            commands: RawJson::of(&told.commands).ok(),
+        };
+        // A CLI that lists nothing has nothing to tell.
+        if !offers.models.is_empty() {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(offers));
+        }
+    }
+}
+
+/// The first request to a CLI that was just started. It is in line before anything else that is sent; its answer is
+/// not waited for.
+pub(super) fn initialize(link: &Link, hooks: &[String], offers: LastOffers) {
+    let link = link.clone();
+    let request = Initialize {
+        hooks: registered(hooks),
+        ..Initialize::default()
+    };
+    let mut exchange = Box::pin(async move {
+        match link.request(request).await {
+            Ok(told) => offers.put(&told),
+            Err(error) => tracing::debug!(%error, "the CLI did not say what it offers"),
+        }
+    });
+    if exchange.as_mut().now_or_never().is_none() {
+        tokio::spawn(exchange);
+    }
+}
+
+/// One callback for each event, whose id is the event's name.
+fn registered(hooks: &[String]) -> BTreeMap<String, Vec<HookMatcher>> {
+    let matcher = |event: &String| HookMatcher {
+        matcher: None,
+        hook_callback_ids: vec![event.clone()],
+        // We answer first.
+        timeout: Some(HOOK_TIME.as_secs_f64() + 10.0),
+    };
+    hooks
+        .iter()
+        .map(|event| (event.clone(), vec![matcher(event)]))
+        .collect()
+}
+
+pub(super) async fn inquire(link: &Link, inquiry: Inquiry) -> Result<RawJson, InquiryFailed> {
+    match inquiry {
+        Inquiry::ContextUsage => ask(link, GetContextUsage {}).await,
+        Inquiry::McpStatus => ask(link, McpStatus {}).await,
+        Inquiry::FileSuggestions { query } => ask(link, FileSuggestions { query }).await,
+        Inquiry::PermissionRules => ask(link, ListPermissionRules {}).await,
+        Inquiry::Hooks => ask(link, GetHooksListing {}).await,
+        Inquiry::Usage => ask(link, GetUsage {}).await,
+        Inquiry::Settings => ask(link, GetSettings {}).await,
+        Inquiry::Models => ask(link, ListModels {}).await,
+        // Told when it was started, and by nothing else.
+        Inquiry::Commands => Err(InquiryFailed::Unsupported),
+        Inquiry::Rewind { prompt, dry_run } => {
+            let request = RewindFiles {
+                user_message_id: prompt,
+                dry_run,
+            };
+            ask(link, request).await
+        }
+    }
+}
+
+async fn ask<R: ControlRequest>(link: &Link, request: R) -> Result<RawJson, InquiryFailed>
+where
+    R::Answer: Serialize,
+{
+    let answer = link.request(request).await.map_err(|error| match error {
+        RequestError::Unsupported { .. } => InquiryFailed::Unsupported,
+        RequestError::Closed => InquiryFailed::NoAgent,
+        other => InquiryFailed::Failed(other.to_string()),
+    })?;
+    RawJson::of(&answer).map_err(|error| InquiryFailed::Failed(error.to_string()))
+}

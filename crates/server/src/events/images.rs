@@ -1,0 +1,31 @@
+//! The images that were sent with prompts, for the page to show.
+
+use axum::extract::{Extension, Path, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+
+use super::commands::session_id;
+use crate::app::App;
+use crate::auth::Visitor;
+use crate::error::ApiError;
+
+/// `GET /api/sessions/{session}/images/{image}`. The types are those that were checked when the image came, and none of
+/// them can carry a script.
+pub(crate) async fn image(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    Path((session, image)): Path<(String, String)>,
+) -> Result<Response, ApiError> {
+    if !visitor.viewer.scopes.read {
+        return Err(ApiError::Forbidden);
+    }
+    let sessions = app.sessions.seen_by(visitor.viewer);
+    let found = sessions.image(session_id(&session)?, &image).await?;
+    let image = found.ok_or(ApiError::SessionNotFound)?;
+    // An id is made from the bytes, so what it names never changes.
+    let headers = [
+        (CONTENT_TYPE, image.media_type),
+        (CACHE_CONTROL, "private, max-age=31536000, immutable".to_owned()),
+    ];
+    Ok((headers, image.bytes.to_vec()).into_response())
+}

@@ -1,0 +1,424 @@
+//! Steering a session while it lives: names, queue, settings, images, inquiries, forks, rewinding.
+
+use serde_json::{Value, json};
+use tiller_testkit::model::{Reply, Script};
+
+use crate::client::EventClient;
+use crate::http;
+use crate::server::World;
+
+async fn say(client: &mut EventClient, session: &str, prompt: &str) {
+    client
+        .send(
+            "session.continue",
+            json!({ "sessionId": session, "prompt": prompt }),
+        )
+        .await;
+}
+
+/// Reads until the session's entry is as wanted.
+async fn until_updated(client: &mut EventClient, fits: impl Fn(&Value) -> bool) -> Value {
+    let is_updated = |event: &Value| event["type"] == "session.updated" && fits(&event["payload"]["session"]);
+    client.until("session.updated", is_updated).await["payload"]["session"].clone()
+}
+
+async fn until_error(client: &mut EventClient) -> String {
+    let error = client.until_type("runner.error").await;
+    error["code"].as_str().expect("a code").to_owned()
+}
+
+#[tokio::test]
+async fn names_and_waiting_prompts_are_the_users() {
+    let script = Script::new()
+        .on("first", [Reply::text("One. ").gate("end").and_text("End. ")])
+        .on("edited", [Reply::text("Heard: {{prompts}}.")])
+        .on("kept", [Reply::text("Then: {{prompts}}.")]);
+    let world = World::new(script).await;
+    let server = world.serve().await;
+    let mut client = EventClient::connect(&server, &server.sign_in().await).await;
+    let session = client.start(&world.project(), "first").await;
+
+    client
+        .send(
+            "session.rename",
+            json!({ "sessionId": session, "title": "  My\nname " }),
+        )
+        .await;
+    let entry = until_updated(&mut client, |entry| entry["title"] == "My name").await;
+    assert_eq!(entry["archived"], false);
+    assert_eq!(entry["settings"]["permissionMode"], "default");
+    assert_eq!(entry["pending"], 0);
+    client
+        .send(
+            "session.archive",
+            json!({ "sessionId": session, "archived": true }),
+        )
+        .await;
+    until_updated(&mut client, |entry| entry["archived"] == true).await;
+    client
+        .send("session.rename", json!({ "sessionId": session, "title": " " }))
+        .await;
+    assert_eq!(until_error(&mut client).await, "invalid_request");
+
+    client.until_streamed("One.").await;
+    for prompt in ["second", "third", "kept"] {
+        say(&mut client, &session, prompt).await;
+        client.until_type("session.queue").await;
+    }
+    let replace = |prompts: Value, expected: Value| json!({ "sessionId": session, "prompts": prompts, "expected": expected });
+    client
+        .send("session.queue", replace(json!([]), json!(["second"])))
+        .await;
+    assert_eq!(until_error(&mut client).await, "queue_changed");
+    let all = json!(["second", "third", "kept"]);
+    client
+        .send("session.queue", replace(json!(["edited", "kept"]), all))
+        .await;
+    let waiting = client.until_type("session.queue").await["prompts"].clone();
+    assert_eq!(waiting, json!(["edited", "kept"]));
+
+    // A stop keeps what waits; it goes on when the user says so.
+    client.send("session.stop", json!({ "sessionId": session })).await;
+    client.until_status("idle").await;
+    client
+        .send("session.flush", json!({ "sessionId": session }))
+        .await;
+    client.until_status("completed").await;
+    client.until_status("completed").await;
+    let streamed = client.streamed();
+    assert!(streamed.contains("Heard: first | edited."), "{streamed}");
+    assert!(streamed.ends_with("Then: first | edited | kept."), "{streamed}");
+
+    say(&mut client, "nobody", "hello").await;
+    assert_eq!(until_error(&mut client).await, "unknown_session");
+    say(&mut client, &session, "  ").await;
+    assert_eq!(until_error(&mut client).await, "prompt_empty");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn settings_change_while_the_agent_lives() {
+    let plan = json!({ "plan": "1. Do it.", "planFilePath": "/tmp/plan.md" });
+    let script = Script::new()
+        .on("hello", [Reply::text("Hi.")])
+        .on("again", [Reply::text("Hi again.")])
+        .on(
+            "make a plan",
+            [Reply::tool("ExitPlanMode", plan), Reply::text("Planned.")],
+        )
+        .on(
+            "just do it",
+            [
+                Reply::tool("Bash", json!({ "command": "touch done", "description": "d" })),
+                Reply::text("Done."),
+            ],
+        );
+    let world = World::new(script).await;
+    let server = world.serve().await;
+    let mut client = EventClient::connect(&server, &server.sign_in().await).await;
+    let session = client.start(&world.project(), "hello").await;
+    client.until_status("completed").await;
+
+    let configure = |change: Value| {
+        let mut payload = change;
+        payload["sessionId"] = json!(session);
+        payload
+    };
+    client
+        .send(
+            "session.configure",
+            configure(json!({ "model": "no-such-model" })),
+        )
+        .await;
+    assert_eq!(until_error(&mut client).await, "unknown_model");
+    client
+        .send("session.configure", configure(json!({ "model": "haiku" })))
+        .await;
+    until_updated(&mut client, |entry| entry["settings"]["model"] == "haiku").await;
+    say(&mut client, &session, "again").await;
+    client.until_status("completed").await;
+    let models: Vec<_> = world
+        .model
+        .conversation_requests()
+        .iter()
+        .map(|request| request.body["model"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(
+        !models[0].contains("haiku") && models[1].contains("haiku"),
+        "{models:?}"
+    );
+    let launches = |client: &EventClient| {
+        let told = client.heard.iter().filter(|event| {
+            event["type"] == "session.updated" && event["payload"]["session"]["agent"]["state"] == "starting"
+        });
+        told.count()
+    };
+    assert_eq!(launches(&client), 1, "the same process went on");
+
+    // The agent leaves the plan mode by itself when its plan is approved.
+    client
+        .send(
+            "session.configure",
+            configure(json!({ "permissionMode": "plan", "model": null })),
+        )
+        .await;
+    let entry = until_updated(&mut client, |entry| entry["settings"]["permissionMode"] == "plan").await;
+    assert_eq!(entry["settings"]["model"], Value::Null);
+    say(&mut client, &session, "make a plan").await;
+    let request = client.until_type("permission.request").await;
+    assert_eq!(request["toolName"], "ExitPlanMode");
+    client.answer(&request, json!({ "behavior": "allow" })).await;
+    until_updated(&mut client, |entry| entry["settings"]["permissionMode"] != "plan").await;
+    client.until_status("completed").await;
+
+    // Not something that this process was started for: another one goes on with the conversation.
+    client
+        .send(
+            "session.configure",
+            configure(json!({ "permissionMode": "bypassPermissions" })),
+        )
+        .await;
+    say(&mut client, &session, "just do it").await;
+    client.until_status("completed").await;
+    assert!(world.project().join("done").exists());
+    assert_eq!(launches(&client), 2);
+    let asked = client.story();
+    let asked = asked.iter().filter(|line| line.starts_with("permission.request"));
+    assert_eq!(asked.count(), 1, "nothing was asked but the plan");
+    server.stop().await;
+}
+
+/// The smallest PNG there is, more or less.
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+
+#[tokio::test]
+async fn images_and_context_reach_the_model_and_are_shown_again() {
+    let script = Script::new().on("what is it", [Reply::text("A dot.")]);
+    let world = World::new(script).await;
+    let server = world.serve().await;
+    let cookie = server.sign_in().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    let attachment = |media_type: &str| json!({ "mediaType": media_type, "data": PNG, "name": "dot.png" });
+    let start = |media_type: &str| {
+        json!({
+            "prompt": "what is it", "cwd": world.project(), "attachments": [attachment(media_type)],
+            "context": { "mode": "code", "currentView": "diff", "selectedFile": { "path": "a.rs", "startLine": 3 } },
+        })
+    };
+    client.send("session.start", start("image/jpeg")).await;
+    assert_eq!(until_error(&mut client).await, "attachment_invalid");
+    client.send("session.start", start("image/png")).await;
+    let shown = client.until_type("stream.user_prompt").await;
+    client.until_status("completed").await;
+
+    let image = &shown["attachments"][0];
+    assert_eq!(
+        (&image["mediaType"], &image["name"]),
+        (&json!("image/png"), &json!("dot.png"))
+    );
+    assert_eq!(shown["context"]["selectedFile"]["startLine"], 3);
+    let asked = world.model.conversation_requests()[0].body.to_string();
+    assert!(asked.contains(PNG), "the model sees the image");
+    let words = "[Context: code, view: diff, file: a.rs line 3]\\n\\nwhat is it";
+    assert!(asked.contains(words), "{asked}");
+
+    let session = shown["sessionId"].as_str().unwrap();
+    client
+        .send("session.history", json!({ "sessionId": session }))
+        .await;
+    let history = client.until_type("session.history").await;
+    let prompt = &history["messages"][0];
+    assert_eq!(
+        (&prompt["prompt"], &prompt["attachments"], &prompt["uuid"]),
+        (&json!("what is it"), &shown["attachments"], &shown["uuid"])
+    );
+    let path = format!("/api/sessions/{session}/images/{}", image["id"].as_str().unwrap());
+    let found = http::get(&server.address, &path, &[("Cookie", &cookie)]).await;
+    assert_eq!(
+        (found.status, found.header("content-type")),
+        (200, Some("image/png"))
+    );
+    assert_eq!(
+        found.header("content-length"),
+        Some(image["size"].to_string().as_str())
+    );
+    assert_eq!(http::get(&server.address, &path, &[]).await.status, 401);
+    let wrong = format!("{path}0");
+    assert_eq!(
+        http::get(&server.address, &wrong, &[("Cookie", &cookie)])
+            .await
+            .status,
+        404
+    );
+    server.stop().await;
+}
+
+async fn inquire(client: &mut EventClient, session: &str, subject: &str) -> Value {
+    let payload = json!({ "sessionId": session, "requestId": subject, "subject": subject, "query": "not" });
+    client.send("session.inquire", payload).await;
+    let answer = client.until_type("session.answer").await;
+    assert_eq!(
+        (&answer["requestId"], &answer["subject"]),
+        (&json!(subject), &json!(subject))
+    );
+    answer
+}
+
+#[tokio::test]
+async fn files_are_rewound_and_a_conversation_is_forked() {
+    let write = |text: &str| Reply::tool("Write", json!({ "file_path": "notes.txt", "content": text }));
+    let script = Script::new()
+        .on("write one", [write("one\n"), Reply::text("Written.")])
+        .on(
+            "write two",
+            [
+                Reply::tool("Read", json!({ "file_path": "notes.txt" })),
+                write("two\n"),
+                Reply::text("Written."),
+            ],
+        )
+        .on("in the fork", [Reply::text("Known here: {{prompts}}.")])
+        .on("in the source", [Reply::text("Known there: {{prompts}}.")]);
+    let world = World::new(script).await;
+    let server = world.serve().await;
+    let mut client = EventClient::connect(&server, &server.sign_in().await).await;
+    let start = json!({ "prompt": "write one", "cwd": world.project(), "permissionMode": "acceptEdits" });
+    client.send("session.start", start).await;
+    let session = client.until_status("running").await["sessionId"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    client.until_status("completed").await;
+    say(&mut client, &session, "write two").await;
+    let second = client.until_type("stream.user_prompt").await;
+    client.until_status("completed").await;
+    let notes = || std::fs::read_to_string(world.project().join("notes.txt")).unwrap();
+    assert_eq!(notes(), "two\n");
+
+    for subject in [
+        "contextUsage",
+        "mcpStatus",
+        "fileSuggestions",
+        "permissionRules",
+        "hooks",
+        "usage",
+        "settings",
+    ] {
+        let answer = inquire(&mut client, &session, subject).await;
+        assert!(answer["data"].is_object(), "{answer}");
+    }
+    assert!(inquire(&mut client, &session, "contextUsage").await["data"]["totalTokens"].is_u64());
+    let models = inquire(&mut client, &session, "models").await;
+    assert!(models["data"].to_string().contains("haiku"), "{models}");
+    let commands = inquire(&mut client, &session, "commands").await;
+    assert!(commands["data"].to_string().contains("compact"), "{commands}");
+
+    let rewind =
+        |dry_run: bool| json!({ "sessionId": session, "userMessageId": second["uuid"], "dryRun": dry_run });
+    client.send("session.rewind", rewind(true)).await;
+    let preview = client.until_type("session.rewound").await;
+    assert_eq!(
+        (&preview["canRewind"], &preview["dryRun"]),
+        (&json!(true), &json!(true)),
+        "{preview}"
+    );
+    assert!(
+        preview["filesChanged"][0]
+            .as_str()
+            .unwrap()
+            .ends_with("notes.txt"),
+        "{preview}"
+    );
+    assert_eq!(notes(), "two\n", "a dry run changes nothing");
+    client.send("session.rewind", rewind(false)).await;
+    assert_eq!(client.until_type("session.rewound").await["canRewind"], true);
+    assert_eq!(notes(), "one\n");
+
+    client
+        .send(
+            "session.fork",
+            json!({ "sessionId": session, "title": "other way" }),
+        )
+        .await;
+    let fork = client.until_type("session.forked").await["newSessionId"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    client.send("session.history", json!({ "sessionId": fork })).await;
+    let history = client.until_type("session.history").await;
+    assert_eq!(history["messages"][0]["prompt"], "write one");
+    let length = history["messages"].as_array().unwrap().len() as u64;
+    assert_eq!(
+        history["lastSeq"].as_u64(),
+        Some(length),
+        "numbered from 1, without a gap"
+    );
+    say(&mut client, &fork, "in the fork").await;
+    client.until_status("completed").await;
+    say(&mut client, &session, "in the source").await;
+    client.until_status("completed").await;
+    let streamed = client.streamed();
+    assert!(
+        streamed.contains("Known here: write one | write two | in the fork."),
+        "{streamed}"
+    );
+    assert!(
+        streamed.contains("Known there: write one | write two | in the source."),
+        "{streamed}"
+    );
+    client.send("session.list", Value::Null).await;
+    let listed = client.until_type("session.list").await;
+    for entry in listed["sessions"].as_array().unwrap() {
+        assert_eq!(
+            entry["id"], entry["claudeSessionId"],
+            "each has its own conversation"
+        );
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_deletion_can_be_taken_back_also_after_a_restart() {
+    let script = Script::new()
+        .on("take long", [Reply::text("Beginning").gate("never")])
+        .on("go on", [Reply::text("Known: {{prompts}}.")]);
+    let world = World::new(script).await;
+    let server = world.serve().await;
+    let cookie = server.sign_in().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    let session = client.start(&world.project(), "take long").await;
+    client.until_streamed("Beginning").await;
+    client
+        .send(
+            "session.delete",
+            json!({ "sessionId": session, "afterMs": 600_000 }),
+        )
+        .await;
+    // Its agent is ended at once.
+    client.until_status("idle").await;
+    until_updated(&mut client, |entry| {
+        entry["deleteAt"].is_i64() && entry["agent"]["state"] == "absent"
+    })
+    .await;
+    server.stop().await;
+
+    let server = world.serve().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    say(&mut client, &session, "go on").await;
+    assert_eq!(until_error(&mut client).await, "session_deleted");
+    client
+        .send("session.undelete", json!({ "sessionId": session }))
+        .await;
+    until_updated(&mut client, |entry| entry["deleteAt"].is_null()).await;
+    say(&mut client, &session, "go on").await;
+    client.until_status("completed").await;
+    assert!(client.streamed().contains("Known: take long | go on."));
+
+    client
+        .send("session.delete", json!({ "sessionId": session, "afterMs": 1 }))
+        .await;
+    assert_eq!(client.until_type("session.deleted").await["sessionId"], session);
+    assert_eq!(world.query("SELECT count(*) FROM messages"), ["0"]);
+    server.stop().await;
+}
