@@ -1,12 +1,12 @@
 //! [`History`]: every question that can be asked of the transcripts.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::catalogue::{Catalogue, Listed, projects_of};
 use crate::error::{HistoryError, Result};
 use crate::index::{self, Cancel, Index};
-use crate::model::{Include, MessagePage, Page, ProjectList, Session, SessionPage};
+use crate::model::{Facets, Include, MessagePage, Page, ProjectList, Session, SessionFilter, SessionPage};
 use crate::place::{ProjectId, Projects, SessionId, Transcript};
 use crate::transcript::{Transcripts, save_outlines};
 
@@ -41,6 +41,11 @@ impl History {
         })
     }
 
+    /// The CLI's home.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
     /// All projects, the one used last first.
     pub fn projects(&self) -> Result<ProjectList> {
         Ok(ProjectList {
@@ -57,6 +62,41 @@ impl History {
     /// The sessions of all projects, newest first.
     pub fn all_sessions(&self, page: Page) -> Result<SessionPage> {
         session_page(self.listed()?, page)
+    }
+
+    /// The sessions that a filter admits, newest first.
+    pub fn find_sessions(&self, filter: &SessionFilter, page: Page) -> Result<SessionPage> {
+        let listed = match &filter.project {
+            Some(project) => self.refresh(self.projects.transcripts(project.as_str())?),
+            None => self.listed()?,
+        };
+        let mut sessions = Vec::new();
+        for entry in listed.iter().filter(|entry| entry.is_session()) {
+            sessions.extend(Some(entry.session()?).filter(|session| filter.admits(session)));
+        }
+        sessions.sort_by(|a, b| b.last_active.cmp(&a.last_active).then_with(|| a.id.cmp(&b.id)));
+        let total = sessions.len();
+        let sessions = sessions.drain(page.range(total)).collect();
+        Ok(SessionPage { sessions, total })
+    }
+
+    /// Every tool and model of the history, in order.
+    pub fn facets(&self) -> Result<Facets> {
+        let (mut tools, mut models) = (BTreeSet::new(), BTreeSet::new());
+        for entry in self.listed()?.iter().filter(|entry| entry.is_session()) {
+            let digest = entry.digest.current();
+            tools.extend(digest.tools.iter().cloned());
+            models.extend(digest.models.iter().cloned());
+        }
+        Ok(Facets {
+            tools: tools.into_iter().collect(),
+            models: models.into_iter().collect(),
+        })
+    }
+
+    /// The number of a message among those of its session. `None`: it is not one of them.
+    pub fn position(&self, id: &SessionId, uuid: &str, include: Include) -> Result<Option<usize>> {
+        self.transcripts.position(self, id, uuid, include)
     }
 
     /// One session with a page of its messages.

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 use crate::bytes::{Input, push_text};
 use crate::follow::Part;
@@ -14,7 +15,8 @@ use crate::outline::message_hash;
 use crate::record::{Kind, Record, millis};
 
 /// Tokens by what they cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts")]
 pub struct Tokens {
     pub input_tokens: u64,
     pub output_tokens: u64,

@@ -40,11 +40,11 @@ pub use export::Format;
 pub use history::{History, Indexed};
 pub use ledger::Tokens;
 pub use model::{
-    Branch, Compaction, Include, Message, MessagePage, Offset, Page, Patch, Project, ProjectList, Role,
-    Session, SessionPage,
+    Branch, Compaction, Facets, Include, Message, MessagePage, Offset, Page, Patch, Project, ProjectList,
+    Role, Session, SessionFilter, SessionPage,
 };
 pub use place::{ProjectId, SessionId};
 pub use search::{Fragment, SearchPage, SearchQuery, SearchResult};
 pub use usage::{Usage, UsageQuery, UsageReport, UsageRow};
-pub use vault::{Archived, Vault};
+pub use vault::{Archived, Stored, Vault};
 pub use watch::{Change, Watch};

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use ts_rs::TS;
 
 use crate::place::{ProjectId, SessionId};
 
 /// A folder that the CLI was used in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts")]
 pub struct Project {
     pub id: ProjectId,
     /// The working directory, from the transcripts themselves.
@@ -21,7 +23,8 @@ pub struct Project {
 }
 
 /// A conversation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts", optional_fields)]
 pub struct Session {
     pub id: SessionId,
     /// The name a person gave it, else the first 50 characters of the first thing a person typed.
@@ -52,12 +55,15 @@ pub struct Session {
     pub cli_version: Option<String>,
     /// Lines that could not be read: torn, or spliced into another.
     #[serde(default, skip_serializing_if = "is_zero")]
+    #[ts(as = "Option<u32>", optional)]
     pub damaged_lines: u64,
     /// Lines of types that this program does not know, by type.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[ts(type = "Record<string, number>", optional)]
     pub unknown_lines: BTreeMap<String, u64>,
     /// Only in the vault any more: the CLI has cleaned it up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(as = "Option<bool>", optional)]
     pub archived: bool,
 }
 
@@ -74,16 +80,18 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
+#[ts(export_to = "history.ts")]
 pub enum Role {
     User,
     Assistant,
 }
 
 /// Why a message is not part of what the model would see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
+#[ts(export_to = "history.ts")]
 pub enum Branch {
     /// A compaction has replaced it by a summary.
     Compacted,
@@ -92,15 +100,18 @@ pub enum Branch {
 }
 
 /// One message. Of a subagent, if `sidechain` is set.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts", optional_fields)]
 pub struct Message {
     pub role: Role,
     /// Content blocks. A plain string of the file is one `text` block; a `tool_result` has the `tool_name` it belongs to, and
     /// `persisted_output {name, size}` if the whole of it lies in a file beside the transcript.
+    #[ts(type = "Array<Record<string, unknown>>")]
     pub content: Vec<Value>,
     pub timestamp: String,
     pub uuid: String,
     #[serde(rename = "parentUuid")]
+    #[ts(optional = nullable)]
     pub parent_uuid: Option<String>,
 
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,6 +123,7 @@ pub struct Message {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<Branch>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(as = "Option<bool>", optional)]
     pub sidechain: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
@@ -120,18 +132,21 @@ pub struct Message {
     pub parent_tool_use_id: Option<String>,
     /// Written by the CLI in the user's name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(as = "Option<bool>", optional)]
     pub is_meta: bool,
     /// The summary that a compaction put in place of what was said before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<Compaction>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(as = "Option<bool>", optional)]
     pub is_api_error: bool,
     /// What an edit changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patch: Option<Patch>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts", optional_fields)]
 pub struct Compaction {
     /// `manual` or `auto`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,10 +155,12 @@ pub struct Compaction {
     pub pre_tokens: Option<u64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts")]
 pub struct Patch {
     pub file_path: String,
     /// Hunks, as the CLI recorded them.
+    #[ts(type = "unknown")]
     pub structured_patch: Value,
 }
 
@@ -208,18 +225,82 @@ pub enum Include {
     All,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Which sessions to list. Every part that is set must hold.
+#[derive(Clone, Debug, Default)]
+pub struct SessionFilter {
+    pub project: Option<ProjectId>,
+    /// Words of the title, the first prompt or the summary, all of which must be there.
+    pub text: Option<String>,
+    /// A tool that was used.
+    pub tool: Option<String>,
+    /// A part of the path of a file that was changed.
+    pub file: Option<String>,
+    /// A part of the name of a model that answered.
+    pub model: Option<String>,
+    /// Milliseconds since 1970: last active at or after this time.
+    pub from: Option<i64>,
+    /// Begun before this time.
+    pub to: Option<i64>,
+}
+
+impl SessionFilter {
+    pub fn admits(&self, session: &Session) -> bool {
+        let holds = |wanted: &Option<String>, names: &[String]| {
+            wanted
+                .as_ref()
+                .is_none_or(|wanted| names.iter().any(|name| name.contains(wanted.as_str())))
+        };
+        let at = |time: &str| crate::record::millis(time.as_bytes()).unwrap_or(0);
+        self.project
+            .as_ref()
+            .is_none_or(|wanted| *wanted == session.project)
+            && self.tool.as_ref().is_none_or(|wanted| {
+                session
+                    .tools_used
+                    .iter()
+                    .any(|tool| tool.eq_ignore_ascii_case(wanted))
+            })
+            && holds(&self.file, &session.files_changed)
+            && holds(&self.model, &session.models)
+            && self.from.is_none_or(|from| at(&session.last_active) >= from)
+            && self.to.is_none_or(|to| at(&session.timestamp) < to)
+            && self.text.as_ref().is_none_or(|text| {
+                let names = [&session.first_prompt, &session.custom_title, &session.summary];
+                let mut all = session.title.to_lowercase();
+                for name in names.into_iter().flatten() {
+                    all.push('\n');
+                    all.push_str(&name.to_lowercase());
+                }
+                text.to_lowercase()
+                    .split_whitespace()
+                    .all(|word| all.contains(word))
+            })
+    }
+}
+
+/// What the sessions of the history have in common: what a list can be narrowed down to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts")]
+pub struct Facets {
+    pub tools: Vec<String>,
+    pub models: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts")]
 pub struct ProjectList {
     pub projects: Vec<Project>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts")]
 pub struct SessionPage {
     pub sessions: Vec<Session>,
     pub total: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts")]
 pub struct MessagePage {
     pub session: Session,
     pub messages: Vec<Message>,

@@ -10,18 +10,21 @@ use std::path::{Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 use crate::error::{HistoryError, Result};
 use crate::follow::Stamp;
 
 /// The id of a session: the name of its file without `.jsonl`. A UUID in everything the CLI writes today.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, TS)]
 #[serde(try_from = "String", into = "String")]
+#[ts(type = "string", rename = "HistorySessionId", export_to = "history.ts")]
 pub struct SessionId(String);
 
 /// The id of a project: the name of its folder.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, TS)]
 #[serde(try_from = "String", into = "String")]
+#[ts(type = "string", export_to = "history.ts")]
 pub struct ProjectId(String);
 
 macro_rules! id {

@@ -1,6 +1,10 @@
 //! Full-text search: a question, and messages with the words that answer it.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 use crate::error::{HistoryError, Result};
 use crate::history::History;
@@ -30,10 +34,13 @@ pub struct SearchQuery {
     pub from: Option<i64>,
     /// Said before this time.
     pub to: Option<i64>,
+    /// Only in these sessions.
+    pub only: Option<Arc<BTreeSet<SessionId>>>,
 }
 
 /// A message that was found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts", optional_fields)]
 pub struct SearchResult {
     pub session_id: SessionId,
     pub project: ProjectId,
@@ -51,14 +58,16 @@ pub struct SearchResult {
 }
 
 /// A piece of an excerpt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts")]
 pub struct Fragment {
     pub text: String,
     /// Whether it is what was searched for.
     pub is_match: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts")]
 pub struct SearchPage {
     pub results: Vec<SearchResult>,
     pub total: usize,
@@ -95,28 +104,34 @@ impl History {
             let stem = own.unwrap_or(owner.stem);
             (format!("{}/{stem}.jsonl", owner.project), owner.project, stem)
         };
-        let found = find(index, &self.projects, &wanted, |path| {
-            let (session, project, _) = session_of(path);
-            if query
-                .project
-                .as_ref()
-                .is_some_and(|wanted| wanted.as_str() != project)
-            {
-                return false;
-            }
-            if query.file.is_none() && query.model.is_none() {
-                return true;
-            }
-            digests.get(&session).is_some_and(|digest| {
-                let digest = digest.current();
-                let has = |names: &[String], wanted: &Option<String>| {
-                    wanted
-                        .as_ref()
-                        .is_none_or(|wanted| names.iter().any(|name| name.contains(wanted.as_str())))
-                };
-                has(&digest.files, &query.file) && has(&digest.models, &query.model)
-            })
-        });
+        let found =
+            find(index, &self.projects, &wanted, |path| {
+                let (session, project, stem) = session_of(path);
+                if query.only.as_ref().is_some_and(|only| {
+                    SessionId::parse(&stem).map_or(true, |session| !only.contains(&session))
+                }) {
+                    return false;
+                }
+                if query
+                    .project
+                    .as_ref()
+                    .is_some_and(|wanted| wanted.as_str() != project)
+                {
+                    return false;
+                }
+                if query.file.is_none() && query.model.is_none() {
+                    return true;
+                }
+                digests.get(&session).is_some_and(|digest| {
+                    let digest = digest.current();
+                    let has = |names: &[String], wanted: &Option<String>| {
+                        wanted
+                            .as_ref()
+                            .is_none_or(|wanted| names.iter().any(|name| name.contains(wanted.as_str())))
+                    };
+                    has(&digest.files, &query.file) && has(&digest.models, &query.model)
+                })
+            });
         let found = match found {
             Ok(found) => found,
             Err(error) => {

@@ -13,7 +13,7 @@ use crate::follow::{Followed, follow};
 use crate::history::History;
 use crate::message::{self, Line};
 use crate::model::{Branch, Include, Message, MessagePage, Page};
-use crate::outline::{Node, Outline, flag};
+use crate::outline::{Node, Outline, flag, key_of};
 use crate::place::{SessionId, Transcript};
 use crate::subagent;
 
@@ -80,6 +80,20 @@ impl Transcripts {
             total: view.items.len(),
             offset: range.start,
         })
+    }
+
+    pub(crate) fn position(
+        &self,
+        history: &History,
+        id: &SessionId,
+        uuid: &str,
+        include: Include,
+    ) -> Result<Option<usize>> {
+        let listed = history.find(id)?;
+        let view = self.view(history, &listed.transcript, include)?;
+        let key = key_of(uuid.as_bytes());
+        let is_it = |item: &Item| view.files[item.file].nodes()[item.node].key == key;
+        Ok(view.items.iter().position(is_it))
     }
 
     pub(crate) fn view(&self, history: &History, transcript: &Transcript, include: Include) -> Result<View> {

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use jiff::tz::TimeZone;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 use crate::catalogue::with_buffer;
 use crate::error::Result;
@@ -41,7 +42,8 @@ impl Default for UsageQuery {
 }
 
 /// Tokens and what they cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts")]
 pub struct Usage {
     #[serde(flatten)]
     pub tokens: Tokens,
@@ -51,7 +53,8 @@ pub struct Usage {
 }
 
 /// One line of a table of usage.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts")]
 pub struct UsageRow {
     /// The day (`2026-11-15`), project, model or session.
     pub key: String,
@@ -59,7 +62,8 @@ pub struct UsageRow {
     pub usage: Usage,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts")]
 pub struct UsageReport {
     pub total: Usage,
     /// Oldest first.

@@ -33,6 +33,14 @@ pub struct Archived {
     pub bytes: u64,
 }
 
+/// How much a vault has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    pub sessions: usize,
+    /// Compressed, as it lies on disk.
+    pub bytes: u64,
+}
+
 /// A session in the vault, and the files it is made of.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Entry {
@@ -145,6 +153,20 @@ impl Vault {
             })?;
         }
         Ok(bytes)
+    }
+
+    /// How much is in it.
+    pub fn stored(&self) -> Result<Stored> {
+        let mut stored = Stored::default();
+        for entry in self.entries()? {
+            stored.sessions += 1;
+            for (path, ..) in &entry.files {
+                // One that is missing is archived again with the next round.
+                let size = fs::metadata(self.folder.join(format!("{path}.zst"))).map_or(0, |file| file.len());
+                stored.bytes += size;
+            }
+        }
+        Ok(stored)
     }
 
     /// The sessions that only the vault has any more, newest first.

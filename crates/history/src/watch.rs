@@ -7,6 +7,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use serde::Serialize;
+use ts_rs::TS;
 
 use crate::error::{HistoryError, Result};
 use crate::history::History;
@@ -16,7 +18,9 @@ use crate::place::{ProjectId, SessionId};
 const TOGETHER: Duration = Duration::from_millis(100);
 
 /// Something is different now. What exactly is found by asking again, which reads only what is new.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, TS)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[ts(export_to = "history.ts")]
 pub enum Change {
     /// A session appeared or grew, or one of its subagents did.
     Session { project: ProjectId, session: SessionId },

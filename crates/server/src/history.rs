@@ -4,9 +4,12 @@
 
 mod access;
 mod handle;
+mod live;
 mod query;
 mod routes;
 mod stream;
+mod vault;
+pub mod wire;
 
 pub use handle::HistoryHandle;
 pub(crate) use routes::routes;

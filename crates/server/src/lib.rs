@@ -23,5 +23,5 @@ pub use app::{App, serve};
 pub use auth::CODE_LIFETIME;
 pub use events::wire as event_wire;
 pub use guard::HostPolicy;
-pub use history::HistoryHandle;
+pub use history::{HistoryHandle, wire as history_wire};
 pub use pages::{Asset, Assets};

@@ -2,7 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use tiller_history::{SearchPage, UsageReport};
 use tiller_server::event_wire::{ClientEvent, ServerEvent};
+use tiller_server::history_wire::{
+    HistoryChanges, HistoryMessages, HistoryProjects, HistorySessions, VaultSetting, VaultState,
+};
 use ts_rs::{Config, TS};
 
 fn generated_folder() -> PathBuf {
@@ -12,9 +16,19 @@ fn generated_folder() -> PathBuf {
 #[test]
 fn typescript_types_are_in_step_with_the_rust_types() {
     let scratch = tempfile::tempdir().unwrap();
-    let config = Config::new().with_out_dir(scratch.path());
+    let config = Config::new()
+        .with_out_dir(scratch.path())
+        .with_large_int("number");
     ClientEvent::export_all(&config).unwrap();
     ServerEvent::export_all(&config).unwrap();
+    HistoryProjects::export_all(&config).unwrap();
+    HistorySessions::export_all(&config).unwrap();
+    HistoryMessages::export_all(&config).unwrap();
+    HistoryChanges::export_all(&config).unwrap();
+    VaultSetting::export_all(&config).unwrap();
+    VaultState::export_all(&config).unwrap();
+    SearchPage::export_all(&config).unwrap();
+    UsageReport::export_all(&config).unwrap();
 
     let update = std::env::var_os("TILLER_UPDATE").is_some();
     for entry in std::fs::read_dir(scratch.path()).unwrap() {

@@ -101,7 +101,11 @@ impl Service {
         tracing::info!("{}", sessions.backend().reason);
         let deletions = sessions.clone();
         tokio::spawn(async move { deletions.delete_in_time().await });
-        let history = HistoryHandle::start(claude_home(args)?, data_dir.path().join("history"))?;
+        let history = HistoryHandle::start(
+            claude_home(args)?,
+            data_dir.path().join("history"),
+            data_dir.path().join("vault"),
+        )?;
         let app = App::new(
             sessions.clone(),
             history,

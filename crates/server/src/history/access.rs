@@ -1,11 +1,12 @@
 //! Whose transcripts: the person at the machine sees all, a key those of its own sessions.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use tiller_core::Sessions;
 use tiller_history::{
-    History, HistoryError, Include, MessagePage, Offset, Page, Project, ProjectId, ProjectList, Result,
-    SearchPage, SearchQuery, SearchResult, Session, SessionId, SessionPage,
+    Change, Facets, History, HistoryError, Include, MessagePage, Offset, Page, Project, ProjectId,
+    ProjectList, Result, SearchPage, SearchQuery, Session, SessionFilter, SessionId, SessionPage,
 };
 
 /// The history with someone's eyes. What they may not see is for them as if it were not there.
@@ -113,62 +114,70 @@ impl<'a> Seen<'a> {
         let Some(own) = &self.own else {
             return self.history.search(query, page);
         };
-        let sessions = self.own_sessions(own)?;
-        let projects: BTreeSet<ProjectId> = sessions.into_iter().map(|session| session.project).collect();
-        let mut results = Vec::new();
-        for project in projects {
-            if query.project.as_ref().is_some_and(|wanted| *wanted != project) {
-                continue;
-            }
-            let query = SearchQuery {
-                project: Some(project),
-                ..query.clone()
-            };
-            self.collect(&query, own, &mut results)?;
+        let query = SearchQuery {
+            only: Some(Arc::new(own.clone())),
+            ..query.clone()
+        };
+        self.history.search(&query, page)
+    }
+
+    pub(super) fn find_sessions(&self, filter: &SessionFilter, page: Page) -> Result<SessionPage> {
+        let Some(own) = &self.own else {
+            return self.history.find_sessions(filter, page);
+        };
+        let mut sessions = self.own_sessions(own)?;
+        sessions.retain(|session| filter.admits(session));
+        let total = sessions.len();
+        let sessions = paged(sessions, page);
+        Ok(SessionPage { sessions, total })
+    }
+
+    pub(super) fn facets(&self) -> Result<Facets> {
+        let Some(own) = &self.own else {
+            return self.history.facets();
+        };
+        let (mut tools, mut models) = (BTreeSet::new(), BTreeSet::new());
+        for session in self.own_sessions(own)? {
+            tools.extend(session.tools_used);
+            models.extend(session.models);
         }
-        // Also when nothing was asked of the index: a question that makes no sense does not for anyone.
-        if results.is_empty() {
-            let nothing = Page::first(0);
-            self.history.search(query, nothing)?;
-        }
-        results.sort_by(|a, b| b.timestamp.cmp(&a.timestamp));
-        let total = results.len();
-        Ok(SearchPage {
-            results: paged(results, page),
-            total,
-            total_is_exact: true,
+        Ok(Facets {
+            tools: tools.into_iter().collect(),
+            models: models.into_iter().collect(),
         })
     }
 
-    fn collect(
+    /// The page that has a message in its middle. One that is not there is for the reader as if the session were not.
+    pub(super) fn page_around(
         &self,
-        query: &SearchQuery,
-        own: &BTreeSet<SessionId>,
-        results: &mut Vec<SearchResult>,
-    ) -> Result<()> {
-        let mut offset = 0;
-        loop {
-            let page = Page {
-                offset: Offset::FromStart(offset),
-                limit: Page::MAX,
-            };
-            let found = self.history.search(query, page)?.results;
-            let is_last = found.len() < Page::MAX;
-            offset += found.len();
-            results.extend(
-                found
-                    .into_iter()
-                    .filter(|result| own.contains(&result.session_id)),
-            );
-            if is_last {
-                return Ok(());
+        id: &SessionId,
+        uuid: &str,
+        limit: usize,
+        include: Include,
+    ) -> Result<Page> {
+        self.may_see(id)?;
+        let position = self.history.position(id, uuid, include)?;
+        let position = position.ok_or(HistoryError::NotFound)?;
+        Ok(Page {
+            offset: Offset::FromStart(position.saturating_sub(limit / 2)),
+            limit,
+        })
+    }
+
+    /// The changes that are about something they may see.
+    pub(super) fn changes(own: Option<&BTreeSet<SessionId>>, changes: &[Change]) -> Vec<Change> {
+        let may_see = |change: &&Change| match change {
+            Change::Session { session, .. } | Change::Gone { session, .. } => {
+                own.is_none_or(|own| own.contains(session))
             }
-        }
+            Change::Everything => true,
+        };
+        changes.iter().filter(may_see).cloned().collect()
     }
 }
 
 /// The part of a whole list that a page asks for.
-fn paged<T>(items: Vec<T>, page: Page) -> Vec<T> {
+pub(super) fn paged<T>(items: Vec<T>, page: Page) -> Vec<T> {
     let skipped = match page.offset {
         Offset::FromStart(offset) => offset,
         Offset::FromEnd(offset) => items.len().saturating_sub(offset).saturating_sub(page.limit),

@@ -2,24 +2,34 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tiller_history::{History, HistoryError, Page, SessionId};
+use tokio::sync::broadcast;
 
+use super::live::{BEHIND, Bundle};
+use super::vault::VaultSwitch;
 use crate::error::ApiError;
+
+/// However often the vault is turned on and off, there is a moment between its rounds.
+const SOON: Duration = Duration::from_millis(200);
 
 /// The history of the person at the machine. Cheap to clone; indexing ends when the last one is dropped.
 #[derive(Clone)]
 pub struct HistoryHandle {
     transcripts: Arc<Transcripts>,
-    _indexer: Arc<Indexer>,
+    indexer: Arc<Indexer>,
 }
 
 struct Transcripts {
     claude_home: PathBuf,
     index_dir: PathBuf,
     opened: Mutex<Option<Arc<History>>>,
+    vault: VaultSwitch,
+    /// What changes, for those who watch.
+    changes: broadcast::Sender<Bundle>,
 }
 
 impl HistoryHandle {
@@ -27,18 +37,20 @@ impl HistoryHandle {
         &self.transcripts.claude_home
     }
 
-    /// Reads the transcripts under `claude_home` and keeps an index of them in `index_dir`. Returns at once: a thread
-    /// of its own does the work.
-    pub fn start(claude_home: PathBuf, index_dir: PathBuf) -> std::io::Result<Self> {
+    /// Reads the transcripts under `claude_home`, keeps an index of them in `index_dir`, and archives them in `vault_dir`
+    /// if that has been turned on. Returns at once: a thread of its own does the work.
+    pub fn start(claude_home: PathBuf, index_dir: PathBuf, vault_dir: PathBuf) -> std::io::Result<Self> {
         let transcripts = Arc::new(Transcripts {
             claude_home,
             index_dir,
             opened: Mutex::new(None),
+            vault: VaultSwitch::new(vault_dir),
+            changes: broadcast::Sender::new(BEHIND),
         });
         let indexer = Indexer::start(Arc::clone(&transcripts))?;
         Ok(Self {
             transcripts,
-            _indexer: Arc::new(indexer),
+            indexer: Arc::new(indexer),
         })
     }
 
@@ -78,6 +90,22 @@ impl HistoryHandle {
             Err(HistoryError::NotFound) => Ok(None),
             answer => answer.map_err(|error| ApiError::internal(&error)),
         }
+    }
+
+    /// What changes from now on.
+    pub(super) fn changes(&self) -> broadcast::Receiver<Bundle> {
+        self.transcripts.changes.subscribe()
+    }
+
+    pub(super) fn vault(&self) -> &VaultSwitch {
+        &self.transcripts.vault
+    }
+
+    /// Turns the vault on or off. It is filled in the background.
+    pub(super) fn turn_vault(&self, on: bool) -> Result<(), HistoryError> {
+        self.vault().turn(on)?;
+        self.indexer.wake();
+        Ok(())
     }
 
     /// Blocks while it is opened, the first time.
@@ -122,6 +150,13 @@ impl Indexer {
     }
 }
 
+impl Indexer {
+    fn wake(&self) {
+        // Full means that it is awake anyway.
+        self.wake.try_send(()).ok();
+    }
+}
+
 impl Drop for Indexer {
     fn drop(&mut self) {
         self.stopping.store(true, Ordering::Relaxed);
@@ -133,13 +168,12 @@ impl Drop for Indexer {
         if let Some(history) = &*opened {
             history.stop_indexing();
         }
-        // Full means that it is awake anyway.
-        self.wake.try_send(()).ok();
+        self.wake();
     }
 }
 
 fn keep_indexed(
-    transcripts: &Transcripts,
+    transcripts: &Arc<Transcripts>,
     stopping: &AtomicBool,
     wake: SyncSender<()>,
     woken: &Receiver<()>,
@@ -149,7 +183,10 @@ fn keep_indexed(
         Err(error) => return tracing::warn!(%error, "the history can't be read"),
     };
     // Watched before the first update: what changes during it is seen by the next one.
-    let watch = history.watch(move |_| {
+    let changes = transcripts.changes.clone();
+    let watch = history.watch(move |bundle| {
+        // Nobody may be watching.
+        changes.send(Arc::new(bundle)).ok();
         wake.try_send(()).ok();
     });
     if let Err(error) = &watch {
@@ -159,7 +196,15 @@ fn keep_indexed(
         if let Err(error) = history.update_index() {
             tracing::warn!(%error, "the index of the history could not be brought up to date");
         }
-        if woken.recv().is_err() || stopping.load(Ordering::Relaxed) {
+        if stopping.load(Ordering::Relaxed) {
+            return;
+        }
+        transcripts.vault.fill_if_due(&history);
+        let woken = match transcripts.vault.due_in() {
+            Some(due) => woken.recv_timeout(due.max(SOON)),
+            None => woken.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        if woken == Err(RecvTimeoutError::Disconnected) || stopping.load(Ordering::Relaxed) {
             return;
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tiller_history::{Format, Include, Offset, Page, ProjectId, SearchQuery};
+use tiller_history::{Format, Include, Offset, Page, ProjectId, SearchQuery, SessionFilter};
 
 use crate::error::ApiError;
 
@@ -93,11 +93,26 @@ impl Parameters {
             model: owned("model"),
             from,
             to,
+            only: None,
+        })
+    }
+
+    pub(super) fn filter(&self) -> Result<SessionFilter, ApiError> {
+        let (from, to) = self.times()?;
+        let owned = |name| self.text(name).map(str::to_owned);
+        Ok(SessionFilter {
+            project: self.project()?,
+            text: owned("q"),
+            tool: owned("tool"),
+            file: owned("file"),
+            model: owned("model"),
+            from,
+            to,
         })
     }
 
     /// As [`Self::page`], where `from` is a time.
-    pub(super) fn search_page(&self) -> Result<Page, ApiError> {
+    pub(super) fn timed_page(&self) -> Result<Page, ApiError> {
         let without_from = self.0.iter().filter(|(name, _)| *name != "from");
         Self(
             without_from

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use axum::extract::{Extension, Path, RawQuery, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
-use serde::Serialize;
 use tiller_history::{
-    History, HistoryError, MessagePage, ProjectId, ProjectList, SessionId, UsageQuery, UsageReport,
+    History, HistoryError, Page, ProjectId, Session, SessionId, SessionPage, UsageQuery, UsageReport,
 };
 
 use super::access::{Seen, own_conversations};
+use super::live::live;
 use super::query::Parameters;
 use super::stream::written_by;
+use super::wire::{HistoryMessages, HistoryProjects, HistorySessions, VaultSetting, VaultState};
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
@@ -23,11 +24,15 @@ pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/api/history/projects", get(projects))
         .route("/api/history/projects/{id}/sessions", get(sessions))
+        .route("/api/history/sessions", get(all_sessions))
         .route("/api/history/sessions/{id}", get(messages))
         .route("/api/history/sessions/{id}/export", get(export))
         .route("/api/history/sessions/{id}/tool-results/{name}", get(tool_result))
         .route("/api/history/search", get(search))
         .route("/api/history/usage", get(usage))
+        .route("/api/history/live", get(live))
+        .route("/api/history/vault", get(vault).put(turn_vault))
+        .route("/api/history/vault/{id}/restore", post(restore))
 }
 
 /// Asks the history on a thread that may block, with the visitor's eyes.
@@ -61,28 +66,12 @@ fn session_id(id: &str) -> Result<SessionId, ApiError> {
     SessionId::parse(id).map_err(|_| ApiError::SessionNotFound)
 }
 
-#[derive(Serialize)]
-struct Listed {
-    #[serde(flatten)]
-    list: ProjectList,
-    /// After how many days the CLI deletes transcripts.
-    retention_days: u32,
-}
-
-#[derive(Serialize)]
-struct Opened {
-    #[serde(flatten)]
-    page: MessagePage,
-    /// What to type to go on in a terminal.
-    resume_command: String,
-}
-
 async fn projects(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
 ) -> Result<Response, ApiError> {
     let listed = ask(&app, visitor, |history, seen| {
-        Ok(Listed {
+        Ok(HistoryProjects {
             list: seen.projects()?,
             retention_days: history.retention_days(),
         })
@@ -106,6 +95,30 @@ async fn sessions(
     Ok(Json(sessions).into_response())
 }
 
+async fn all_sessions(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<HistorySessions>, ApiError> {
+    let parameters = Parameters::parse(query.as_deref())?;
+    let (filter, page) = (parameters.filter()?, parameters.timed_page()?);
+    let found = ask(&app, visitor, move |_, seen| {
+        let page = match seen.find_sessions(&filter, page) {
+            // A project that is not there has no sessions.
+            Err(HistoryError::NotFound) => SessionPage {
+                sessions: Vec::new(),
+                total: 0,
+            },
+            found => found?,
+        };
+        Ok(HistorySessions {
+            page,
+            facets: seen.facets()?,
+        })
+    });
+    found.await.map(Json)
+}
+
 async fn messages(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
@@ -115,9 +128,17 @@ async fn messages(
     let parameters = Parameters::parse(query.as_deref())?;
     let (page, include) = (parameters.page()?, parameters.include()?);
     let id = session_id(&id)?;
-    let page = ask(&app, visitor, move |_, seen| seen.messages(&id, page, include)).await?;
+    let around = parameters.text("around").map(str::to_owned);
+    let page = ask(&app, visitor, move |_, seen| {
+        let page = match around {
+            Some(uuid) => seen.page_around(&id, &uuid, page.limit, include)?,
+            None => page,
+        };
+        seen.messages(&id, page, include)
+    })
+    .await?;
     let resume_command = page.session.resume_command();
-    Ok(Json(Opened { page, resume_command }).into_response())
+    Ok(Json(HistoryMessages { page, resume_command }).into_response())
 }
 
 async fn search(
@@ -126,7 +147,7 @@ async fn search(
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let parameters = Parameters::parse(query.as_deref())?;
-    let (query, page) = (parameters.search()?, parameters.search_page()?);
+    let (query, page) = (parameters.search()?, parameters.timed_page()?);
     let found = ask(&app, visitor, move |_, seen| seen.search(&query, page)).await?;
     Ok(Json(found).into_response())
 }
@@ -151,6 +172,69 @@ async fn usage(
     ask(&app, visitor, move |history, _| history.usage(&query))
         .await
         .map(Json)
+}
+
+/// The vault is the whole history's, so it is for those who may see the whole history.
+fn sees_the_vault(visitor: &Visitor, changes_it: bool) -> Result<(), ApiError> {
+    if visitor.viewer.key.is_some() || (changes_it && !visitor.viewer.scopes.run) {
+        return Err(ApiError::Forbidden);
+    }
+    Ok(())
+}
+
+async fn vault(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<VaultState>, ApiError> {
+    sees_the_vault(&visitor, false)?;
+    let page = Parameters::parse(query.as_deref())?.page()?;
+    vault_state(&app, visitor, page).await.map(Json)
+}
+
+async fn vault_state(app: &App, visitor: Visitor, page: Page) -> Result<VaultState, ApiError> {
+    let handle = app.history.clone();
+    ask(app, visitor, move |history, _| {
+        let (stored, page) = handle.vault().content(history, page)?;
+        Ok(VaultState {
+            enabled: handle.vault().is_on(),
+            retention_days: history.retention_days(),
+            stored_sessions: stored.sessions,
+            stored_bytes: stored.bytes,
+            page,
+        })
+    })
+    .await
+}
+
+async fn turn_vault(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    Json(setting): Json<VaultSetting>,
+) -> Result<Json<VaultState>, ApiError> {
+    sees_the_vault(&visitor, true)?;
+    let handle = app.history.clone();
+    ask(&app, visitor.clone(), move |_, _| {
+        handle.turn_vault(setting.enabled)
+    })
+    .await?;
+    vault_state(&app, visitor, Page::first(50)).await.map(Json)
+}
+
+/// The one thing that writes under the CLI's home, and only when someone asks for it.
+async fn restore(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+) -> Result<Json<Session>, ApiError> {
+    sees_the_vault(&visitor, true)?;
+    let id = session_id(&id)?;
+    let handle = app.history.clone();
+    ask(&app, visitor, move |history, _| {
+        handle.vault().restore(history, &id)
+    })
+    .await
+    .map(Json)
 }
 
 async fn export(

@@ -11,6 +11,7 @@ mod client;
 mod commands;
 mod demo;
 mod history;
+mod history_live;
 mod http;
 mod run;
 mod server;

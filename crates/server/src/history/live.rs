@@ -1,0 +1,124 @@
+//! What changes in the history while someone looks at it, as server-sent events.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Extension, State};
+use axum::http::HeaderName;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use tiller_history::Change;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Interval, MissedTickBehavior};
+
+use super::access::{Seen, own_conversations};
+use super::wire::HistoryChanges;
+use crate::app::App;
+use crate::auth::Visitor;
+use crate::error::ApiError;
+
+/// How often the credential is looked at: a revoked key must be out within five seconds.
+const HEARTBEAT: Duration = Duration::from_secs(4);
+
+/// A comment after so many quiet heartbeats keeps proxies from closing the connection.
+const QUIET_HEARTBEATS: u32 = 4;
+
+/// Changes come in bundles, a few a second at most; a reader that falls further behind is told that everything changed.
+pub(super) const BEHIND: usize = 64;
+
+/// Several changes that were noticed together.
+pub(super) type Bundle = Arc<Vec<Change>>;
+
+/// `GET /api/history/live`: begins with an empty bundle, so that a reader knows that nothing is missed from there on.
+pub(super) async fn live(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+) -> Result<Response, ApiError> {
+    if !visitor.viewer.scopes.read {
+        return Err(ApiError::Forbidden);
+    }
+    let mut heartbeat = tokio::time::interval(HEARTBEAT);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let live = Live {
+        changes: app.history.changes(),
+        app,
+        visitor,
+        heartbeat,
+        quiet: 0,
+        begun: false,
+    };
+    let events = stream::unfold(live, |mut live| async move {
+        let written = live.next().await?;
+        Some((Ok::<_, Infallible>(Bytes::from(written)), live))
+    });
+    let headers = [
+        (CONTENT_TYPE, "text/event-stream"),
+        // Else some proxies keep events until they have a bufferful.
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    Ok((headers, Body::from_stream(events)).into_response())
+}
+
+struct Live {
+    app: App,
+    visitor: Visitor,
+    changes: broadcast::Receiver<Bundle>,
+    heartbeat: Interval,
+    quiet: u32,
+    begun: bool,
+}
+
+impl Live {
+    async fn next(&mut self) -> Option<String> {
+        if !self.begun {
+            self.begun = true;
+            return render(Vec::new());
+        }
+        loop {
+            tokio::select! {
+                biased;
+                _ = self.heartbeat.tick() => {
+                    let viewer = self.app.doorkeeper.viewer(self.visitor.credential).await;
+                    // A store that does not answer is no reason to throw someone out.
+                    if matches!(viewer, Ok(None)) {
+                        return None;
+                    }
+                    self.quiet += 1;
+                    if self.quiet >= QUIET_HEARTBEATS {
+                        self.quiet = 0;
+                        return Some(": still here\n\n".to_owned());
+                    }
+                }
+                bundle = self.changes.recv() => {
+                    let changes = match bundle {
+                        Ok(bundle) => self.seen(&bundle),
+                        Err(RecvError::Lagged(_)) => vec![Change::Everything],
+                        Err(RecvError::Closed) => return None,
+                    };
+                    if !changes.is_empty() {
+                        self.quiet = 0;
+                        return render(changes);
+                    }
+                }
+            }
+        }
+    }
+
+    fn seen(&self, bundle: &[Change]) -> Vec<Change> {
+        let viewer = self.visitor.viewer.clone();
+        let sees_all = viewer.key.is_none();
+        // Asked each time: a key's new sessions are its own from their first line on.
+        let own = own_conversations(&self.app.sessions.seen_by(viewer), sees_all);
+        Seen::changes(own.as_ref(), bundle)
+    }
+}
+
+fn render(changes: Vec<Change>) -> Option<String> {
+    let json = serde_json::to_string(&HistoryChanges { changes }).ok()?;
+    Some(format!("event: changed\ndata: {json}\n\n"))
+}

@@ -1,0 +1,65 @@
+//! What the routes of the history answer, beyond the shapes of the history itself.
+
+use serde::{Deserialize, Serialize};
+use tiller_history::{Change, Facets, MessagePage, ProjectList, SessionPage};
+use ts_rs::TS;
+
+/// `GET /api/history/projects`
+#[derive(Debug, Serialize, TS)]
+#[ts(export_to = "history.ts")]
+pub struct HistoryProjects {
+    #[serde(flatten)]
+    pub list: ProjectList,
+    /// After how many days the CLI deletes transcripts.
+    pub retention_days: u32,
+}
+
+/// `GET /api/history/sessions`
+#[derive(Debug, Serialize, TS)]
+#[ts(export_to = "history.ts")]
+pub struct HistorySessions {
+    #[serde(flatten)]
+    pub page: SessionPage,
+    /// What the list can be narrowed down to.
+    pub facets: Facets,
+}
+
+/// `GET /api/history/sessions/{id}`
+#[derive(Debug, Serialize, TS)]
+#[ts(export_to = "history.ts")]
+pub struct HistoryMessages {
+    #[serde(flatten)]
+    pub page: MessagePage,
+    /// What to type to go on in a terminal.
+    pub resume_command: String,
+}
+
+/// An event of `GET /api/history/live`.
+#[derive(Debug, Serialize, TS)]
+#[ts(export_to = "history.ts")]
+pub struct HistoryChanges {
+    pub changes: Vec<Change>,
+}
+
+/// `PUT /api/history/vault`
+#[derive(Debug, Deserialize, TS)]
+#[serde(deny_unknown_fields)]
+#[ts(export_to = "history.ts")]
+pub struct VaultSetting {
+    pub enabled: bool,
+}
+
+/// `GET /api/history/vault`
+#[derive(Debug, Serialize, TS)]
+#[ts(export_to = "history.ts")]
+pub struct VaultState {
+    pub enabled: bool,
+    /// After how many days the CLI deletes transcripts.
+    pub retention_days: u32,
+    /// Sessions in the vault, and the bytes they take.
+    pub stored_sessions: usize,
+    pub stored_bytes: u64,
+    /// Those that only the vault has any more, newest first.
+    #[serde(flatten)]
+    pub page: SessionPage,
+}

@@ -1,0 +1,232 @@
+//! The history while it is being written by others, and after the CLI has cleaned up.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tiller_testkit::model::{Reply, Script};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::access::key;
+use crate::http::{Response, request};
+use crate::server::{PATIENCE, Server, World};
+
+const KEY: &str = "environment-key";
+
+struct Reader<'a> {
+    server: &'a Server,
+    key: &'a str,
+}
+
+impl Reader<'_> {
+    async fn ask(&self, method: &str, path: &str, body: &str) -> Response {
+        let headers = [
+            ("x-api-key", self.key),
+            ("accept-language", "en"),
+            ("content-type", "application/json"),
+        ];
+        let path = format!("/api/history/{path}");
+        request(&self.server.address, method, &path, &headers, body).await
+    }
+
+    async fn json(&self, path: &str) -> Value {
+        let response = self.ask("GET", path, "").await;
+        assert_eq!(response.status, 200, "{path}: {}", response.body);
+        response.json()
+    }
+
+    /// Asks until the answer is as it should be: the vault is filled in the background.
+    async fn until(&self, path: &str, is_right: impl Fn(&Value) -> bool) -> Value {
+        let asking = async {
+            loop {
+                let answer = self.json(path).await;
+                if is_right(&answer) {
+                    return answer;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, asking).await.expect("in time")
+    }
+}
+
+/// `GET /api/history/live`, read as it comes.
+struct Live {
+    socket: TcpStream,
+    text: String,
+}
+
+impl Live {
+    async fn open(server: &Server, key: &str) -> Self {
+        let mut socket = TcpStream::connect(&server.address).await.unwrap();
+        let host = &server.address;
+        let head = format!("GET /api/history/live HTTP/1.1\r\nHost: {host}\r\nX-Api-Key: {key}\r\n\r\n");
+        socket.write_all(head.as_bytes()).await.unwrap();
+        let mut live = Self {
+            socket,
+            text: String::new(),
+        };
+        // From its first event on nothing is missed.
+        live.until("\"changes\":[]").await;
+        assert!(live.text.contains("text/event-stream"), "{}", live.text);
+        live.text.clear();
+        live
+    }
+
+    async fn until(&mut self, piece: &str) {
+        while !self.text.contains(piece) {
+            let mut bytes = [0; 4096];
+            let read = tokio::time::timeout(PATIENCE, self.socket.read(&mut bytes)).await;
+            let count = read
+                .unwrap_or_else(|_| panic!("{piece} in {}", self.text))
+                .unwrap();
+            assert!(count > 0, "the stream ended: {}", self.text);
+            self.text.push_str(&String::from_utf8_lossy(&bytes[..count]));
+        }
+    }
+}
+
+/// Someone who uses the CLI in a terminal, and knows nothing of Tiller. The session's id.
+async fn in_a_terminal(world: &World, arguments: &[&str], prompt: &str) -> String {
+    let claude = tiller_testkit::installed::Claude::V2_1_325.executable();
+    let mut command = tokio::process::Command::new(claude.unwrap_or_else(|missing| panic!("{missing}")));
+    command
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", world.home())
+        .envs(world.model.env())
+        .current_dir(world.project())
+        .args(["--print", "--output-format=json"])
+        .args(arguments)
+        .args(["--", prompt])
+        .stdin(std::process::Stdio::null())
+        .kill_on_drop(true);
+    let output = command.output().await.unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    said["session_id"].as_str().expect("a session").to_owned()
+}
+
+fn transcripts(world: &World) -> Vec<PathBuf> {
+    let folders = std::fs::read_dir(world.home().join(".claude/projects")).unwrap();
+    let files = folders.flat_map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap());
+    files
+        .map(|file| file.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_session_in_a_terminal_appears_and_grows_and_outlives_the_clean_up_in_the_vault() {
+    let script = Script::new()
+        .on("grow a mangrove", [Reply::text("It stands in the water.")])
+        .on("and another", [Reply::text("There are two.")]);
+    let world = World::new(script).await;
+    let server = world.serve_with(&[], &[("TILLER_API_KEY", KEY)]).await;
+    let reader = Reader {
+        server: &server,
+        key: KEY,
+    };
+    let stranger = key(&world, &["ci"]).await;
+    assert_eq!(reader.json("sessions").await["total"], 0);
+    let mut live = Live::open(&server, KEY).await;
+
+    let session = in_a_terminal(&world, &[], "grow a mangrove").await;
+    live.until(&session).await;
+    let first = reader.json(&format!("sessions/{session}?limit=1&from=end")).await;
+    assert_eq!(first["session"]["title"], "grow a mangrove");
+    live.text.clear();
+    in_a_terminal(&world, &["--resume", &session], "and another").await;
+    live.until(&session).await;
+    let grown = reader
+        .until(&format!("sessions/{session}?limit=1&from=end"), |page| {
+            page["messages"][0]["content"][0]["text"] == "There are two."
+        })
+        .await;
+    assert!(grown["total"].as_u64() > first["total"].as_u64());
+
+    // Narrowed down, and opened at a message.
+    let listed = reader.json("sessions?q=MANGROVE&model=claude&from=0").await;
+    assert_eq!(
+        (&listed["total"], &listed["sessions"][0]["id"]),
+        (&json!(1), &json!(session))
+    );
+    assert!(!listed["facets"]["models"].as_array().unwrap().is_empty());
+    for nothing in [
+        "q=sequoia",
+        "tool=Bash",
+        "file=x.rs",
+        "to=0",
+        "project=-elsewhere",
+        "model=gpt",
+    ] {
+        assert_eq!(
+            reader.json(&format!("sessions?{nothing}")).await["total"],
+            0,
+            "{nothing}"
+        );
+    }
+    let uuid = grown["messages"][0]["uuid"].as_str().unwrap();
+    let around = reader
+        .json(&format!("sessions/{session}?around={uuid}&limit=2&include=all"))
+        .await;
+    assert!(
+        around["messages"]
+            .as_array()
+            .unwrap()
+            .contains(&grown["messages"][0])
+    );
+    let unknown = reader
+        .ask("GET", &format!("sessions/{session}?around=nothing"), "")
+        .await;
+    assert_eq!(unknown.refusal(), (404, "session_not_found".to_owned()));
+
+    // The vault is off, and nobody's but the person's.
+    let off = reader.json("vault").await;
+    assert_eq!(off["enabled"], false);
+    assert_eq!(
+        (&off["stored_sessions"], &off["retention_days"]),
+        (&json!(0), &json!(30))
+    );
+    assert!(!world.data().join("vault").exists());
+    let program = Reader {
+        server: &server,
+        key: &stranger,
+    };
+    for (method, path) in [
+        ("GET", "vault".to_owned()),
+        ("PUT", "vault".to_owned()),
+        ("POST", format!("vault/{session}/restore")),
+    ] {
+        let refused = program.ask(method, &path, r#"{"enabled":true}"#).await;
+        assert_eq!(
+            refused.refusal(),
+            (403, "forbidden".to_owned()),
+            "{method} {path}"
+        );
+    }
+    assert_eq!(reader.ask("PUT", "vault", r#"{"on":true}"#).await.status, 422);
+
+    let on = reader.ask("PUT", "vault", r#"{"enabled":true}"#).await;
+    assert_eq!((on.status, &on.json()["enabled"]), (200, &json!(true)));
+    reader.until("vault", |state| state["stored_sessions"] == 1).await;
+    let [transcript] = transcripts(&world).try_into().unwrap();
+    let before = std::fs::read(&transcript).unwrap();
+    live.text.clear();
+    std::fs::remove_file(&transcript).unwrap();
+    live.until("\"gone\"").await;
+    assert_eq!(reader.json("sessions").await["total"], 0);
+    let kept = reader.json("vault").await;
+    assert_eq!(kept["sessions"][0]["id"], json!(session));
+    assert_eq!(kept["sessions"][0]["archived"], true);
+    let restored = reader.ask("POST", &format!("vault/{session}/restore"), "").await;
+    assert_eq!((restored.status, &restored.json()["id"]), (200, &json!(session)));
+    assert_eq!(std::fs::read(&transcript).unwrap(), before);
+    assert_eq!(reader.json("sessions").await["total"], 1);
+    assert_eq!(reader.json("vault").await["total"], 0);
+    let off = reader.ask("PUT", "vault", r#"{"enabled":false}"#).await;
+    assert_eq!(
+        (&off.json()["enabled"], &off.json()["stored_sessions"]),
+        (&json!(false), &json!(1))
+    );
+    server.stop().await;
+}
