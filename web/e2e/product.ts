@@ -119,6 +119,9 @@ export class Product {
   private constructor(private readonly home: string) {
     this.project = join(home, "work", "project");
     mkdirSync(this.project, { recursive: true });
+    mkdirSync(join(home, "data"));
+    // Titles stay what the tests wrote; one from the model would come at any moment.
+    writeFileSync(join(home, "data", "config.toml"), 'titles = "prompt"\n');
   }
 
   static create(): Product {

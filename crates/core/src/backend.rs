@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
@@ -23,6 +24,12 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Begins to start an agent. Dropping [`AgentChannels::commands`] ends it, the whole process tree.
     fn launch(&self, launch: Launch) -> AgentChannels;
+
+    /// A title for a session that begins with this prompt, from a model. `None` if there is none to be had; takes a
+    /// few seconds, and never for ever.
+    fn title(&self, _prompt: String, _cwd: PathBuf) -> BoxFuture<'static, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
 
     /// What agents offer, as far as one has told since the server started.
     fn offers(&self) -> Option<Arc<Offers>> {
@@ -118,6 +125,10 @@ pub enum Inquiry {
     Hooks,
     Usage,
     Settings,
+    /// A title for a session that begins with this prompt: `{"title": …}`.
+    Title {
+        prompt: String,
+    },
     /// Restores the files to what they were before the prompt with this uuid, or tells what that would change.
     Rewind {
         prompt: String,

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 
 use crate::backend::{Backend, BackendInfo, Inquiry, InquiryFailed, InquiryReply, Offers};
 use crate::credentials::Viewer;
@@ -20,10 +20,13 @@ use crate::session::{
     SessionStatus, Settings, SettingsPatch, State, TitleSource, spawn,
 };
 use crate::store::{Commit, Store, StoreError};
-use crate::title::title_from_prompt;
+use crate::title::{title_from_model, title_from_prompt};
 
 /// How long agents get to end when the server stops; the promise is ten seconds for everything.
 const CLOSE_TIME: Duration = Duration::from_secs(8);
+
+/// A title costs a call of a model; those who start many sessions at once get theirs one after the other.
+const TITLES_AT_ONCE: usize = 2;
 
 /// How long a title may be.
 const MAX_TITLE: usize = 200;
@@ -44,6 +47,19 @@ struct Shared {
     entries: Mutex<HashMap<SessionId, Entry>>,
     /// Something is to be deleted earlier than was known.
     tidy: Notify,
+    titles: Titles,
+    /// How many titles are asked for at once.
+    titling: Semaphore,
+}
+
+/// Where titles come from that nobody gave.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Titles {
+    /// From a model, a moment after the session began; until then from the prompt.
+    #[default]
+    Model,
+    /// From the prompt's first line.
+    Prompt,
 }
 
 enum Entry {
@@ -142,6 +158,7 @@ impl Sessions {
         store: Arc<dyn Store>,
         backend: Arc<dyn Backend>,
         paths: PathPolicy,
+        titles: Titles,
     ) -> Result<Self, CommandError> {
         let entries = store
             .load()
@@ -156,6 +173,8 @@ impl Sessions {
             hub: Hub::new(),
             entries: Mutex::new(entries),
             tidy: Notify::new(),
+            titles,
+            titling: Semaphore::new(TITLES_AT_ONCE),
         };
         let sessions = Self {
             shared: Arc::new(shared),
@@ -275,6 +294,7 @@ impl Sessions {
         if start.resume.is_some() && self.viewer.key.is_some() {
             return Err(CommandError::UnknownSession);
         }
+        let words = prompt.text.clone();
         let now = Timestamp::now();
         let record = SessionRecord {
             id,
@@ -321,6 +341,10 @@ impl Sessions {
             // A session that never began is none; if it can't be removed either, it is idle and can be deleted.
             self.delete(id).await.ok();
             return Err(error);
+        }
+        if title_source == TitleSource::Prompt && self.shared.titles == Titles::Model && !words.is_empty() {
+            let sessions = self.clone();
+            tokio::spawn(async move { sessions.improve_title(id, words).await });
         }
         Ok(())
     }
@@ -643,6 +667,40 @@ impl Sessions {
         {
             tracing::warn!("some agents did not end in time");
         }
+    }
+
+    /// Asks the session's own agent, beside its first turn. What goes wrong leaves the title as it is.
+    async fn improve_title(self, session: SessionId, prompt: String) {
+        let Ok(_turn) = self.shared.titling.acquire().await else {
+            return;
+        };
+        let title = match self.ask_agent(session, Inquiry::Title { prompt }).await {
+            Ok(answer) => title_from_model(answer.as_str()),
+            Err(error) => {
+                tracing::debug!(%error, %session, "no title from the agent");
+                None
+            }
+        };
+        if let Some(title) = title {
+            let source = TitleSource::Model;
+            if let Err(error) = self.input(session, Input::Rename { title, source }).await {
+                tracing::debug!(%error, %session, "a title came too late");
+            }
+        }
+    }
+
+    /// A title for a session that would begin with this prompt: from a model if that is wanted and possible.
+    pub async fn title_for(&self, prompt: &str) -> String {
+        if self.shared.titles == Titles::Model
+            && self.viewer.scopes.run
+            && let Ok(_turn) = self.shared.titling.acquire().await
+        {
+            let cwd = self.shared.paths.default_directory().to_owned();
+            if let Some(title) = self.shared.backend.title(prompt.to_owned(), cwd).await {
+                return title;
+            }
+        }
+        title_from_prompt(prompt)
     }
 
     async fn ask_agent(&self, session: SessionId, inquiry: Inquiry) -> Result<RawJson, CommandError> {

@@ -1,4 +1,4 @@
-//! A readable title at once, without asking a model.
+//! Titles: a readable one at once from the prompt, and a better one from a model.
 
 const MAX_CHARACTERS: usize = 50;
 
@@ -23,9 +23,20 @@ pub fn title_from_prompt(prompt: &str) -> String {
     format!("{}…", cut[..end].trim_end())
 }
 
+/// The title in a model's answer, `{"title": …}`, if it is one.
+pub(crate) fn title_from_model(answer: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Answer {
+        title: Option<String>,
+    }
+    let answer: Answer = serde_json::from_str(answer).ok()?;
+    let title = title_from_prompt(answer.title?.trim_matches(['"', '\'', ' ']));
+    (!title.is_empty()).then_some(title)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::title_from_prompt;
+    use super::{title_from_model, title_from_prompt};
 
     #[test]
     fn short_prompts_are_their_own_title() {
@@ -44,5 +55,16 @@ mod tests {
         assert_eq!(title, "Please look at every file in this repository and…");
         let title = title_from_prompt(&"修".repeat(80));
         assert_eq!(title.chars().count(), 50);
+    }
+
+    #[test]
+    fn a_models_answer_is_a_title_or_nothing() {
+        assert_eq!(
+            title_from_model(r#"{"title":"\"Fix the login page\""}"#).as_deref(),
+            Some("Fix the login page")
+        );
+        for nothing in [r#"{"title":null}"#, r#"{"title":"  "}"#, "{}", "[]"] {
+            assert_eq!(title_from_model(nothing), None, "{nothing}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{Extension, Query, State};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tiller_core::{BackendInfo, title_from_prompt};
+use tiller_core::BackendInfo;
 
 use crate::app::App;
 use crate::auth::Visitor;
@@ -122,9 +122,18 @@ pub(crate) struct TitleRequest {
     prompt: String,
 }
 
-pub(crate) async fn session_title(Json(request): Json<TitleRequest>) -> Result<Json<Value>, ApiError> {
+pub(crate) async fn session_title(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    Json(request): Json<TitleRequest>,
+) -> Result<Json<Value>, ApiError> {
     if request.prompt.trim().is_empty() {
         return Err(ApiError::PromptEmpty);
     }
-    Ok(Json(json!({ "title": title_from_prompt(&request.prompt) })))
+    let title = app
+        .sessions
+        .seen_by(visitor.viewer)
+        .title_for(&request.prompt)
+        .await;
+    Ok(Json(json!({ "title": title })))
 }

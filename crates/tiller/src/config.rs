@@ -10,6 +10,16 @@ use crate::data_dir::DataDir;
 pub(crate) struct Config {
     /// Names, with or without a port, under which the server may be reached beside its address.
     pub(crate) allowed_hosts: Vec<String>,
+    /// Where the titles of sessions come from: `model` (the default), or `prompt`, which costs nothing.
+    pub(crate) titles: Titles,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Titles {
+    #[default]
+    Model,
+    Prompt,
 }
 
 impl Config {
@@ -26,12 +36,15 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use super::Config;
+    use super::{Config, Titles};
 
     #[test]
     fn what_is_written_is_read_and_mistakes_are_named() {
         let config: Config = toml::from_str("allowed_hosts = [\"tiller.example\"]").unwrap();
         assert_eq!(config.allowed_hosts, ["tiller.example"]);
+        assert_eq!(config.titles, Titles::Model);
+        let config: Config = toml::from_str("titles = \"prompt\"").unwrap();
+        assert_eq!(config.titles, Titles::Prompt);
         let error = toml::from_str::<Config>("allowed_host = []")
             .unwrap_err()
             .to_string();

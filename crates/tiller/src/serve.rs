@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use tiller_core::credentials::{CredentialStore, SecretHash};
-use tiller_core::{PathPolicy, Sessions};
+use tiller_core::{PathPolicy, Sessions, Titles};
 use tiller_server::{App, HistoryHandle, HostPolicy};
 use tiller_store::SqliteStore;
 use tokio::net::TcpListener;
 
 use crate::assets::EmbeddedAssets;
 use crate::cli::ServeArgs;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::data_dir::{DataDir, RunningServer, ServerLock};
 use crate::{backend, link};
 
@@ -97,7 +97,11 @@ impl Service {
 
         let listener = listen(address, port).await?;
         let bound = listener.local_addr()?;
-        let sessions = Sessions::open(Arc::new(store.clone()), Arc::new(backend), paths).await?;
+        let titles = match config.titles {
+            config::Titles::Model => Titles::Model,
+            config::Titles::Prompt => Titles::Prompt,
+        };
+        let sessions = Sessions::open(Arc::new(store.clone()), Arc::new(backend), paths, titles).await?;
         tracing::info!("{}", sessions.backend().reason);
         let deletions = sessions.clone();
         tokio::spawn(async move { deletions.delete_in_time().await });

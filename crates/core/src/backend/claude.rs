@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use futures_util::future::BoxFuture;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tiller_agent::{
@@ -25,7 +26,7 @@ use self::inquiry::{LastOffers, initialize, inquire};
 use self::meaning::meaning;
 use super::{
     AgentChannels, AgentCommand, AgentEvent, Backend, BackendInfo, Conversation, Exit, HOOK_TIME, HookCall,
-    Launch, Meaning, Offers, Question,
+    Inquiry, Launch, Meaning, Offers, Question,
 };
 use crate::json::RawJson;
 use crate::session::{Answer, PermissionMode};
@@ -44,6 +45,9 @@ const GRACE: Grace = Grace {
 
 /// How long an interrupted turn may take to end when its agent is to end. The CLI needs about 25 ms.
 const INTERRUPT_TIME: Duration = Duration::from_millis(1500);
+
+/// How long a title that someone waits for may take. Starting the CLI is most of it.
+const TITLE_TIME: Duration = Duration::from_secs(15);
 
 /// Tools with which the agent speaks to a person, whatever the approval mode.
 const FOR_PEOPLE: &[&str] = &["AskUserQuestion", "ExitPlanMode"];
@@ -106,6 +110,39 @@ impl Backend for ClaudeBackend {
         };
         tokio::spawn(run(executable, options, greeting, command_inbox, event_outbox));
         AgentChannels { commands, events }
+    }
+
+    fn title(&self, prompt: String, cwd: PathBuf) -> BoxFuture<'static, Option<String>> {
+        let executable = self.executable.clone();
+        let mut options = Options::new()
+            .cwd(cwd)
+            .persist(false)
+            .strict_mcp(true)
+            .tools([""; 0])
+            .grace(GRACE)
+            .env_remove_prefix("TILLER_");
+        if let Some(home) = &self.claude_home {
+            options = options.claude_home(home);
+        }
+        Box::pin(async move {
+            let (link, mut inbox) = match start(&executable, &options) {
+                Ok(started) => started,
+                Err(error) => {
+                    tracing::debug!(%error, "no agent for a title");
+                    return None;
+                }
+            };
+            initialize(&link, &[], LastOffers::default());
+            let asked = inquire(&link, Inquiry::Title { prompt });
+            // What it says beside the answer is read, so that it does not wait for a reader.
+            let reading = async { while inbox.next().await.is_some() {} };
+            let answer = tokio::select! {
+                answer = tokio::time::timeout(TITLE_TIME, asked) => answer.ok()?.ok(),
+                () = reading => None,
+            };
+            link.kill().await;
+            crate::title::title_from_model(answer?.as_str())
+        })
     }
 
     fn offers(&self) -> Option<Arc<Offers>> {

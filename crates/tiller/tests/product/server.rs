@@ -37,6 +37,8 @@ impl World {
         for name in ["home", "home/project", "data"] {
             std::fs::create_dir_all(folder.path().join(name)).unwrap();
         }
+        // A title from the model costs a call that would come at any moment of any test.
+        std::fs::write(folder.path().join("data/config.toml"), "titles = \"prompt\"\n").unwrap();
         Self {
             folder,
             model: ModelServer::start(script).await.unwrap(),
@@ -54,6 +56,10 @@ impl World {
 
     pub(crate) fn data(&self) -> PathBuf {
         self.folder.path().join("data")
+    }
+
+    pub(crate) fn configure(&self, config: &str) {
+        std::fs::write(self.data().join("config.toml"), config).unwrap();
     }
 
     /// The program with this world around it.

@@ -422,3 +422,46 @@ async fn a_deletion_can_be_taken_back_also_after_a_restart() {
     assert_eq!(world.query("SELECT count(*) FROM messages"), ["0"]);
     server.stop().await;
 }
+
+#[tokio::test]
+async fn a_title_comes_from_the_model_unless_someone_gave_one() {
+    let script = Script::new()
+        .on("please have a look", [Reply::text("One. ").gate("end")])
+        .otherwise(Reply::text("Fine."));
+    let world = World::new(script).await;
+    world.configure("titles = \"model\"\n");
+    let server = world.serve().await;
+    let cookie = server.sign_in().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    let session = client.start(&world.project(), "please have a look").await;
+    let entry = until_updated(&mut client, |entry| entry["title"] == "Scripted").await;
+    assert_eq!(entry["status"], "running", "beside the turn");
+    client
+        .send("session.rename", json!({ "sessionId": session, "title": "Mine" }))
+        .await;
+    until_updated(&mut client, |entry| entry["title"] == "Mine").await;
+    let start = json!({ "title": "Given", "prompt": "another", "cwd": world.project() });
+    client.send("session.start", start).await;
+    client.until_status("completed").await;
+    client.send("session.list", Value::Null).await;
+    let listed = client.until_type("session.list").await;
+    let titles: Vec<_> = listed["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["title"].clone())
+        .collect();
+    assert_eq!(titles.len(), 2);
+    assert!(
+        titles.contains(&json!("Given")) && titles.contains(&json!("Mine")),
+        "{titles:?}"
+    );
+
+    let headers = [("Cookie", cookie.as_str()), ("Content-Type", "application/json")];
+    let origin = format!("http://{}", server.address);
+    let headers = [headers[0], headers[1], ("Origin", origin.as_str())];
+    let body = json!({ "prompt": "tell me about it" }).to_string();
+    let answer = http::request(&server.address, "POST", "/api/session-title", &headers, &body).await;
+    assert_eq!(answer.json()["title"], "Scripted", "{}", answer.body);
+    server.stop().await;
+}

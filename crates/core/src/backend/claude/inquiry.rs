@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::FutureExt as _;
 use serde::Serialize;
 use tiller_agent::{
-    ControlRequest, FileSuggestions, GetContextUsage, GetHooksListing, GetSettings, GetUsage, HookMatcher,
-    Initialize, Initialized, Link, ListModels, ListPermissionRules, McpStatus, RequestError, RewindFiles,
+    ControlRequest, Fields, FileSuggestions, GetContextUsage, GetHooksListing, GetSettings, GetUsage,
+    HookMatcher, Initialize, Initialized, Link, ListModels, ListPermissionRules, McpStatus, RequestError,
+    RewindFiles,
 };
 
 use crate::backend::{HOOK_TIME, Inquiry, InquiryFailed, Offers};
@@ -85,12 +86,38 @@ pub(super) async fn inquire(link: &Link, inquiry: Inquiry) -> Result<RawJson, In
         Inquiry::Models => ask(link, ListModels {}).await,
         // Told when it was started, and by nothing else.
         Inquiry::Commands => Err(InquiryFailed::Unsupported),
+        Inquiry::Title { prompt } => ask(link, GenerateTitle::of(&prompt)).await,
         Inquiry::Rewind { prompt, dry_run } => {
             let request = RewindFiles {
                 user_message_id: prompt,
                 dry_run,
             };
             ask(link, request).await
+        }
+    }
+}
+
+/// Asks a small model of the CLI's own choice. Newer than the crate's list of operations.
+#[derive(Serialize)]
+struct GenerateTitle {
+    description: String,
+    /// The title is ours to keep; the transcript is the CLI's.
+    persist: bool,
+}
+
+impl ControlRequest for GenerateTitle {
+    const SUBTYPE: &'static str = "generate_session_title";
+    type Answer = Fields;
+}
+
+impl GenerateTitle {
+    /// What is said first says what it is about; the rest would only cost.
+    const LENGTH: usize = 2000;
+
+    fn of(prompt: &str) -> Self {
+        Self {
+            description: prompt.chars().take(Self::LENGTH).collect(),
+            persist: false,
         }
     }
 }
