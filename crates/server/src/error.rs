@@ -88,9 +88,59 @@ impl ApiError {
         }
     }
 
-    fn render(self, language: Language) -> Response {
-        let error = json!({ "code": self.code(), "message": self.text(language) });
+    fn render(self, language: Language, field: Option<&WrongField>) -> Response {
+        let message = field.map_or_else(|| self.text(language).to_owned(), |field| field.text(language));
+        let error = json!({ "code": self.code(), "message": message });
         (self.parts().1, Json(json!({ "error": error }))).into_response()
+    }
+}
+
+/// A field of a request that is not as it should be.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct WrongField {
+    name: String,
+    problem: FieldProblem,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum FieldProblem {
+    Unknown,
+    Missing,
+    WrongForm,
+}
+
+/// As much of a name as is repeated to the one who sent it.
+const REPEATED: usize = 80;
+
+impl WrongField {
+    pub(crate) fn new(name: impl Into<String>, problem: FieldProblem) -> Self {
+        let name: String = name.into();
+        let shown = name.chars().filter(|character| !character.is_control());
+        Self {
+            name: shown.take(REPEATED).collect(),
+            problem,
+        }
+    }
+
+    fn text(&self, language: Language) -> String {
+        let name = &self.name;
+        match (self.problem, language) {
+            (FieldProblem::Unknown, Language::English) => format!("There is no field '{name}'."),
+            (FieldProblem::Missing, Language::English) => format!("The field '{name}' is missing."),
+            (FieldProblem::WrongForm, Language::English) => format!("The field '{name}' has the wrong form."),
+            (FieldProblem::Unknown, Language::Chinese) => format!("未知字段：{name}"),
+            (FieldProblem::Missing, Language::Chinese) => format!("缺少字段：{name}"),
+            (FieldProblem::WrongForm, Language::Chinese) => format!("字段格式不正确：{name}"),
+        }
+    }
+}
+
+/// Rendered as [`ApiError`] is.
+impl IntoResponse for WrongField {
+    fn into_response(self) -> Response {
+        let mut response = ApiError::WrongForm.into_response();
+        response.extensions_mut().insert(self);
+        response
     }
 }
 
@@ -184,7 +234,7 @@ pub(crate) async fn speak_the_callers_language(request: Request, next: Next) -> 
     else {
         return response;
     };
-    let mut rendered = error.render(language);
+    let mut rendered = error.render(language, response.extensions().get());
     if error == ApiError::RateLimited {
         rendered
             .headers_mut()

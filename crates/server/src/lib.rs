@@ -5,6 +5,7 @@
 
 mod app;
 mod auth;
+mod body;
 mod chat;
 mod error;
 mod events;

@@ -10,6 +10,7 @@ use tiller_core::BackendInfo;
 
 use crate::app::App;
 use crate::auth::Visitor;
+use crate::body::Body;
 use crate::error::ApiError;
 use crate::statistics::disk_of;
 
@@ -118,6 +119,7 @@ pub(crate) async fn directories(
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct TitleRequest {
     prompt: String,
 }
@@ -125,7 +127,7 @@ pub(crate) struct TitleRequest {
 pub(crate) async fn session_title(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
-    Json(request): Json<TitleRequest>,
+    Body(request): Body<TitleRequest>,
 ) -> Result<Json<Value>, ApiError> {
     if request.prompt.trim().is_empty() {
         return Err(ApiError::PromptEmpty);

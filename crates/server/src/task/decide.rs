@@ -12,12 +12,14 @@ use tiller_core::{
 use super::questions::{is_question, parse_question_id};
 use crate::app::App;
 use crate::auth::Visitor;
+use crate::body::Body;
 use crate::error::{ApiError, Language};
 
 /// How many events are read from the log at once.
 const PAGE: u32 = 512;
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct AnswerRequest {
     session_id: String,
     question_id: String,
@@ -31,6 +33,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct PermissionAnswer {
     session_id: String,
     request_id: String,
@@ -49,6 +52,7 @@ enum Decision {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct StopRequest {
     session_id: String,
 }
@@ -66,7 +70,7 @@ pub(super) async fn answer(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
     headers: HeaderMap,
-    Json(request): Json<AnswerRequest>,
+    Body(request): Body<AnswerRequest>,
 ) -> Result<Json<Value>, ApiError> {
     let (sessions, session) = decider(&app, visitor, &request.session_id)?;
     let (id, index) = parse_question_id(&request.question_id).ok_or(ApiError::QuestionNotFound)?;
@@ -96,7 +100,7 @@ pub(super) async fn permission(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
     headers: HeaderMap,
-    Json(request): Json<PermissionAnswer>,
+    Body(request): Body<PermissionAnswer>,
 ) -> Result<Json<Value>, ApiError> {
     let (sessions, session) = decider(&app, visitor, &request.session_id)?;
     let id: RequestId = request
@@ -136,7 +140,7 @@ pub(super) async fn stop(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
     headers: HeaderMap,
-    Json(request): Json<StopRequest>,
+    Body(request): Body<StopRequest>,
 ) -> Result<Json<Value>, ApiError> {
     if !visitor.viewer.scopes.run {
         return Err(ApiError::Forbidden);

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
 use axum::extract::{ConnectInfo, Extension, Json, Path, State};
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
@@ -20,7 +19,8 @@ use super::translate::{About, Translated, Translator};
 use super::wire::{Conversation, Granularity, Task, TaskRequest};
 use crate::app::App;
 use crate::auth::Visitor;
-use crate::error::{ApiError, Language};
+use crate::body::{Body, Refusal};
+use crate::error::{ApiError, FieldProblem, Language, WrongField};
 use crate::follow::Step;
 use crate::limit::Tally;
 
@@ -38,8 +38,8 @@ pub(super) async fn run(
     Extension(visitor): Extension<Visitor>,
     ConnectInfo(address): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
-    Json(request): Json<TaskRequest>,
-) -> Result<Response, ApiError> {
+    Body(request): Body<TaskRequest>,
+) -> Result<Response, Refusal> {
     let task = request.check()?;
     let limit = Limit(&app.tasks.whole, address);
     let mut run = match begin(&app, &visitor, limit, task, Attendance::Nobody, &headers).await {
@@ -60,10 +60,10 @@ pub(super) async fn run_streamed(
     Extension(visitor): Extension<Visitor>,
     ConnectInfo(address): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
-    Json(request): Json<TaskRequest>,
-) -> Result<Response, ApiError> {
+    Body(request): Body<TaskRequest>,
+) -> Result<Response, Refusal> {
     if !visitor.viewer.scopes.read {
-        return Err(ApiError::Forbidden);
+        return Err(ApiError::Forbidden.into());
     }
     let task = request.check()?;
     let limit = Limit(&app.tasks.streamed, address);
@@ -115,14 +115,23 @@ struct Limit<'a>(&'a Tally, SocketAddr);
 
 /// Why nothing was started.
 enum Refused {
-    Error(ApiError),
+    Error(Refusal),
     /// Try again after so many seconds.
     TooMany(u64),
 }
 
-impl<E: Into<ApiError>> From<E> for Refused {
-    fn from(error: E) -> Self {
+impl From<ApiError> for Refused {
+    fn from(error: ApiError) -> Self {
         Self::Error(error.into())
+    }
+}
+
+impl From<CommandError> for Refused {
+    fn from(error: CommandError) -> Self {
+        Self::Error(match error {
+            CommandError::Model(_) => WrongField::new("model", FieldProblem::WrongForm).into(),
+            other => ApiError::from(other).into(),
+        })
     }
 }
 
@@ -472,6 +481,6 @@ impl IntoResponse for Watched {
             let written = watched.next().await?;
             Some((Ok::<_, std::convert::Infallible>(Bytes::from(written)), watched))
         });
-        (headers, Body::from_stream(events)).into_response()
+        (headers, axum::body::Body::from_stream(events)).into_response()
     }
 }

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tiller_core::{PermissionMode, SessionId};
 
-use crate::error::ApiError;
+use crate::body::Refusal;
+use crate::error::{ApiError, FieldProblem, WrongField};
 
 /// Characters of a prompt, at most.
 const MAX_PROMPT: usize = 10_000;
@@ -71,7 +72,7 @@ const TOOLS: &[&str] = &[
 
 /// The body of a request that starts a task.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct TaskRequest {
     prompt: Option<String>,
     working_dir: Option<String>,
@@ -120,43 +121,48 @@ pub(super) enum Conversation {
 }
 
 impl TaskRequest {
-    pub(super) fn check(self) -> Result<Task, ApiError> {
+    pub(super) fn check(self) -> Result<Task, Refusal> {
         let texts = [
-            &self.prompt,
-            &self.working_dir,
-            &self.resume,
-            &self.permission_mode,
-            &self.model,
+            ("prompt", &self.prompt),
+            ("working_dir", &self.working_dir),
+            ("resume", &self.resume),
+            ("permission_mode", &self.permission_mode),
+            ("model", &self.model),
         ];
-        if texts.into_iter().flatten().any(|text| text.contains('\0')) {
-            return Err(ApiError::WrongForm);
+        for (name, text) in texts {
+            if text.as_ref().is_some_and(|text| text.contains('\0')) {
+                return Err(wrong(name).into());
+            }
         }
         let prompt = self.prompt.as_deref().unwrap_or_default().trim().to_owned();
         if prompt.is_empty() {
-            return Err(ApiError::PromptEmpty);
+            return Err(ApiError::PromptEmpty.into());
         }
         if prompt.chars().count() > MAX_PROMPT {
-            return Err(ApiError::PromptTooLong);
+            return Err(ApiError::PromptTooLong.into());
         }
         let conversation = match (self.continue_conversation.unwrap_or(false), self.resume) {
-            (true, Some(_)) => return Err(ApiError::WrongForm),
+            (true, Some(_)) => return Err(wrong("resume").into()),
             (true, None) => Conversation::Newest,
             (false, Some(id)) => Conversation::Resume(uuid(&id)?),
             (false, None) => Conversation::New,
         };
-        if self.tools.iter().flatten().any(|tool| !is_tool(tool)) || self.max_turns == Some(0) {
-            return Err(ApiError::WrongForm);
+        if let Some(at) = self.tools.iter().flatten().position(|tool| !is_tool(tool)) {
+            return Err(wrong(format!("tools[{at}]")).into());
+        }
+        if self.max_turns == Some(0) {
+            return Err(wrong("max_turns").into());
         }
         let permission_mode = match self.permission_mode.as_deref() {
             None => None,
-            Some(name) => Some(PermissionMode::parse(name).ok_or(ApiError::WrongForm)?),
+            Some(name) => Some(PermissionMode::parse(name).ok_or_else(|| wrong("permission_mode"))?),
         };
         let timeout = match self.timeout_s {
             None => None,
             Some(seconds) if seconds > 0.0 && seconds <= MAX_TIMEOUT_S => {
                 Some(Duration::from_secs_f64(seconds))
             }
-            Some(_) => return Err(ApiError::WrongForm),
+            Some(_) => return Err(wrong("timeout_s").into()),
         };
         Ok(Task {
             prompt,
@@ -173,11 +179,15 @@ impl TaskRequest {
 }
 
 /// Only the usual form with hyphens: others would be taken for ids, too, and match no transcript.
-fn uuid(text: &str) -> Result<SessionId, ApiError> {
+fn uuid(text: &str) -> Result<SessionId, WrongField> {
     if text.len() != 36 {
-        return Err(ApiError::WrongForm);
+        return Err(wrong("resume"));
     }
-    text.parse().map_err(|_| ApiError::WrongForm)
+    text.parse().map_err(|_| wrong("resume"))
+}
+
+fn wrong(field: impl Into<String>) -> WrongField {
+    WrongField::new(field, FieldProblem::WrongForm)
 }
 
 fn is_tool(name: &str) -> bool {
@@ -216,22 +226,25 @@ mod tests {
 
     use super::*;
 
-    fn check(body: Value) -> Result<Task, ApiError> {
-        let request: TaskRequest = serde_json::from_value(body).map_err(|_| ApiError::WrongForm)?;
+    fn check(body: Value) -> Result<Task, Refusal> {
+        let request: TaskRequest = serde_json::from_value(body).map_err(|_| wrong("body"))?;
         request.check()
     }
 
     #[test]
     fn a_prompt_is_trimmed_and_counted_in_characters() {
         assert_eq!(check(json!({ "prompt": "  做 it \n" })).unwrap().prompt, "做 it");
-        assert_eq!(check(json!({})), Err(ApiError::PromptEmpty));
+        assert_eq!(check(json!({})), Err(ApiError::PromptEmpty.into()));
         assert_eq!(
             check(json!({ "prompt": " \n\t\u{3000}" })),
-            Err(ApiError::PromptEmpty)
+            Err(ApiError::PromptEmpty.into())
         );
         assert!(check(json!({ "prompt": format!(" {} ", "字".repeat(10_000)) })).is_ok());
         let long = "字".repeat(10_001);
-        assert_eq!(check(json!({ "prompt": long })), Err(ApiError::PromptTooLong));
+        assert_eq!(
+            check(json!({ "prompt": long })),
+            Err(ApiError::PromptTooLong.into())
+        );
     }
 
     #[test]
@@ -256,12 +269,13 @@ mod tests {
             json!({ "timeout_s": 0 }),
             json!({ "timeout_s": 1e300 }),
             json!({ "granularity": "word" }),
+            json!({ "workingdir": "/x" }),
         ] {
             let mut body = json!({ "prompt": "do it" });
             body.as_object_mut()
                 .unwrap()
                 .extend(fields.as_object().unwrap().clone());
-            assert_eq!(check(body), Err(ApiError::WrongForm), "{fields}");
+            assert!(matches!(check(body), Err(Refusal::Field(_))), "{fields}");
         }
     }
 
@@ -270,7 +284,7 @@ mod tests {
         let task = check(json!({
             "prompt": "do it", "working_dir": "~/x", "tools": ["Read", "mcp__db__query"], "continue_conversation": false,
             "resume": "7b3f9d1c-52a5-4c3b-9d0a-1d6d1f0f3a10", "permission_mode": "acceptEdits", "model": "opus",
-            "max_turns": 3, "timeout_s": 1.5, "granularity": "block", "something_new": true,
+            "max_turns": 3, "timeout_s": 1.5, "granularity": "block",
         }))
         .unwrap();
         assert_eq!(task.permission_mode, Some(PermissionMode::AcceptEdits));

@@ -31,7 +31,6 @@ async fn every_mistake_has_its_code_and_its_words() {
         body
     };
     let (no_dir, no_session) = ("工作目录不存在或无权限访问", "指定的会话不存在");
-    let wrong = "字段缺失或格式不正确";
     let cases = [
         (json!({}), 422, "prompt_empty", "任务描述不能为空"),
         (
@@ -86,7 +85,7 @@ async fn every_mistake_has_its_code_and_its_words() {
             with(json!({ "working_dir": "~/project", "continue_conversation": true, "resume": id })),
             422,
             "invalid_request",
-            wrong,
+            "字段格式不正确：resume",
         ),
         (
             with(json!({ "resume": id })),
@@ -98,21 +97,43 @@ async fn every_mistake_has_its_code_and_its_words() {
             with(json!({ "resume": "session_xxx" })),
             422,
             "invalid_request",
-            wrong,
+            "字段格式不正确：resume",
         ),
-        (with(json!({ "tools": ["Reed"] })), 422, "invalid_request", wrong),
+        (
+            with(json!({ "tools": ["Read", "Reed"] })),
+            422,
+            "invalid_request",
+            "字段格式不正确：tools[1]",
+        ),
+        (
+            with(json!({ "workingdir": "/tmp" })),
+            422,
+            "invalid_request",
+            "未知字段：workingdir",
+        ),
+        (
+            with(json!({ "max_turns": "3" })),
+            422,
+            "invalid_request",
+            "字段格式不正确：max_turns",
+        ),
         (
             with(json!({ "model": "--dangerous" })),
             422,
             "invalid_request",
-            wrong,
+            "字段格式不正确：model",
         ),
-        (with(json!({ "prompt": "a\0b" })), 422, "invalid_request", wrong),
+        (
+            with(json!({ "prompt": "a\0b" })),
+            422,
+            "invalid_request",
+            "字段格式不正确：prompt",
+        ),
         (
             with(json!({ "permission_mode": "yolo" })),
             422,
             "invalid_request",
-            wrong,
+            "字段格式不正确：permission_mode",
         ),
     ];
     for endpoint in ["/api/task", "/api/task/stream"] {

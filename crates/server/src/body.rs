@@ -1,0 +1,130 @@
+//! JSON bodies of requests. What is wrong with one is said by the name of the field.
+
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{FromRequest, Json, Request};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+
+use crate::error::{ApiError, FieldProblem, WrongField};
+
+/// A body of this type, and of nothing else: a field that we don't know is a mistake that its sender wants to hear of.
+pub(crate) struct Body<T>(pub(crate) T);
+
+/// Why a request is not taken.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Refusal {
+    Error(ApiError),
+    Field(WrongField),
+}
+
+impl From<WrongField> for Refusal {
+    fn from(field: WrongField) -> Self {
+        Self::Field(field)
+    }
+}
+
+impl From<ApiError> for Refusal {
+    fn from(error: ApiError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Error(error) => error.into_response(),
+            Self::Field(field) => field.into_response(),
+        }
+    }
+}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        // For its checks of content type and size; the content is looked at below.
+        let is_json = Json::<serde::de::IgnoredAny>::from_request(
+            Request::from_parts(head_of(&request), axum::body::Body::empty()),
+            state,
+        );
+        if let Err(JsonRejection::MissingJsonContentType(_)) = is_json.await {
+            return Err(ApiError::NotJsonType.into_response());
+        }
+        let bytes = Bytes::from_request(request, state)
+            .await
+            .map_err(IntoResponse::into_response)?;
+        read(&bytes).map(Self).map_err(IntoResponse::into_response)
+    }
+}
+
+fn head_of(request: &Request) -> axum::http::request::Parts {
+    let mut head = Request::new(());
+    *head.headers_mut() = request.headers().clone();
+    head.into_parts().0
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        let reason = error.inner().to_string();
+        if !error.inner().is_data() {
+            return Refusal::Error(ApiError::NotJson);
+        }
+        Refusal::Field(wrong(&path, &reason))
+    })?;
+    json.end().map_err(|_| ApiError::NotJson)?;
+    Ok(value)
+}
+
+/// The library tells which field in its words.
+fn wrong(path: &str, reason: &str) -> WrongField {
+    let quoted = || reason.split('`').nth(1).unwrap_or_default().to_owned();
+    if reason.starts_with("unknown field") {
+        return WrongField::new(quoted(), FieldProblem::Unknown);
+    }
+    if reason.starts_with("missing field") {
+        return WrongField::new(quoted(), FieldProblem::Missing);
+    }
+    let path = if path == "." { "body" } else { path };
+    WrongField::new(path, FieldProblem::WrongForm)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    #[serde(deny_unknown_fields)]
+    struct Sample {
+        name: String,
+        #[serde(default)]
+        list: Vec<u8>,
+    }
+
+    fn problem(body: &str) -> Refusal {
+        read::<Sample>(body.as_bytes()).unwrap_err()
+    }
+
+    fn field(name: &str, problem: FieldProblem) -> Refusal {
+        Refusal::Field(WrongField::new(name, problem))
+    }
+
+    #[test]
+    fn the_field_is_named() {
+        assert_eq!(problem(r#"{"nam":"x"}"#), field("nam", FieldProblem::Unknown));
+        assert_eq!(problem("{}"), field("name", FieldProblem::Missing));
+        assert_eq!(problem(r#"{"name":5}"#), field("name", FieldProblem::WrongForm));
+        assert_eq!(
+            problem(r#"{"name":"x","list":[1,"2"]}"#),
+            field("list[1]", FieldProblem::WrongForm)
+        );
+        assert_eq!(problem("5"), field("body", FieldProblem::WrongForm));
+        for torn in ["", "{", r#"{"name":"x"} y"#] {
+            assert_eq!(problem(torn), Refusal::Error(ApiError::NotJson), "{torn}");
+        }
+    }
+}
