@@ -376,6 +376,8 @@ impl Sessions {
         if let (Some(model), Some(offers)) = (&settings.model, self.offers())
             && record.settings.model.as_ref() != Some(model)
             && !offers.models.contains(model)
+            // The agent lists the newest of each family; whoever pins another by its full name knows what they do.
+            && !model.starts_with("claude-")
         {
             return Err(CommandError::Model(model.clone()));
         }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use tiller_core::backend::HookCall;
 use tiller_core::{
     CommandError, Event, EventBody, LiveFeed, Notice, Page, RawJson, SessionId, SessionStatus, Sessions,
 };
@@ -17,6 +18,10 @@ pub(crate) enum Step {
     Event(Arc<Event>),
     /// The prompts that wait, whenever they change.
     Queue(Vec<String>),
+    /// Its settings, its title or its agent are others.
+    Updated,
+    /// The agent calls back and waits.
+    Hook(HookCall),
     /// The session was deleted.
     Deleted,
     /// The server is going away, or can't read its log.
@@ -85,7 +90,8 @@ impl Follow {
                 Some(Ok(Notice::Queue { prompts, .. })) => {
                     return Step::Queue(prompts.into_iter().map(|prompt| prompt.text).collect());
                 }
-                Some(Ok(Notice::Updated(_) | Notice::Hook { .. })) => {}
+                Some(Ok(Notice::Updated(_))) => return Step::Updated,
+                Some(Ok(Notice::Hook { call, .. })) => return Step::Hook(call),
                 Some(Ok(Notice::Event(event))) if event.seq == self.last + 1 => {
                     self.last = event.seq;
                     return Step::Event(event);

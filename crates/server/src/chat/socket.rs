@@ -10,8 +10,8 @@ use axum::response::Response;
 use futures_util::SinkExt;
 use serde::Deserialize;
 use tiller_core::{
-    CommandError, DecisionRef, LiveFeed, Notice, PermissionMode, SessionId, SessionStatus, Sessions,
-    Settings, SettingsPatch, StartSession,
+    CommandError, DecisionRef, LiveFeed, NewPrompt, Notice, PermissionMode, RawJson, SessionId,
+    SessionStatus, Sessions, Settings, SettingsPatch, StartSession,
 };
 use tokio::time::MissedTickBehavior;
 
@@ -81,6 +81,8 @@ pub(crate) async fn upgrade(
         cwd,
         wishes: Settings::default(),
         heard: Heard::Nothing(feed),
+        hooks: Vec::new(),
+        told: None,
         pace: Pace::default(),
         sent: VecDeque::new(),
     };
@@ -110,9 +112,29 @@ struct Connection {
     /// What it is to begin with.
     wishes: Settings,
     heard: Heard,
+    /// What it is to be called back for from its beginning.
+    hooks: Vec<String>,
+    /// The settings that the client knows of.
+    told: Option<Told>,
     pace: Pace,
     /// What this connection has said and not heard back: the content and the client's id for it.
     sent: VecDeque<(String, Option<String>)>,
+}
+
+/// What `status` tells of a session's settings.
+#[derive(Eq, PartialEq)]
+struct Told {
+    model: Option<String>,
+    permission_mode: PermissionMode,
+}
+
+impl Told {
+    fn of(settings: &Settings) -> Self {
+        Self {
+            model: settings.model.clone(),
+            permission_mode: settings.permission_mode,
+        }
+    }
 }
 
 enum Heard {
@@ -252,6 +274,7 @@ impl Connection {
         );
         socket.say(start).await?;
         let seen = after_seq.unwrap_or(record.last_seq);
+        self.told = Some(Told::of(&record.settings));
         self.join(record.id, seen, &introduction).await;
         if let (Heard::Session(conversation), None) = (&mut self.heard, after_seq) {
             conversation.waiting = pending.iter().map(|asked| asked.id.to_string()).collect();
@@ -312,6 +335,8 @@ impl Connection {
                 self.tell(socket, frames).await
             }
             Step::Queue(prompts) => socket.say(translate::queue(&prompts)).await,
+            Step::Updated => self.tell_settings(socket).await,
+            Step::Hook(call) => socket.say(translate::hook_callback(&self.name, &call)).await,
             Step::Deleted => {
                 // The name is free again: the next message begins another session.
                 self.heard = Heard::Nothing(self.sessions.watch());
@@ -323,7 +348,11 @@ impl Connection {
     }
 
     async fn tell(&mut self, socket: &mut Writer, mut frames: Vec<Frame>) -> Result<(), Gone> {
+        let offers = self.sessions.offers();
         for frame in &mut frames {
+            if let Some(list) = offers.as_ref().and_then(|offers| offers.commands.as_ref()) {
+                translate::describe_commands(&mut frame.message, list);
+            }
             if let ServerMessage::UserMessage { message, uuid, .. } = &mut frame.message {
                 let echo = self
                     .sent
@@ -359,10 +388,17 @@ impl Connection {
         message: ClientMessage,
     ) -> Result<Result<(), Refused>, Gone> {
         match message {
-            ClientMessage::UserMessage { message, uuid } => Ok(self.say(message.content, uuid).await),
+            ClientMessage::UserMessage { message, uuid } => match translate::prompt(message) {
+                Ok(prompt) => Ok(self.say(prompt, uuid).await),
+                Err(refused) => Ok(Err(refused)),
+            },
             ClientMessage::PermissionResponse(response) => Ok(self.answer(response).await),
             ClientMessage::Interrupt => self.interrupt(socket).await,
-            ClientMessage::SetModel { model } => match translate::model(&model) {
+            ClientMessage::RegisterHooks { events } => self.register_hooks(socket, events).await,
+            ClientMessage::HookCallbackResponse { callback_id, output } => {
+                Ok(self.answer_hook(&callback_id, &output).await)
+            }
+            ClientMessage::SetModel { model } => match self.model(&model) {
                 Ok(model) => {
                     let patch = SettingsPatch {
                         model: Some(model),
@@ -385,19 +421,73 @@ impl Connection {
         }
     }
 
-    async fn say(&mut self, content: String, uuid: Option<String>) -> Result<(), Refused> {
+    fn model(&self, name: &str) -> Result<Option<String>, Refused> {
+        let offers = self.sessions.offers();
+        translate::model(name, offers.as_ref().map(|offers| offers.models.as_slice()))
+    }
+
+    async fn register_hooks(
+        &mut self,
+        socket: &mut Writer,
+        events: Vec<String>,
+    ) -> Result<Result<(), Refused>, Gone> {
+        let events = match translate::hook_events(events) {
+            Ok(events) => events,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        if let Some(session) = self.heard.session() {
+            if let Err(error) = self.sessions.register_hooks(session, events.clone()).await {
+                return Ok(Err(error.into()));
+            }
+        } else {
+            self.hooks.clone_from(&events);
+        }
+        let data = serde_json::json!({ "events": events });
+        socket
+            .say(ServerMessage::system("hooks_registered", data))
+            .await?;
+        Ok(Ok(()))
+    }
+
+    async fn answer_hook(
+        &mut self,
+        callback: &str,
+        output: &serde_json::Map<String, serde_json::Value>,
+    ) -> Result<(), Refused> {
+        let unknown = || Refused(Code::RequestNotFound, "No such callback is waiting.".to_owned());
+        let session = self.heard.session().ok_or_else(unknown)?;
+        let output = RawJson::of(output).map_err(|error| Refused(Code::ParseError, error.to_string()))?;
+        Ok(self.sessions.answer_hook(session, callback, output).await?)
+    }
+
+    /// Tells of other settings, whoever changed them.
+    async fn tell_settings(&mut self, socket: &mut Writer) -> Result<(), Gone> {
+        let found = self.heard.session().and_then(|id| self.sessions.find(id));
+        let Some((record, _)) = found else {
+            return Ok(());
+        };
+        let now = Told::of(&record.settings);
+        if self.told.as_ref() == Some(&now) {
+            return Ok(());
+        }
+        self.told = Some(now);
+        socket.say(translate::status(&record.settings)).await
+    }
+
+    async fn say(&mut self, prompt: NewPrompt, uuid: Option<String>) -> Result<(), Refused> {
         if self.sent.len() == REMEMBERED {
             self.sent.pop_front();
         }
-        self.sent.push_back((content.trim().to_owned(), uuid));
+        self.sent.push_back((prompt.text.trim().to_owned(), uuid));
         let said = if let Some(session) = self.heard.session() {
-            let prompted = self.sessions.prompt(session, content).await;
+            let prompted = self.sessions.prompt(session, prompt).await;
             prompted.map(|_| session)
         } else {
             let start = StartSession {
-                prompt: content.into(),
+                prompt,
                 cwd: self.cwd.clone(),
                 settings: self.wishes.clone(),
+                hooks: self.hooks.clone(),
                 ..StartSession::default()
             };
             let begun = self.sessions.start_named(&self.name, start).await;
@@ -406,6 +496,10 @@ impl Connection {
         match said {
             Ok(session) => {
                 if self.heard.session().is_none() {
+                    self.told = self
+                        .sessions
+                        .find(session)
+                        .map(|(record, _)| Told::of(&record.settings));
                     self.join(session, 0, &Introduction::default()).await;
                 }
                 Ok(())
@@ -455,6 +549,8 @@ impl Connection {
         let settings = patch.applied(&record.settings);
         match self.sessions.configure(record.id, patch).await {
             Ok(()) => {
+                // Told here, changed or not; the feed's word on it is no news then.
+                self.told = Some(Told::of(&settings));
                 socket.say(translate::status(&settings)).await?;
                 Ok(Ok(()))
             }

@@ -6,14 +6,19 @@ mod tests;
 
 use std::collections::HashSet;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tiller_core::backend::HookCall;
 use tiller_core::{
-    Answer, CommandError, DecisionRequest, Event, EventBody, PermissionMode, PromptRefused, RawJson,
-    SessionRecord, SessionStatus, Settings, StatusChange,
+    Answer, CommandError, DecisionRequest, Event, EventBody, NewImage, NewPrompt, PermissionMode,
+    PromptRefused, RawJson, SessionRecord, SessionStatus, Settings, StatusChange,
 };
 
-use super::wire::{ClientMessage, Code, Decision, Frame, PermissionResponse, Said, ServerMessage};
+use super::wire::{
+    ClientMessage, Code, Decision, Frame, PermissionResponse, Said, ServerMessage, UserContent,
+};
 
 /// What an agent offers that has not said so yet.
 const USUAL_TOOLS: &[&str] = &["Bash", "Read", "Edit", "Write", "Grep", "Glob"];
@@ -37,8 +42,8 @@ impl From<CommandError> for Refused {
             CommandError::Refused(Refusal::RequestNotFound) => Code::RequestNotFound,
             CommandError::Refused(Refusal::AlreadyAnswered) => Code::AlreadyAnswered,
             CommandError::Refused(Refusal::NoResumeId) => Code::NoResumeId,
-            CommandError::Prompt(_)
-            | CommandError::Effort(_)
+            CommandError::Prompt(_) => Code::InvalidImage,
+            CommandError::Effort(_)
             | CommandError::Budget
             | CommandError::Title
             | CommandError::Busy
@@ -110,23 +115,112 @@ pub(super) fn answer(response: PermissionResponse) -> Result<Answer, Refused> {
 /// Names of models that every release of the agent knows. Those that it lists have one of these, or a full name.
 const MODEL_ALIASES: &[&str] = &["sonnet", "opus", "haiku", "fable", "best", "opusplan"];
 
-/// The model to set; `None` leaves the choice to the agent.
-pub(super) fn model(name: &str) -> Result<Option<String>, Refused> {
+/// The model to set; `None` leaves the choice to the agent. `offered` is what the agent lists, once it has.
+pub(super) fn model(name: &str, offered: Option<&[String]>) -> Result<Option<String>, Refused> {
     if name == DEFAULT_MODEL {
         return Ok(None);
     }
     // `sonnet[1m]` is `sonnet` with a larger context.
     let family = name.split('[').next().unwrap_or_default();
-    if MODEL_ALIASES.contains(&family)
-        || family
-            .strip_prefix("claude-")
-            .is_some_and(|rest| !rest.is_empty())
-    {
+    let is_full = family
+        .strip_prefix("claude-")
+        .is_some_and(|rest| !rest.is_empty());
+    let is_known = match offered {
+        Some(offered) => offered.iter().any(|model| model == name),
+        None => MODEL_ALIASES.contains(&family),
+    };
+    if is_full || is_known {
         return Ok(Some(name.to_owned()));
     }
     let reason = format!("'{name}' is no model that the agent knows.");
     Err(Refused(Code::InvalidModel, reason))
 }
+
+/// What a user says, with what is to be sent beside it.
+pub(super) fn prompt(said: UserContent) -> Result<NewPrompt, Refused> {
+    let images = said.images.into_iter().map(|image| {
+        let bytes = BASE64
+            .decode(image.data.as_bytes())
+            .map_err(|_| Refused(Code::InvalidImage, "An image is not base64.".to_owned()))?;
+        Ok(NewImage {
+            media_type: image.media_type,
+            name: image.name,
+            bytes,
+        })
+    });
+    Ok(NewPrompt {
+        text: said.content,
+        images: images.collect::<Result<_, Refused>>()?,
+        context: said.context,
+    })
+}
+
+/// Names of hook events, as the agent has them. New releases add some, so only the form is checked.
+pub(super) fn hook_events(events: Vec<String>) -> Result<Vec<String>, Refused> {
+    let is_name = |event: &String| {
+        (1..=MAX_EVENT_NAME).contains(&event.len())
+            && event.chars().all(|letter| letter.is_ascii_alphabetic())
+    };
+    if events.len() > MAX_EVENTS || !events.iter().all(is_name) {
+        let reason = "'events' is a list of hook events such as PreToolUse.".to_owned();
+        return Err(Refused(Code::ParseError, reason));
+    }
+    Ok(events)
+}
+
+const MAX_EVENTS: usize = 64;
+const MAX_EVENT_NAME: usize = 64;
+
+pub(super) fn hook_callback(name: &str, call: &HookCall) -> ServerMessage {
+    let mut input: Value = serde_json::from_str(call.input.as_str()).unwrap_or_default();
+    if let Some(session) = input.get_mut("session_id") {
+        *session = name.into();
+    }
+    ServerMessage::HookCallback {
+        callback_id: call.agent_request.clone(),
+        hook_event: call.event.clone(),
+        input,
+        tool_use_id: call.tool_use_id.clone(),
+    }
+}
+
+/// Puts words to the commands that the agent has only named, from its own list.
+pub(super) fn describe_commands(message: &mut ServerMessage, list: &RawJson) {
+    #[derive(Deserialize)]
+    struct Listed {
+        name: String,
+        #[serde(default)]
+        description: String,
+        #[serde(default, rename = "argumentHint")]
+        arguments: Value,
+    }
+    let ServerMessage::System { subtype, data } = message else {
+        return;
+    };
+    if subtype != COMMANDS {
+        return;
+    }
+    let listed: Vec<Listed> = serde_json::from_str(list.as_str()).unwrap_or_default();
+    let arguments = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let parts: Vec<_> = parts.iter().filter_map(Value::as_str).collect();
+            parts.join(" ")
+        }
+        _ => String::new(),
+    };
+    for command in data["commands"].as_array_mut().into_iter().flatten() {
+        let found = listed
+            .iter()
+            .find(|listed| command["name"] == slashed(&listed.name));
+        if let Some(found) = found {
+            command["description"] = found.description.clone().into();
+            command["args"] = arguments(&found.arguments).into();
+        }
+    }
+}
+
+const COMMANDS: &str = "available_commands";
 
 pub(super) fn unknown_mode(mode: &str) -> Refused {
     let modes: Vec<_> = PermissionMode::ALL.iter().map(|mode| mode.as_str()).collect();
@@ -503,10 +597,7 @@ impl Translator {
                 .filter_map(Value::as_str)
                 .map(|name| json!({ "name": slashed(name), "description": "", "args": "" }))
                 .collect();
-            out.push(ServerMessage::system(
-                "available_commands",
-                json!({ "commands": commands }),
-            ));
+            out.push(ServerMessage::system(COMMANDS, json!({ "commands": commands })));
         }
     }
 

@@ -21,11 +21,33 @@ pub(super) enum ClientMessage {
     SetPermissionMode {
         mode: String,
     },
+    /// Wants `hook_callback` for these events.
+    RegisterHooks {
+        events: Vec<String>,
+    },
+    HookCallbackResponse {
+        callback_id: String,
+        output: Map<String, Value>,
+    },
+}
+
+#[derive(Debug, Default, Deserialize, PartialEq)]
+pub(super) struct UserContent {
+    pub(super) content: String,
+    #[serde(default)]
+    pub(super) images: Vec<Image>,
+    /// What the user was looking at.
+    #[serde(default)]
+    pub(super) context: Option<tiller_core::prompt::UiContext>,
 }
 
 #[derive(Debug, Deserialize, PartialEq)]
-pub(super) struct UserContent {
-    pub(super) content: String,
+pub(super) struct Image {
+    pub(super) media_type: String,
+    /// In base64.
+    pub(super) data: String,
+    #[serde(default)]
+    pub(super) name: Option<String>,
 }
 
 #[derive(Debug, Deserialize, PartialEq)]
@@ -98,6 +120,12 @@ pub(super) enum ServerMessage {
         tool_use_id: String,
         description: Option<String>,
     },
+    HookCallback {
+        callback_id: String,
+        hook_event: String,
+        input: Value,
+        tool_use_id: Option<String>,
+    },
     UserMessage {
         session_id: String,
         message: Said,
@@ -129,6 +157,7 @@ pub(super) enum Code {
     InvalidSession,
     RateLimited,
     EmptyMessage,
+    InvalidImage,
     InvalidCwd,
     InvalidModel,
     InvalidPermissionMode,
@@ -151,6 +180,7 @@ impl Code {
             Self::InvalidSession => "Wrong session",
             Self::RateLimited => "Too many messages",
             Self::EmptyMessage => "Empty message",
+            Self::InvalidImage => "Image refused",
             Self::InvalidCwd => "Working directory refused",
             Self::InvalidModel => "Unknown model",
             Self::InvalidPermissionMode => "Unknown permission mode",

@@ -389,7 +389,7 @@ impl Run {
                 Some(Ok((event.seq, translator.push(&event, was_overdue))))
             }
             Step::Deleted => Some(Ok((0, translator.abandon(ApiError::SessionNotFound)))),
-            Step::Queue(_) => Some(Ok((0, Translated::default()))),
+            Step::Queue(_) | Step::Updated | Step::Hook(_) => Some(Ok((0, Translated::default()))),
             Step::Closed => None,
         }
     }

@@ -74,7 +74,7 @@ async fn look_after(
         tokio::select! {
             step = turn.next() => match step {
                 Step::Deleted | Step::Closed => return Ok(()),
-                Step::Queue(_) => {}
+                Step::Queue(_) | Step::Updated | Step::Hook(_) => {}
                 Step::Event(event) => match &event.body {
                     // Counted from when it runs: a queued prompt's turn has not begun.
                     EventBody::UserPrompt { .. } => {

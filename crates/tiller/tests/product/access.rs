@@ -333,7 +333,7 @@ async fn bad_requests_get_a_reason_and_hurt_nobody() {
         ),
         (
             r#"{"type":"session.start","payload":{"prompt":"x","model":"--dangerous"}}"#,
-            "'--dangerous' is no name of a model.",
+            "'--dangerous' is no model that the agent offers.",
         ),
         (
             r#"{"type":"permission.response","payload":{"sessionId":"x","result":{"behavior":"deny"}}}"#,

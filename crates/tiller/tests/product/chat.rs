@@ -563,3 +563,100 @@ async fn a_name_belongs_to_its_key_and_messages_are_checked() {
     assert_eq!(refused.err(), Some(422));
     server.stop().await;
 }
+
+#[tokio::test]
+async fn settings_hooks_images_and_context() {
+    let script = Script::new().on("hello", [reply([text("Hi.")])]).on(
+        "list",
+        [
+            reply([bash("echo from-a-hook", "List")]),
+            reply([text("Told: {{tool_result}}")]),
+        ],
+    );
+    let world = World::new(script).await;
+    let server = serve(&world).await;
+    let (mut client, _) = ChatClient::open(&server, "?session_id=demo").await;
+    client
+        .send(json!({ "type": "register_hooks", "events": ["PreToolUse"] }))
+        .await;
+    assert_eq!(
+        client.until_system("hooks_registered").await["events"],
+        json!(["PreToolUse"])
+    );
+    client
+        .send(json!({ "type": "set_model", "model": "haiku" }))
+        .await;
+    assert_eq!(
+        client.until_system("status").await,
+        json!({ "model": "haiku", "permission_mode": "default" })
+    );
+
+    // A picture of one pixel, and what the user was looking at.
+    let pixel =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let element = json!({ "tagName": "h1", "selector": ".title", "textContent": "Welcome" });
+    client
+        .send(json!({ "type": "user_message", "message": {
+            "content": "hello", "images": [{ "media_type": "image/png", "data": pixel }],
+            "context": { "mode": "slide", "currentView": "page 2", "selectedElement": element },
+        } }))
+        .await;
+    client.until("result").await;
+    let requests = world.model.conversation_requests();
+    let sent = requests[0].body["messages"].to_string();
+    assert!(requests[0].body["model"].as_str().unwrap().contains("haiku"));
+    assert!(sent.contains(pixel), "the picture reaches the model");
+    assert!(
+        sent.contains(r#"[Context: slide, view: page 2, selected: h1.title \"Welcome\"]"#),
+        "{sent}"
+    );
+    let commands = client
+        .heard()
+        .iter()
+        .find(|frame| frame["subtype"] == "available_commands")
+        .unwrap();
+    let described = commands["data"]["commands"].as_array().unwrap().iter();
+    assert!(described.clone().any(|command| command["description"] != ""));
+
+    // The agent asks the client before it uses a tool, and the client says no.
+    client.say("demo", "list").await;
+    let callback = client.until("hook_callback").await;
+    assert_eq!(
+        (
+            &callback["hook_event"],
+            &callback["input"]["session_id"],
+            &callback["input"]["tool_name"]
+        ),
+        (&json!("PreToolUse"), &json!("demo"), &json!("Bash"))
+    );
+    assert!(callback["tool_use_id"].is_string());
+    client
+        .send(json!({
+            "type": "hook_callback_response", "callback_id": callback["callback_id"],
+            "output": { "continue": true, "hookSpecificOutput": {
+                "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "not today",
+            } },
+        }))
+        .await;
+    let result = client.until("result").await;
+    assert!(
+        result["result"].as_str().unwrap().contains("not today"),
+        "{result}"
+    );
+
+    // A change from elsewhere is told.
+    let (mut other, start) = ChatClient::open(&server, "?session_id=demo").await;
+    assert_eq!(start["model"], "haiku");
+    other
+        .send(json!({ "type": "set_permission_mode", "mode": "plan" }))
+        .await;
+    let changed = json!({ "model": "haiku", "permission_mode": "plan" });
+    assert_eq!(other.until_system("status").await, changed);
+    assert_eq!(client.until_system("status").await, changed);
+    let no_picture = json!({ "content": "x", "images": [{ "media_type": "image/png", "data": "AAAA" }] });
+    client
+        .send(json!({ "type": "user_message", "message": no_picture }))
+        .await;
+    assert_eq!(client.error().await, "INVALID_IMAGE");
+    server.stop().await;
+}

@@ -314,8 +314,9 @@ fn messages_of_the_contract_are_understood() {
     assert_eq!(
         parse(frame, "demo"),
         Ok(ClientMessage::UserMessage {
-            message: super::super::wire::UserContent {
-                content: "hi".to_owned()
+            message: UserContent {
+                content: "hi".to_owned(),
+                ..UserContent::default()
             },
             uuid: Some("m".to_owned())
         })
@@ -391,10 +392,52 @@ fn models_are_those_of_the_agent() {
         "claude-opus-4",
         "claude-sonnet-4-5-20250929",
     ] {
-        assert_eq!(model(name), Ok(Some(name.to_owned())));
+        assert_eq!(model(name, None), Ok(Some(name.to_owned())));
     }
-    assert_eq!(model("default"), Ok(None));
+    assert_eq!(model("default", None), Ok(None));
     for name in ["", "gpt-4", "claude-", "--model", "Opus"] {
-        assert_eq!(model(name).unwrap_err().0, Code::InvalidModel, "{name}");
+        assert_eq!(model(name, None).unwrap_err().0, Code::InvalidModel, "{name}");
     }
+    let offered = ["fable".to_owned()];
+    assert!(model("fable", Some(&offered)).is_ok() && model("opus", Some(&offered)).is_err());
+}
+
+#[test]
+fn commands_get_their_descriptions_from_the_agents_list() {
+    let list = r#"[{"name":"review","description":"Look at it","argumentHint":"<number>"},{"name":"x","argumentHint":["a","b"]}]"#;
+    let mut commands = ServerMessage::system(
+        COMMANDS,
+        json!({ "commands": [{ "name": "/review" }, { "name": "/x" }, { "name": "/other" }] }),
+    );
+    describe_commands(&mut commands, &RawJson::parse(list).unwrap());
+    let ServerMessage::System { data, .. } = commands else {
+        panic!("another message")
+    };
+    assert_eq!(
+        data["commands"],
+        json!([
+            { "name": "/review", "description": "Look at it", "args": "<number>" },
+            { "name": "/x", "description": "", "args": "a b" },
+            { "name": "/other" },
+        ])
+    );
+}
+
+#[test]
+fn a_callback_has_the_clients_name_for_the_session() {
+    let call = HookCall {
+        agent_request: "r1".to_owned(),
+        event: "PreToolUse".to_owned(),
+        input: RawJson::parse(r#"{"session_id":"c","tool_name":"Bash"}"#).unwrap(),
+        tool_use_id: Some("t1".to_owned()),
+    };
+    assert_eq!(
+        serde_json::to_value(hook_callback("demo", &call)).unwrap(),
+        json!({
+            "type": "hook_callback", "callback_id": "r1", "hook_event": "PreToolUse", "tool_use_id": "t1",
+            "input": { "session_id": "demo", "tool_name": "Bash" },
+        })
+    );
+    assert!(hook_events(vec!["PreToolUse".to_owned()]).is_ok());
+    assert!(hook_events(vec!["Pre Tool".to_owned()]).is_err() && hook_events(vec![String::new()]).is_err());
 }
