@@ -1,13 +1,28 @@
-import { ArrowUp, Square } from "lucide-react";
-import { useEffect, useId, useState } from "react";
+import { ArrowUp, Eraser, ImagePlus, Square } from "lucide-react";
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../gen/events";
 import { cn } from "../lib/cn";
 import { useDraft } from "../session/drafts";
-import { acknowledgeReturned, continueSession, stopSession } from "../store/controller";
+import { useModels } from "../session/models";
+import { acknowledgeReturned, configureSession, continueSession, stopSession } from "../store/controller";
 import { useApp } from "../store/hooks";
+import { store } from "../store/state";
 import { Button } from "../ui/Button";
+import { IconButton } from "../ui/IconButton";
+import { extras, knowsMore } from "../wire/additions";
+import { clearView } from "./cleared";
+import { complete, type Token, tokenAt } from "./completion";
+import { ContextChip } from "./ContextChip";
+import { useUiContext } from "./context";
+import { Controls } from "./Controls";
+import { imageFiles, imageTypes } from "./images";
+import { ImageStrip } from "./ImageStrip";
 import { PromptField } from "./PromptField";
+import { notRecalling, step } from "./recall";
+import { type Suggestion, Suggestions } from "./Suggestions";
+import { useImages } from "./useImages";
+import { useSuggestions } from "./useSuggestions";
 
 type Problem = "empty" | "offline" | undefined;
 
@@ -16,17 +31,40 @@ export function Composer({ session }: { session: SessionInfo }) {
   const { t } = useTranslation();
   const [text, setText] = useDraft(session.id);
   const [problem, setProblem] = useState<Problem>();
+  const [token, setToken] = useState<Token>();
+  const [chosen, setChosen] = useState(0);
+  const [recall, setRecall] = useState(notRecalling);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const picker = useRef<HTMLInputElement>(null);
+  const images = useImages();
+  const context = useUiContext(session.id);
+  const suggestions = useSuggestions(session.id, token);
+  const models = useModels(session.id, session.claudeSessionId);
   const offline = useApp((state) => state.connection !== "open");
+  const refused = useApp((state) => state.refused.get(session.id));
   const running = session.status === "running";
-  const message = useId();
+  const more = knowsMore(session);
+  const id = useId();
+  const message = `${id}-message`;
+  const suggesting = token !== undefined && suggestions.length > 0;
+
+  function write(value: string): void {
+    setText(value);
+    setProblem(undefined);
+    setChosen(0);
+    setRecall(notRecalling);
+  }
 
   function send(): void {
     const prompt = text.trim();
+    const extra = { attachments: images.images, context: context.value };
     if (prompt === "") setProblem("empty");
-    else if (!continueSession(session.id, prompt)) setProblem("offline");
+    else if (!continueSession(session.id, prompt, extra)) setProblem("offline");
     else {
-      setText("");
-      setProblem(undefined);
+      write("");
+      setToken(undefined);
+      images.clear();
+      context.clear();
     }
   }
 
@@ -40,39 +78,155 @@ export function Composer({ session }: { session: SessionInfo }) {
 
   const stop = () => stopSession(session.id);
 
+  function put(value: string, caret: number): void {
+    write(value);
+    requestAnimationFrame(() => field.current?.setSelectionRange(caret, caret));
+  }
+
+  function take(suggestion: Suggestion): void {
+    if (!token) return;
+    const completed = complete(text, token, suggestion.value);
+    put(completed.text, completed.caret);
+    setToken(tokenAt(completed.text, completed.caret));
+  }
+
+  function onKey(event: KeyboardEvent<HTMLTextAreaElement>): boolean {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return false;
+    if (suggesting) {
+      const suggestion = suggestions[chosen];
+      if (event.key === "ArrowDown") setChosen(Math.min(suggestions.length - 1, chosen + 1));
+      else if (event.key === "ArrowUp") setChosen(Math.max(0, chosen - 1));
+      else if (event.key === "Escape") setToken(undefined);
+      // What is already written out is sent, not completed once more.
+      else if (
+        suggestion &&
+        (event.key === "Tab" || (event.key === "Enter" && suggestion.value !== token.query))
+      )
+        take(suggestion);
+      else return false;
+      return true;
+    }
+    if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return false;
+    if (text !== "" && recall.depth === 0) return false;
+    const direction = event.key === "ArrowUp" ? "back" : "forth";
+    const next = step(recall, earlierPrompts(session.id), text, direction);
+    if (!next) return false;
+    put(next.text, next.text.length);
+    setRecall(next.recall);
+    return true;
+  }
+
+  const complaint =
+    (problem && t(`composer.problem.${problem}`)) ??
+    (images.problem && t(`images.problem.${images.problem}`)) ??
+    refused;
   return (
+    // Images can be dropped here; those who can't drop have a button.
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
     <form
       className="mx-auto w-full max-w-[52rem] px-3 pb-3 sm:px-10 sm:pb-4"
       onSubmit={(event) => {
         event.preventDefault();
         send();
       }}
+      onDragOver={(event) => more && event.preventDefault()}
+      onDrop={(event) => {
+        if (!more) return;
+        event.preventDefault();
+        images.add(imageFiles(event.dataTransfer));
+      }}
     >
       <div
         className={cn(
-          "rounded-xl border bg-raised shadow-card transition-colors focus-within:border-accent",
-          problem === "empty" ? "border-bad" : "border-line-strong",
+          "relative rounded-xl border bg-raised shadow-card transition-colors focus-within:border-accent",
+          complaint ? "border-bad" : "border-line-strong",
         )}
       >
+        {suggesting && (
+          <Suggestions
+            id={`${id}-list`}
+            label={t(`composer.suggestions.${token.kind}`)}
+            suggestions={suggestions}
+            chosen={chosen}
+            onChoose={setChosen}
+            onTake={take}
+          />
+        )}
+        <ImageStrip images={images.images} onRemove={images.remove} />
+        {context.value && <ContextChip context={context.value} onRemove={context.clear} />}
         <PromptField
+          ref={field}
           value={text}
-          onChange={(value) => {
-            setText(value);
-            setProblem(undefined);
+          onChange={write}
+          onSelect={(event) => {
+            const { value, selectionStart, selectionEnd } = event.currentTarget;
+            setToken(more && selectionStart === selectionEnd ? tokenAt(value, selectionStart) : undefined);
           }}
+          onBlur={() => setToken(undefined)}
+          onPaste={(event) => {
+            const files = imageFiles(event.clipboardData);
+            if (!more || files.length === 0) return;
+            event.preventDefault();
+            images.add(files);
+          }}
+          onKey={onKey}
           onSend={send}
           onStop={running ? stop : undefined}
           invalid={problem === "empty"}
+          role={suggesting ? "combobox" : undefined}
+          aria-expanded={suggesting || undefined}
+          aria-controls={suggesting ? `${id}-list` : undefined}
+          aria-activedescendant={suggesting ? `${id}-list-${chosen}` : undefined}
           aria-label={t("composer.label")}
           aria-describedby={message}
           placeholder={running ? t("composer.placeholderRunning") : t("composer.placeholder")}
           className="px-3.5 pt-3 pb-1"
         />
-        <div className="flex items-center gap-2 pr-2 pb-2 pl-3.5">
-          <span className="min-w-0 flex-1 truncate text-xs text-ink-3">
-            <span className="font-medium text-ink-2">{t(`mode.${session.permissionMode}.name`)}</span>
-            <span className="hidden sm:inline"> · {t("composer.keys")}</span>
-          </span>
+        <div className="flex items-center gap-1 pr-2 pb-2 pl-1.5">
+          <div className="flex min-w-0 flex-1 flex-wrap items-center">
+            {more ? (
+              <Controls
+                models={models}
+                model={extras(session).settings?.model ?? undefined}
+                onModel={(model) => configureSession(session.id, { model: model ?? null })}
+                mode={session.permissionMode}
+                onMode={(permissionMode) => configureSession(session.id, { permissionMode })}
+                effort={extras(session).settings?.effort ?? undefined}
+                onEffort={(effort) => configureSession(session.id, { effort: effort ?? null })}
+              />
+            ) : (
+              <span className="px-2 text-xs font-medium text-ink-2">
+                {t(`mode.${session.permissionMode}.name`)}
+              </span>
+            )}
+          </div>
+          <IconButton
+            label={t("composer.clear")}
+            onClick={() => clearView(session.id, session.lastSeq)}
+            className="hidden sm:inline-flex"
+          >
+            <Eraser className="size-4" />
+          </IconButton>
+          {more && (
+            <>
+              <input
+                ref={picker}
+                type="file"
+                accept={imageTypes.join(",")}
+                multiple
+                tabIndex={-1}
+                aria-label={t("images.add")}
+                className="hidden"
+                onChange={(event) => {
+                  images.add([...(event.target.files ?? [])]);
+                  event.target.value = "";
+                }}
+              />
+              <IconButton label={t("images.add")} onClick={() => picker.current?.click()}>
+                <ImagePlus className="size-4" />
+              </IconButton>
+            </>
+          )}
           {running && (
             <Button size="sm" onClick={stop}>
               <Square className="size-3 fill-current" aria-hidden />
@@ -89,11 +243,20 @@ export function Composer({ session }: { session: SessionInfo }) {
       </div>
       <p
         id={message}
-        role={problem ? "alert" : undefined}
-        className={cn("px-1 text-xs", problem && "pt-1.5 text-bad")}
+        role={complaint ? "alert" : undefined}
+        className={cn("px-1 text-xs", complaint && "pt-1.5 text-bad")}
       >
-        {problem && t(`composer.problem.${problem}`)}
+        {complaint}
       </p>
     </form>
   );
+}
+
+/** What was said here before, newest first. */
+function earlierPrompts(sessionId: string): string[] {
+  const items = store.getState().logs.get(sessionId)?.transcript.items ?? [];
+  const prompts = items.flatMap((item) =>
+    item.kind === "prompt" && item.parent === undefined ? [item.text] : [],
+  );
+  return [...new Set(prompts.toReversed())];
 }

@@ -1,28 +1,37 @@
-import { type ComponentProps, type KeyboardEvent, useRef } from "react";
+import { type ComponentProps, type KeyboardEvent, type RefObject, useRef } from "react";
 import { cn } from "../lib/cn";
 import { promptKey } from "./promptKeys";
 
-interface PromptFieldProps extends Omit<ComponentProps<"textarea">, "onChange" | "value"> {
+interface PromptFieldProps extends Omit<ComponentProps<"textarea">, "onChange" | "value" | "ref"> {
+  ref?: RefObject<HTMLTextAreaElement | null>;
   value: string;
   onChange: (value: string) => void;
   onSend: () => void;
   onStop?: () => void;
+  /** Looks at a key first; true if that was all. */
+  onKey?: (event: KeyboardEvent<HTMLTextAreaElement>) => boolean;
   invalid: boolean;
 }
 
 /** A field that grows with its text. Enter sends, Ctrl+Enter and Shift+Enter break the line, Escape stops. */
 export function PromptField({
+  ref,
   value,
   onChange,
   onSend,
   onStop,
+  onKey,
   invalid,
   className,
   ...rest
 }: PromptFieldProps) {
-  const field = useRef<HTMLTextAreaElement>(null);
+  const own = useRef<HTMLTextAreaElement>(null);
 
   function onKeyDown(event: KeyboardEvent<HTMLTextAreaElement>): void {
+    if (!event.nativeEvent.isComposing && onKey?.(event)) {
+      event.preventDefault();
+      return;
+    }
     const meaning = promptKey({ ...pick(event), isComposing: event.nativeEvent.isComposing });
     if (meaning === undefined || (meaning === "stop" && !onStop)) return;
     event.preventDefault();
@@ -34,7 +43,7 @@ export function PromptField({
 
   return (
     <textarea
-      ref={field}
+      ref={ref ?? own}
       rows={1}
       value={value}
       aria-invalid={invalid || undefined}

@@ -20,6 +20,7 @@ import type { Decision } from "../session/log";
 import type { Row } from "../session/rows";
 import { ToolCard } from "../tools/ToolCard";
 import { useExpansion } from "./expansion";
+import { Queued } from "./Queued";
 import { modeName } from "../session/modes";
 import { RawButton } from "./RawButton";
 
@@ -52,8 +53,9 @@ export const RowView = memo(function RowView({ row, sessionId, cwd }: RowContext
       return <LooseDecision decision={row.decision} cwd={cwd} />;
     case "queued":
     case "kept":
+      return <Queued sessionId={sessionId} state={row.kind} queue={row.queue} index={row.index} />;
     case "sending":
-      return <Coming prompt={row.prompt} state={row.kind} />;
+      return <Sending prompt={row.prompt} />;
     case "working":
       return <Working />;
   }
@@ -72,6 +74,7 @@ function sameRow(a: RowContext & { row: Row }, b: RowContext & { row: Row }): bo
     );
   }
   if (a.row.kind === "decision" && b.row.kind === "decision") return a.row.decision === b.row.decision;
+  if ("queue" in a.row && "queue" in b.row) return a.row.queue === b.row.queue && a.row.index === b.row.index;
   if ("prompt" in a.row && "prompt" in b.row) return a.row.prompt === b.row.prompt;
   return true;
 }
@@ -295,13 +298,13 @@ function LooseDecision({ decision, cwd }: { decision: Decision; cwd: string | un
   );
 }
 
-function Coming({ prompt, state }: { prompt: string; state: "queued" | "kept" | "sending" }) {
+function Sending({ prompt }: { prompt: string }) {
   const { t } = useTranslation();
   return (
     <div className="rounded-xl border border-dashed border-line-strong px-4 py-2.5">
       <p className="flex items-center gap-1.5 text-xs text-ink-3">
         <Clock className="size-3.5" aria-hidden />
-        {t(`conversation.${state}`)}
+        {t("conversation.sending")}
       </p>
       <p className="mt-0.5 break-words whitespace-pre-wrap text-ink-2">{prompt}</p>
     </div>

@@ -10,6 +10,7 @@ import { Kbd } from "../ui/Kbd";
 import { asString } from "../wire/json";
 import type { PanelProps } from "./DecisionPanel";
 import { DenyForm } from "./DenyForm";
+import { editableField, editableText, readEdited } from "./editInput";
 import { describeSuggestions, type SuggestedRule } from "./rules";
 import { useFocusWhenFree } from "./useFocusWhenFree";
 
@@ -17,17 +18,25 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
   const { t } = useTranslation();
   const { request, state } = decision;
   const [denying, setDenying] = useState(false);
+  /** The input as the user wants it, while or after they change it. */
+  const [edited, setEdited] = useState<string>();
+  const field = editableField(request.input);
   const rules = describeSuggestions(request.suggestions);
   const panel = useFocusWhenFree<HTMLDivElement>();
   const sent = state === "sent";
 
-  const allow = () => answer({ behavior: "allow" });
+  const changed = edited === undefined ? undefined : readEdited(request.input, field, edited);
+  const allow = () => {
+    if (edited === undefined) answer({ behavior: "allow" });
+    else if (changed) answer({ behavior: "allow", updatedInput: changed });
+  };
   const always = () => answer({ behavior: "allow", updatedPermissions: request.suggestions });
 
   function onKeyDown(event: KeyboardEvent): void {
-    if (sent || denying || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (sent || denying || edited !== undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "y") allow();
     else if (event.key === "a" && rules.length > 0) always();
+    else if (event.key === "e") setEdited(editableText(request.input, field));
     else if (event.key === "n") setDenying(true);
     else return;
     event.preventDefault();
@@ -49,8 +58,31 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
         <p className="font-medium">{t("permission.title", { tool: request.toolName })}</p>
         {request.description && <p className="min-w-0 flex-1 truncate text-ink-2">{request.description}</p>}
       </div>
-      <ExactInput decision={decision} />
-      {rules.length > 0 && <Rules rules={rules} />}
+      {edited === undefined ? (
+        <ExactInput decision={decision} />
+      ) : (
+        <div className="p-2">
+          <textarea
+            // The user has just asked to change it.
+            // oxlint-disable-next-line jsx-a11y/no-autofocus
+            autoFocus
+            aria-label={t("permission.editLabel")}
+            aria-invalid={changed === undefined || undefined}
+            value={edited}
+            disabled={sent}
+            spellCheck={false}
+            onChange={(event) => setEdited(event.target.value)}
+            onKeyDown={(event) => event.key === "Escape" && setEdited(undefined)}
+            className="field-sizing-content max-h-80 w-full resize-none rounded-lg border border-line-strong bg-canvas px-3 py-2 font-mono text-xs leading-5 aria-invalid:border-bad"
+          />
+          {changed === undefined && (
+            <p role="alert" className="px-1 pt-1 text-xs text-bad">
+              {t("permission.editInvalid")}
+            </p>
+          )}
+        </div>
+      )}
+      {edited === undefined && rules.length > 0 && <Rules rules={rules} />}
       <div className="border-t border-line px-3 py-2.5">
         {denying && !sent ? (
           <DenyForm
@@ -62,14 +94,24 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
           />
         ) : (
           <div className="flex flex-wrap items-center gap-2">
-            <Button variant="primary" disabled={sent} onClick={allow}>
-              {t("permission.allow")}
-              <Kbd>Y</Kbd>
+            <Button variant="primary" disabled={sent || (edited !== undefined && !changed)} onClick={allow}>
+              {edited === undefined ? t("permission.allow") : t("permission.allowEdited")}
+              {edited === undefined && <Kbd>Y</Kbd>}
             </Button>
-            {rules.length > 0 && (
+            {edited === undefined && rules.length > 0 && (
               <Button disabled={sent} onClick={always}>
                 {t("permission.always")}
                 <Kbd>A</Kbd>
+              </Button>
+            )}
+            {edited === undefined ? (
+              <Button disabled={sent} onClick={() => setEdited(editableText(request.input, field))}>
+                {t("permission.edit")}
+                <Kbd>E</Kbd>
+              </Button>
+            ) : (
+              <Button disabled={sent} onClick={() => setEdited(undefined)}>
+                {t("permission.asAsked")}
               </Button>
             )}
             <Button variant="danger" disabled={sent} onClick={() => setDenying(true)}>

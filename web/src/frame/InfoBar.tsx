@@ -6,7 +6,7 @@ import { baseName } from "../lib/format";
 import { usePanel } from "../panel/state";
 import { CopyButton } from "../ui/CopyButton";
 import { IconButton } from "../ui/IconButton";
-import { serverKnowsMore } from "../wire/additions";
+import { knowsMore } from "../wire/additions";
 import { SessionMenu } from "./SessionEntry";
 import { markOf, StatusMark } from "./StatusMark";
 import { ToolsField } from "./ToolsField";
@@ -45,7 +45,7 @@ export function InfoBar({ session }: { session: SessionInfo }) {
         <span className="font-mono">{session.id.slice(0, 8)}</span>
         <CopyButton text={session.id} label={t("session.copyId")} />
       </span>
-      {serverKnowsMore && (
+      {knowsMore(session) && (
         <>
           <Divider />
           <ToolsField session={session} />

@@ -1,7 +1,8 @@
-import { Languages, Monitor, Moon, Settings2, Sun } from "lucide-react";
+import { Bell, Languages, Monitor, Moon, Settings2, Sun, Volume2 } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { chooseLanguage, type Language } from "../i18n";
-import { Dropdown, DropdownChoice, DropdownSeparator } from "../ui/Dropdown";
+import { canNotify, useWishes, wishNotifications, wishSound } from "../store/notify";
+import { Dropdown, DropdownChoice, DropdownSeparator, DropdownSwitch } from "../ui/Dropdown";
 import { iconButtonClass } from "../ui/IconButton";
 import { type Theme, useTheme } from "./theme";
 
@@ -10,6 +11,7 @@ const themeIcons: Record<Theme, typeof Sun> = { system: Monitor, light: Sun, dar
 export function Preferences() {
   const { t, i18n } = useTranslation();
   const { theme, choose } = useTheme();
+  const { notify, sound } = useWishes();
   return (
     <Dropdown
       label={t("preferences.title")}
@@ -37,6 +39,18 @@ export function Preferences() {
           { value: "zh-CN", label: t("preferences.languages.zh-CN"), icon: <Languages /> },
         ]}
       />
+      <DropdownSeparator />
+      <DropdownSwitch
+        icon={<Bell />}
+        checked={notify}
+        disabled={!canNotify()}
+        onChange={(on) => void wishNotifications(on)}
+      >
+        {t("preferences.notify")}
+      </DropdownSwitch>
+      <DropdownSwitch icon={<Volume2 />} checked={sound} onChange={wishSound}>
+        {t("preferences.sound")}
+      </DropdownSwitch>
     </Dropdown>
   );
 }

@@ -1,18 +1,37 @@
-import { Copy, Ellipsis, SquareTerminal, Trash2 } from "lucide-react";
+import {
+  Archive,
+  ArchiveRestore,
+  Copy,
+  Ellipsis,
+  GitFork,
+  Pencil,
+  Square,
+  SquareTerminal,
+  Trash2,
+} from "lucide-react";
 import { memo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../gen/events";
 import { cn } from "../lib/cn";
 import { baseName, formatAge } from "../lib/format";
-import { deleteSession, UNDO_MS, undoDeletion } from "../store/controller";
+import {
+  archiveSession,
+  deleteSession,
+  forkSession,
+  stopSession,
+  UNDO_MS,
+  undoDeletion,
+} from "../store/controller";
 import { useApp } from "../store/hooks";
 import { Button } from "../ui/Button";
 import { Dropdown, DropdownItem, DropdownSeparator } from "../ui/Dropdown";
 import { iconButtonClass } from "../ui/IconButton";
 import { Modal } from "../ui/Modal";
 import { toasts } from "../ui/toasts";
+import { extras, knowsMore } from "../wire/additions";
 import { useUnread } from "../session/seen";
 import { markOf, StatusMark } from "./StatusMark";
+import { RenameDialog } from "./RenameDialog";
 import { TerminalDialog } from "./TerminalDialog";
 import { useNow } from "./useNow";
 
@@ -72,8 +91,10 @@ export const SessionEntry = memo(function SessionEntry({ session, top, current, 
 
 export function SessionMenu({ session, always = false }: { session: SessionInfo; always?: boolean }) {
   const { t } = useTranslation();
-  const [open, setOpen] = useState<"terminal" | "delete" | undefined>();
+  const [open, setOpen] = useState<"terminal" | "delete" | "rename" | undefined>();
   const close = () => setOpen(undefined);
+  const more = knowsMore(session);
+  const archived = extras(session).archived === true;
   // The demo agent's conversations are not known to Claude Code.
   const demo = useApp((state) => state.system?.backend.name === "demo");
 
@@ -113,6 +134,31 @@ export function SessionMenu({ session, always = false }: { session: SessionInfo;
             {t("session.terminal")}
           </DropdownItem>
         )}
+        {more && (
+          <>
+            <DropdownItem icon={<Pencil />} onSelect={() => setOpen("rename")}>
+              {t("session.rename")}
+            </DropdownItem>
+            {session.status === "running" && (
+              <DropdownItem icon={<Square />} onSelect={() => stopSession(session.id)}>
+                {t("composer.stop")}
+              </DropdownItem>
+            )}
+            <DropdownItem
+              icon={<GitFork />}
+              disabled={!session.claudeSessionId}
+              onSelect={() => forkSession(session.id)}
+            >
+              {t("session.fork")}
+            </DropdownItem>
+            <DropdownItem
+              icon={archived ? <ArchiveRestore /> : <Archive />}
+              onSelect={() => archiveSession(session.id, !archived)}
+            >
+              {archived ? t("session.unarchive") : t("session.archive")}
+            </DropdownItem>
+          </>
+        )}
         <DropdownItem icon={<Copy />} onSelect={() => void navigator.clipboard.writeText(session.id)}>
           {t("session.copyId")}
         </DropdownItem>
@@ -125,6 +171,7 @@ export function SessionMenu({ session, always = false }: { session: SessionInfo;
           {t("session.delete")}
         </DropdownItem>
       </Dropdown>
+      <RenameDialog session={session} open={open === "rename"} onClose={close} />
       <TerminalDialog session={session} open={open === "terminal"} onClose={close} />
       <Modal
         open={open === "delete"}

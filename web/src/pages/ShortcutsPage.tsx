@@ -41,6 +41,7 @@ const groups = [
     keys: [
       ["allow", [["Y"]]],
       ["always", [["A"]]],
+      ["edit", [["E"]]],
       ["deny", [["N"]]],
     ],
   },

@@ -14,7 +14,15 @@ export type Row =
       readonly decided: Behavior | undefined;
     }
   | { readonly kind: "decision"; readonly key: string; readonly decision: Decision }
-  | { readonly kind: "queued" | "kept" | "sending"; readonly key: string; readonly prompt: string }
+  | {
+      readonly kind: "queued" | "kept";
+      readonly key: string;
+      readonly prompt: string;
+      /** All that waits, and which of it this is. */
+      readonly queue: readonly string[];
+      readonly index: number;
+    }
+  | { readonly kind: "sending"; readonly key: string; readonly prompt: string }
   | { readonly kind: "working"; readonly key: "working" };
 
 const NO_CHILDREN: readonly Item[] = [];
@@ -50,7 +58,9 @@ export function projectRows(log: SessionLog, status: SessionStatus, sending?: st
   }
   // A stop keeps the queue: it goes on after the next message.
   const kind = status === "running" ? "queued" : "kept";
-  log.queue.forEach((prompt, index) => rows.push({ kind, key: `q${index}`, prompt }));
+  log.queue.forEach((prompt, index) =>
+    rows.push({ kind, key: `q${index}`, prompt, queue: log.queue, index }),
+  );
   if (sending !== undefined) rows.push({ kind: "sending", key: "sending", prompt: sending });
   return rows;
 }

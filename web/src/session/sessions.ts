@@ -1,5 +1,6 @@
 /** The list of all sessions: what the server listed, kept up to date by the events that pass by. */
 import type { ServerEvent, SessionInfo } from "../gen/events";
+import type { Reply } from "../wire/additions";
 import { asString } from "../wire/json";
 import { isSequenced, type SequencedEvent } from "./log";
 
@@ -21,6 +22,14 @@ export function reduceSessions(sessions: Sessions, event: ServerEvent, now: numb
     const next = new Map(sessions);
     next.delete(event.payload.sessionId);
     return next;
+  }
+  const more = event as Reply;
+  if (more.type === "session.updated") {
+    const { session } = more.payload;
+    const before = sessions.get(session.id);
+    // Events may have told more than the entry knew when it was made.
+    const lastSeq = Math.max(before?.lastSeq ?? 0, session.lastSeq);
+    return new Map(sessions).set(session.id, { ...session, lastSeq });
   }
   if (!isSequenced(event)) return sessions;
   const session = sessions.get(event.payload.sessionId);

@@ -1,19 +1,25 @@
-import { ArrowUp, LoaderCircle } from "lucide-react";
-import { useId, useState } from "react";
+import { ArrowUp, ImagePlus, LoaderCircle } from "lucide-react";
+import { useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { Controls } from "../conversation/Controls";
+import { imageFiles, imageTypes } from "../conversation/images";
+import { ImageStrip } from "../conversation/ImageStrip";
 import { PromptField } from "../conversation/PromptField";
+import { useImages } from "../conversation/useImages";
+import { ToolsChoice } from "../frame/ToolsField";
 import type { PermissionMode } from "../gen/events";
 import { cn } from "../lib/cn";
 import { readStored, writeStored } from "../lib/storage";
-import { useDraft } from "../session/drafts";
-import { startSession } from "../store/controller";
-import { useApp } from "../store/hooks";
+import { forgetDraft, useDraft } from "../session/drafts";
+import { useModels } from "../session/models";
+import { continueSession, startSession } from "../store/controller";
+import { useApp, useSessionList } from "../store/hooks";
+import { go } from "../store/route";
 import { Button } from "../ui/Button";
-import { Choice } from "../ui/Choice";
+import { IconButton } from "../ui/IconButton";
+import { knowsMore } from "../wire/additions";
 import { Examples } from "./Examples";
 import { FolderField } from "./FolderField";
-
-const modes = ["default", "acceptEdits", "plan", "bypassPermissions"] as const satisfies PermissionMode[];
 
 type Problem = "empty" | "offline" | undefined;
 
@@ -22,11 +28,20 @@ export function StartView() {
   const [prompt, setPrompt] = useDraft("new");
   const [chosen, setFolder] = useState(() => readStored("folder"));
   const [mode, setMode] = useState<PermissionMode>("default");
-  const [model, setModel] = useState("");
+  const [model, setModel] = useState<string>();
+  const [effort, setEffort] = useState<string>();
+  const [tools, setTools] = useState<readonly string[]>([]);
+  const [continuing, setContinuing] = useState(false);
   const [problem, setProblem] = useState<Problem>();
+  const images = useImages();
+  const picker = useRef<HTMLInputElement>(null);
   const defaultFolder = useApp((state) => state.system?.cwd);
   // The server's own folder is the suggestion until the user has worked somewhere.
   const folder = chosen ?? defaultFolder ?? "";
+  const sessions = useSessionList();
+  const newest = sessions.find((session) => session.cwd === folder.trim().replace(/\/+$/, ""));
+  const models = useModels(sessions[0]?.id, sessions[0]?.claudeSessionId);
+  const more = knowsMore(sessions[0]);
   const starting = useApp((state) => state.starting !== undefined);
   const refused = useApp((state) => state.startError);
   const message = useId();
@@ -37,91 +52,145 @@ export function StartView() {
       setProblem("empty");
       return;
     }
-    const sent = startSession({
-      prompt: text,
-      cwd: folder.trim() || undefined,
-      permissionMode: mode,
-      model: model.trim() || undefined,
-    });
+    const attachments = images.images;
+    const sent =
+      continuing && newest
+        ? continueSession(newest.id, text, { attachments })
+        : startSession({
+            prompt: text,
+            cwd: folder.trim() || undefined,
+            permissionMode: mode,
+            model,
+            effort,
+            allowedTools: tools.join(",") || undefined,
+            attachments,
+          });
     setProblem(sent ? undefined : "offline");
-    if (sent) writeStored("folder", folder.trim());
+    if (!sent) return;
+    writeStored("folder", folder.trim());
+    if (!continuing || !newest) return;
+    forgetDraft("new");
+    setPrompt("");
+    go({ view: "session", id: newest.id });
   }
 
+  const complaint =
+    (problem && t(`composer.problem.${problem}`)) ??
+    (images.problem && t(`images.problem.${images.problem}`)) ??
+    refused;
   return (
-    <>
-      <div className="min-h-0 flex-1 overflow-y-auto">
-        <div className="mx-auto flex min-h-full w-full max-w-2xl flex-col justify-center px-4 pt-4 pb-[16vh]">
-          <h1 className="text-2xl font-semibold tracking-tight text-balance">{t("start.title")}</h1>
-          <p className="mt-1.5 text-ink-2">{t("start.subtitle")}</p>
-          <form
-            className="mt-6"
-            onSubmit={(event) => {
-              event.preventDefault();
-              start();
-            }}
+    <div className="min-h-0 flex-1 overflow-y-auto">
+      <div className="mx-auto flex min-h-full w-full max-w-2xl flex-col justify-center px-4 pt-6 pb-[14vh]">
+        <h1 className="text-2xl font-semibold tracking-tight text-balance">{t("start.title")}</h1>
+        <p className="mt-1.5 text-ink-2">{t("start.subtitle")}</p>
+        {/* Images can be dropped here; those who can't drop have a button. */}
+        {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions */}
+        <form
+          className="mt-6"
+          onSubmit={(event) => {
+            event.preventDefault();
+            start();
+          }}
+          onDragOver={(event) => more && event.preventDefault()}
+          onDrop={(event) => {
+            if (!more) return;
+            event.preventDefault();
+            images.add(imageFiles(event.dataTransfer));
+          }}
+        >
+          <div
+            className={cn(
+              "rounded-xl border bg-raised shadow-card transition-colors focus-within:border-accent",
+              complaint ? "border-bad" : "border-line-strong",
+            )}
           >
-            <div
-              className={cn(
-                "rounded-xl border bg-raised shadow-card transition-colors focus-within:border-accent",
-                problem === "empty" ? "border-bad" : "border-line-strong",
-              )}
-            >
-              <PromptField
-                value={prompt}
-                onChange={(value) => {
-                  setPrompt(value);
-                  setProblem(undefined);
-                }}
-                onSend={start}
-                invalid={problem === "empty"}
-                aria-label={t("start.prompt")}
-                aria-describedby={message}
-                placeholder={t("start.placeholder")}
-                className="min-h-24 px-4 pt-3.5 pb-2"
-              />
-              <div className="border-t border-line px-2 py-1.5">
-                <FolderField value={folder} onChange={setFolder} />
-              </div>
-              <div className="flex flex-wrap items-center gap-1 border-t border-line p-2">
-                <Choice
-                  label={t("start.mode")}
-                  value={mode}
-                  onChange={setMode}
-                  options={modes.map((value) => ({
-                    value,
-                    label: t(`mode.${value}.name`),
-                    hint: t(`mode.${value}.hint`),
-                  }))}
-                />
-                <input
-                  aria-label={t("start.model")}
-                  placeholder={t("start.modelHint")}
-                  value={model}
-                  onChange={(event) => setModel(event.target.value)}
-                  spellCheck={false}
-                  className="h-8 w-36 min-w-0 flex-1 rounded-lg bg-transparent px-2.5 text-sm outline-none hover:bg-hover focus-visible:bg-hover"
-                />
-                <Button type="submit" variant="primary" disabled={starting}>
-                  {starting ? (
-                    <LoaderCircle className="size-4 motion-safe:animate-spin" aria-hidden />
-                  ) : (
-                    <ArrowUp className="size-4" aria-hidden />
-                  )}
-                  {starting ? t("start.starting") : t("start.submit")}
-                </Button>
-              </div>
+            <ImageStrip images={images.images} onRemove={images.remove} />
+            <PromptField
+              value={prompt}
+              onChange={(value) => {
+                setPrompt(value);
+                setProblem(undefined);
+              }}
+              onPaste={(event) => {
+                const files = imageFiles(event.clipboardData);
+                if (!more || files.length === 0) return;
+                event.preventDefault();
+                images.add(files);
+              }}
+              onSend={start}
+              invalid={problem === "empty"}
+              aria-label={t("start.prompt")}
+              aria-describedby={message}
+              placeholder={t("start.placeholder")}
+              className="min-h-24 px-4 pt-3.5 pb-2"
+            />
+            <div className="border-t border-line px-2 py-1.5">
+              <FolderField value={folder} onChange={setFolder} />
             </div>
-            <p
-              id={message}
-              role={problem || refused ? "alert" : undefined}
-              className={cn("px-1 text-sm", (problem || refused) && "pt-2 text-bad")}
-            >
-              {problem ? t(`composer.problem.${problem}`) : refused}
-            </p>
-          </form>
-          <Examples onPick={setPrompt} />
-        </div>
+            <div className="flex flex-wrap items-center gap-x-1 gap-y-1.5 border-t border-line p-2">
+              <div className="flex min-w-0 flex-1 basis-64 flex-wrap items-center gap-y-1">
+                <Controls
+                  models={models}
+                  model={model}
+                  onModel={setModel}
+                  mode={mode}
+                  onMode={setMode}
+                  effort={effort}
+                  onEffort={setEffort}
+                />
+                <ToolsChoice value={tools} onChange={setTools} className="h-8 text-sm text-ink-2" />
+              </div>
+              {more && (
+                <>
+                  <input
+                    ref={picker}
+                    type="file"
+                    accept={imageTypes.join(",")}
+                    multiple
+                    tabIndex={-1}
+                    aria-label={t("images.add")}
+                    className="hidden"
+                    onChange={(event) => {
+                      images.add([...(event.target.files ?? [])]);
+                      event.target.value = "";
+                    }}
+                  />
+                  <IconButton label={t("images.add")} onClick={() => picker.current?.click()}>
+                    <ImagePlus className="size-4" />
+                  </IconButton>
+                </>
+              )}
+              <Button type="submit" variant="primary" disabled={starting} className="ml-auto">
+                {starting ? (
+                  <LoaderCircle className="size-4 motion-safe:animate-spin" aria-hidden />
+                ) : (
+                  <ArrowUp className="size-4" aria-hidden />
+                )}
+                {starting ? t("start.starting") : t("start.submit")}
+              </Button>
+            </div>
+          </div>
+          <p
+            id={message}
+            role={complaint ? "alert" : undefined}
+            className={cn("px-1 text-sm", complaint && "pt-2 text-bad")}
+          >
+            {complaint}
+          </p>
+          {newest && (
+            <label className="mt-3 flex w-fit max-w-full items-center gap-2 px-1 text-sm text-ink-2">
+              <input
+                type="checkbox"
+                checked={continuing}
+                onChange={(event) => setContinuing(event.target.checked)}
+                className="size-3.5 shrink-0 accent-accent"
+              />
+              <span className="truncate">{t("start.continue", { title: newest.title })}</span>
+            </label>
+          )}
+        </form>
+        <Examples onPick={setPrompt} />
       </div>
-    </>
+    </div>
   );
 }

@@ -1,24 +1,36 @@
 /** What the page does: sends what the user decides, and keeps the state in step with the server. */
-import type { ClientEvent, PermissionResult, ServerEvent, SessionStart } from "../gen/events";
+import type { ClientEvent, PermissionResult, ServerEvent } from "../gen/events";
+import type { UiContext } from "../conversation/context";
 import {
   ask,
   hasOlder,
   type HistoryPurpose,
   isAsked,
   isLoading,
+  isSequenced,
   markSent,
   markUnsent,
   openLog,
+  type SequencedEvent,
 } from "../session/log";
 import { forgetDraft } from "../session/drafts";
-import type { Reply, Request, Settings } from "../wire/additions";
+import {
+  type Attachment,
+  knowsMore,
+  type NewSession,
+  type Reply,
+  type Request,
+  type Settings,
+} from "../wire/additions";
 import { ApiError, getSystem } from "../wire/api";
 import { connectEvents, type EventSocket } from "../wire/socket";
+import { errorText } from "../i18n/errors";
 import { frameQueue } from "./frame";
-import { acceptAnswer } from "./inquiries";
+import { acceptAnswer, acceptRewound } from "./inquiries";
+import { occasionOf, tell } from "./notify";
 import { sendPrompt, takeReturned } from "./outbox";
 import { currentRoute, go } from "./route";
-import { change, reduceEvents, store } from "./state";
+import { type AppState, change, reduceEvents, store, withoutKey } from "./state";
 
 /** How many log entries a session opens with; older ones come as the user scrolls up. */
 const FIRST_PAGE = 400;
@@ -43,6 +55,8 @@ export function connect(listener: ErrorListener): void {
     onEvent(event) {
       const reply = event as Reply;
       if (reply.type === "session.answer") acceptAnswer(reply.payload);
+      else if (reply.type === "session.rewound") acceptRewound(reply.payload);
+      else if (reply.type === "session.forked") go({ view: "session", id: reply.payload.newSessionId });
       else queue.push(event);
     },
     onConnection(connection) {
@@ -95,9 +109,13 @@ function applyEvents(events: readonly ServerEvent[]): void {
   let state = reduceEvents(before, events, Date.now());
   for (const event of events) {
     if (event.type === "runner.error") {
-      onError(event.payload.message);
+      const message = errorText(event.payload);
       const { sessionId } = event.payload;
-      if (state.starting) state = { ...state, starting: undefined, startError: event.payload.message };
+      // What was refused is said where it was asked for; only what belongs nowhere is called out.
+      if (state.starting) state = { ...state, starting: undefined, startError: message };
+      else if (sessionId && before.outbox.sending.has(sessionId))
+        state = { ...state, refused: new Map(state.refused).set(sessionId, message) };
+      else onError(message);
       if (sessionId) state = { ...state, logs: change(state.logs, sessionId, markUnsent) };
     }
     if (event.type === "session.reset") {
@@ -113,6 +131,7 @@ function applyEvents(events: readonly ServerEvent[]): void {
         queueMicrotask(() => go({ view: "session", id: sessionId }));
       }
     }
+    if (isSequenced(event)) announce(event, before);
     // A session that someone began elsewhere.
     if (event.type === "session.status" && !state.sessions.has(event.payload.sessionId)) {
       socket?.send({ type: "session.list" });
@@ -120,6 +139,14 @@ function applyEvents(events: readonly ServerEvent[]): void {
   }
   store.setState(state);
   fillGaps();
+}
+
+/** Only what is new: a replay repeats what was told before. */
+function announce(event: SequencedEvent & ServerEvent, before: AppState): void {
+  const session = before.sessions.get(event.payload.sessionId);
+  if (!session || event.payload.seq <= session.lastSeq) return;
+  const occasion = occasionOf(event, session);
+  if (occasion) tell(occasion, session);
 }
 
 /** Asks for what is missing: a gap in the log, or the beginning of a message that is still being written. */
@@ -162,17 +189,32 @@ export function loadOlder(sessionId: string): void {
 }
 
 /** False when offline: the text stays where it was typed. */
-export function startSession(payload: SessionStart): boolean {
+export function startSession(payload: NewSession): boolean {
   const known = new Set(store.getState().sessions.keys());
-  const sent = socket?.send({ type: "session.start", payload }) ?? false;
+  const { attachments, context, ...rest } = payload;
+  const sent = request({ type: "session.start", payload: { ...rest, ...given({ attachments, context }) } });
   if (sent) store.setState({ starting: { prompt: payload.prompt, known }, startError: undefined });
   return sent;
 }
 
-export function continueSession(sessionId: string, prompt: string): boolean {
-  const sent = socket?.send({ type: "session.continue", payload: { sessionId, prompt } }) ?? false;
-  if (sent) store.setState(({ outbox }) => ({ outbox: sendPrompt(outbox, sessionId, prompt) }));
+/** What may go along with a prompt. */
+export interface PromptExtras {
+  readonly attachments?: readonly Attachment[];
+  readonly context?: UiContext;
+}
+
+export function continueSession(sessionId: string, prompt: string, extra: PromptExtras = {}): boolean {
+  const sent = request({ type: "session.continue", payload: { sessionId, prompt, ...given(extra) } });
+  if (sent)
+    store.setState(({ outbox, refused }) => ({
+      outbox: sendPrompt(outbox, sessionId, prompt),
+      refused: withoutKey(refused, sessionId),
+    }));
   return sent;
+}
+
+function given({ attachments, context }: PromptExtras): PromptExtras {
+  return { ...(attachments?.length && { attachments }), ...(context && { context }) };
 }
 
 /** The prompt that did not arrive has been put back into its field. */
@@ -198,20 +240,27 @@ export function answerDecision(
     store.setState(({ logs }) => ({ logs: change(logs, sessionId, (log) => markSent(log, requestId)) }));
 }
 
-/** Takes the session out of sight at once and deletes it when the time to undo has passed. */
+/**
+ * Takes the session out of sight at once. The server keeps it for as long as this can be undone, whatever becomes of the
+ * page meanwhile.
+ */
 export function deleteSession(id: string): void {
+  const session = store.getState().sessions.get(id);
   // The removal can be undone for a while; an agent that still works meanwhile is not what was asked for.
-  if (store.getState().sessions.get(id)?.status === "running") stopSession(id);
+  if (session?.status === "running") stopSession(id);
   store.setState(({ leaving }) => ({ leaving: new Set(leaving).add(id) }));
-  deletions.set(
-    id,
-    setTimeout(() => finishDeletion(id), UNDO_MS),
-  );
+  if (knowsMore(session)) request({ type: "session.delete", payload: { sessionId: id, afterMs: UNDO_MS } });
+  else
+    deletions.set(
+      id,
+      setTimeout(() => finishDeletion(id), UNDO_MS),
+    );
   const route = currentRoute();
   if (route.view === "session" && route.id === id) go({ view: "latest" }, "replace");
 }
 
 export function undoDeletion(id: string): void {
+  if (!deletions.has(id)) request({ type: "session.undelete", payload: { sessionId: id } });
   clearTimeout(deletions.get(id));
   deletions.delete(id);
   store.setState(({ leaving }) => ({ leaving: new Set([...leaving].filter((each) => each !== id)) }));
@@ -246,6 +295,10 @@ export function changeQueue(
     type: "session.queue",
     payload: { sessionId, prompts: [...prompts], expected: [...expected] },
   });
+}
+
+export function forkSession(sessionId: string): void {
+  request({ type: "session.fork", payload: { sessionId } });
 }
 
 export function flushQueue(sessionId: string): void {

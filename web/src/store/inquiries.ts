@@ -1,6 +1,7 @@
 /** Questions to a session's agent that are no part of the conversation. Each is answered once, or not at all. */
-import { type Answer, serverKnowsMore, type Subject } from "../wire/additions";
+import { type Answer, knowsMore, type Rewound, type Subject } from "../wire/additions";
 import { request } from "./controller";
+import { store } from "./state";
 
 const waiting = new Map<string, { resolve: (data: unknown) => void; reject: (error: Error) => void }>();
 let nextId = 0;
@@ -14,7 +15,7 @@ export function inquire(sessionId: string, subject: Subject, query?: string): Pr
     waiting.set(requestId, { resolve, reject });
     setTimeout(() => fail(requestId, "timeout"), PATIENCE_MS);
     const sent =
-      serverKnowsMore &&
+      knowsMore(store.getState().sessions.get(sessionId)) &&
       request({ type: "session.inquire", payload: { sessionId, requestId, subject, query } });
     if (!sent) fail(requestId, "offline");
   });
@@ -31,4 +32,24 @@ function fail(requestId: string, reason: string): void {
   const asked = waiting.get(requestId);
   waiting.delete(requestId);
   asked?.reject(new Error(reason));
+}
+
+const rewinding = new Map<string, (result: Rewound) => void>();
+const rewindKey = (sessionId: string, userMessageId: string, dryRun: boolean) =>
+  `${sessionId}:${userMessageId}:${dryRun}`;
+
+/** Puts files back to what they were before a prompt, or tells what that would change. */
+export function rewind(sessionId: string, userMessageId: string, dryRun: boolean): Promise<Rewound> {
+  return new Promise((resolve, reject) => {
+    rewinding.set(rewindKey(sessionId, userMessageId, dryRun), resolve);
+    setTimeout(() => reject(new Error("timeout")), PATIENCE_MS);
+    const sent = request({ type: "session.rewind", payload: { sessionId, userMessageId, dryRun } });
+    if (!sent) reject(new Error("offline"));
+  });
+}
+
+export function acceptRewound(result: Rewound): void {
+  const key = rewindKey(result.sessionId, result.userMessageId, result.dryRun);
+  rewinding.get(key)?.(result);
+  rewinding.delete(key);
 }

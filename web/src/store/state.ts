@@ -38,6 +38,8 @@ export interface AppState {
   readonly outbox: Outbox;
   readonly starting: Starting | undefined;
   readonly startError: string | undefined;
+  /** Why the last prompt was not taken, by session. */
+  readonly refused: ReadonlyMap<string, string>;
   /** How the machine does, once someone wants to know. Shares from 0 to 1. */
   readonly statistics: Statistics | undefined;
 }
@@ -56,6 +58,7 @@ export const initialState: AppState = {
   outbox: emptyOutbox,
   starting: undefined,
   startError: undefined,
+  refused: new Map(),
   statistics: undefined,
 };
 
@@ -75,7 +78,7 @@ export function reduceEvents(state: AppState, events: readonly ServerEvent[], no
       event.type === "session.history" && logs.get(event.payload.sessionId)?.asked[0] === "summary";
     outbox = reduceOutbox(outbox, event, summary);
     if (event.type === "session.deleted") {
-      logs = without(logs, event.payload.sessionId);
+      logs = withoutKey(logs, event.payload.sessionId);
       leaving = new Set([...leaving].filter((id) => id !== event.payload.sessionId));
     }
     if (event.type === "session.history") {
@@ -114,9 +117,9 @@ export function change(
   return next === log ? logs : new Map(logs).set(id, next);
 }
 
-function without(logs: AppState["logs"], id: string): AppState["logs"] {
-  if (!logs.has(id)) return logs;
-  const next = new Map(logs);
-  next.delete(id);
+export function withoutKey<T>(map: ReadonlyMap<string, T>, key: string): ReadonlyMap<string, T> {
+  if (!map.has(key)) return map;
+  const next = new Map(map);
+  next.delete(key);
   return next;
 }

@@ -66,6 +66,31 @@ export function DropdownItem({
   );
 }
 
+interface DropdownSwitchProps {
+  icon: ReactNode;
+  checked: boolean;
+  disabled?: boolean;
+  onChange: (checked: boolean) => void;
+  children: ReactNode;
+}
+
+export function DropdownSwitch({ icon, checked, disabled = false, onChange, children }: DropdownSwitchProps) {
+  return (
+    <Menu.CheckboxItem
+      checked={checked}
+      disabled={disabled}
+      onCheckedChange={onChange}
+      className={cn(itemClass, disabled && "opacity-50")}
+    >
+      {icon}
+      <span className="flex-1">{children}</span>
+      <Menu.CheckboxItemIndicator>
+        <Check />
+      </Menu.CheckboxItemIndicator>
+    </Menu.CheckboxItem>
+  );
+}
+
 export const DropdownSeparator = () => <Menu.Separator className="mx-1 my-1 h-px bg-line" />;
 
 interface DropdownChoiceProps<T extends string> {

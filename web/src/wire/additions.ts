@@ -1,5 +1,13 @@
 /** What the page says and hears beyond the generated types. */
-import type { Approval, ClientEvent, PermissionMode, ServerEvent, SessionInfo } from "../gen/events";
+import type { UiContext } from "../conversation/context";
+import type {
+  Approval,
+  ClientEvent,
+  PermissionMode,
+  ServerEvent,
+  SessionInfo,
+  SessionStart,
+} from "../gen/events";
 
 export interface Attachment {
   readonly mediaType: string;
@@ -18,6 +26,15 @@ export interface Settings {
   readonly maxTurns?: number | null;
 }
 
+export interface NewSession extends SessionStart {
+  effort?: string;
+  maxTurns?: number;
+  maxBudgetUsd?: number;
+  resume?: string;
+  attachments?: readonly Attachment[];
+  context?: UiContext;
+}
+
 export type Subject =
   | "contextUsage"
   | "mcpStatus"
@@ -31,6 +48,16 @@ export type Subject =
 
 export type Request =
   | ClientEvent
+  | { type: "session.start"; payload: NewSession }
+  | {
+      type: "session.continue";
+      payload: {
+        sessionId: string;
+        prompt: string;
+        attachments?: readonly Attachment[];
+        context?: UiContext;
+      };
+    }
   | { type: "session.configure"; payload: { sessionId: string } & Settings }
   | { type: "session.rename"; payload: { sessionId: string; title: string } }
   | { type: "session.archive"; payload: { sessionId: string; archived: boolean } }
@@ -79,5 +106,6 @@ export interface Extras {
 }
 export const extras = (session: SessionInfo): Extras => session as SessionInfo & Extras;
 
-/** Whether the server takes what is listed here beyond the generated types. */
-export const serverKnowsMore: boolean = false;
+/** Whether the server takes what is listed here beyond the generated types: one that does tells a session's settings. */
+export const knowsMore = (session: SessionInfo | undefined): boolean =>
+  session !== undefined && extras(session).settings !== undefined;
