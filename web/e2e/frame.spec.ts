@@ -22,7 +22,7 @@ test("an empty task is refused under the field", async ({ page, product }) => {
 
 test("a folder outside the roots is refused, and the task is kept", async ({ page, product }) => {
   await page.goto(await product.start({ rules: [] }));
-  await page.getByRole("textbox", { name: "Working directory" }).fill("/etc");
+  await page.getByRole("combobox", { name: "Working directory" }).fill("/etc");
   await page.getByRole("textbox", { name: "Task" }).fill("look around");
   await page.getByRole("textbox", { name: "Task" }).press("Enter");
   await expect(page.getByRole("alert").first()).toBeVisible();
@@ -38,7 +38,7 @@ test("a folder is picked by walking there", async ({ page, product }) => {
   await picker.getByRole("button", { name: "project" }).click();
   await expect(picker.getByText(product.project, { exact: true })).toBeVisible();
   await picker.getByRole("button", { name: "Use this folder" }).click();
-  await expect(page.getByRole("textbox", { name: "Working directory" })).toHaveValue(product.project);
+  await expect(page.getByRole("combobox", { name: "Working directory" })).toHaveValue(product.project);
 });
 
 test("keys: Enter sends, Ctrl+Enter and Shift+Enter break the line, Escape stops", async ({

@@ -10,7 +10,6 @@ import { useApp } from "../store/hooks";
 import { store } from "../store/state";
 import { Button } from "../ui/Button";
 import { IconButton } from "../ui/IconButton";
-import { extras, knowsMore } from "../wire/additions";
 import { clearView } from "./cleared";
 import { complete, type Token, tokenAt } from "./completion";
 import { ContextChip } from "./ContextChip";
@@ -43,7 +42,6 @@ export function Composer({ session }: { session: SessionInfo }) {
   const offline = useApp((state) => state.connection !== "open");
   const refused = useApp((state) => state.refused.get(session.id));
   const running = session.status === "running";
-  const more = knowsMore(session);
   const id = useId();
   const message = `${id}-message`;
   const suggesting = token !== undefined && suggestions.length > 0;
@@ -129,9 +127,8 @@ export function Composer({ session }: { session: SessionInfo }) {
         event.preventDefault();
         send();
       }}
-      onDragOver={(event) => more && event.preventDefault()}
+      onDragOver={(event) => event.preventDefault()}
       onDrop={(event) => {
-        if (!more) return;
         event.preventDefault();
         images.add(imageFiles(event.dataTransfer));
       }}
@@ -160,12 +157,12 @@ export function Composer({ session }: { session: SessionInfo }) {
           onChange={write}
           onSelect={(event) => {
             const { value, selectionStart, selectionEnd } = event.currentTarget;
-            setToken(more && selectionStart === selectionEnd ? tokenAt(value, selectionStart) : undefined);
+            setToken(selectionStart === selectionEnd ? tokenAt(value, selectionStart) : undefined);
           }}
           onBlur={() => setToken(undefined)}
           onPaste={(event) => {
             const files = imageFiles(event.clipboardData);
-            if (!more || files.length === 0) return;
+            if (files.length === 0) return;
             event.preventDefault();
             images.add(files);
           }}
@@ -184,21 +181,15 @@ export function Composer({ session }: { session: SessionInfo }) {
         />
         <div className="flex items-center gap-1 pr-2 pb-2 pl-1.5">
           <div className="flex min-w-0 flex-1 flex-wrap items-center">
-            {more ? (
-              <Controls
-                models={models}
-                model={extras(session).settings?.model ?? undefined}
-                onModel={(model) => configureSession(session.id, { model: model ?? null })}
-                mode={session.permissionMode}
-                onMode={(permissionMode) => configureSession(session.id, { permissionMode })}
-                effort={extras(session).settings?.effort ?? undefined}
-                onEffort={(effort) => configureSession(session.id, { effort: effort ?? null })}
-              />
-            ) : (
-              <span className="px-2 text-xs font-medium text-ink-2">
-                {t(`mode.${session.permissionMode}.name`)}
-              </span>
-            )}
+            <Controls
+              models={models}
+              model={session.settings.model}
+              onModel={(model) => configureSession(session.id, { model: model ?? null })}
+              mode={session.permissionMode}
+              onMode={(permissionMode) => configureSession(session.id, { permissionMode })}
+              effort={session.settings.effort}
+              onEffort={(effort) => configureSession(session.id, { effort: effort ?? null })}
+            />
           </div>
           <IconButton
             label={t("composer.clear")}
@@ -207,26 +198,22 @@ export function Composer({ session }: { session: SessionInfo }) {
           >
             <Eraser className="size-4" />
           </IconButton>
-          {more && (
-            <>
-              <input
-                ref={picker}
-                type="file"
-                accept={imageTypes.join(",")}
-                multiple
-                tabIndex={-1}
-                aria-label={t("images.add")}
-                className="hidden"
-                onChange={(event) => {
-                  images.add([...(event.target.files ?? [])]);
-                  event.target.value = "";
-                }}
-              />
-              <IconButton label={t("images.add")} onClick={() => picker.current?.click()}>
-                <ImagePlus className="size-4" />
-              </IconButton>
-            </>
-          )}
+          <input
+            ref={picker}
+            type="file"
+            accept={imageTypes.join(",")}
+            multiple
+            tabIndex={-1}
+            aria-label={t("images.add")}
+            className="hidden"
+            onChange={(event) => {
+              images.add([...(event.target.files ?? [])]);
+              event.target.value = "";
+            }}
+          />
+          <IconButton label={t("images.add")} onClick={() => picker.current?.click()}>
+            <ImagePlus className="size-4" />
+          </IconButton>
           {running && (
             <Button size="sm" onClick={stop}>
               <Square className="size-3 fill-current" aria-hidden />

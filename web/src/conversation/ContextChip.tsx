@@ -1,7 +1,7 @@
 import { FileCode, X } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { baseName } from "../lib/format";
-import type { UiContext } from "./context";
+import type { UiContext } from "../gen/events";
 
 /** What goes along with the prompt as context. */
 export function ContextChip({ context, onRemove }: { context: UiContext; onRemove: () => void }) {

@@ -1,13 +1,13 @@
 import { X } from "lucide-react";
 import { useTranslation } from "react-i18next";
-import type { Attachment } from "../wire/additions";
+import type { NewAttachment } from "../gen/events";
 
 /** The images that go along, each with a way to take it out. */
 export function ImageStrip({
   images,
   onRemove,
 }: {
-  images: readonly Attachment[];
+  images: readonly NewAttachment[];
   onRemove: (index: number) => void;
 }) {
   const { t } = useTranslation();

@@ -2,9 +2,7 @@ import { ArrowUp, Check, Clock, Pencil, Send, X } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { changeQueue, flushQueue } from "../store/controller";
-import { useSession } from "../store/hooks";
 import { IconButton } from "../ui/IconButton";
-import { knowsMore } from "../wire/additions";
 import { PromptField } from "./PromptField";
 
 interface QueuedProps {
@@ -19,7 +17,6 @@ export function Queued({ sessionId, state, queue, index }: QueuedProps) {
   const { t } = useTranslation();
   const prompt = queue[index] ?? "";
   const [edited, setEdited] = useState<string>();
-  const more = knowsMore(useSession(sessionId));
   const change = (prompts: readonly string[]) => changeQueue(sessionId, queue, prompts);
 
   function save(): void {
@@ -33,7 +30,7 @@ export function Queued({ sessionId, state, queue, index }: QueuedProps) {
       <div className="flex min-h-7 items-center gap-1.5 text-xs text-ink-3">
         <Clock className="size-3.5 shrink-0" aria-hidden />
         <span className="min-w-0 flex-1">{t(`conversation.${state}`)}</span>
-        {more && edited === undefined && (
+        {edited === undefined && (
           <span className="flex shrink-0 items-center">
             {state === "kept" && index === 0 && (
               <IconButton label={t("queue.send")} onClick={() => flushQueue(sessionId)}>

@@ -1,11 +1,6 @@
 /** What the user points at while writing: a file or lines of it. It goes along with the next prompt. */
 import { create } from "zustand";
-
-export interface UiContext {
-  readonly mode: string;
-  readonly currentView: string;
-  readonly selectedFile?: { readonly path: string; readonly startLine?: number; readonly endLine?: number };
-}
+import type { UiContext } from "../gen/events";
 
 const useContexts = create<{ readonly bySession: ReadonlyMap<string, UiContext> }>()(() => ({
   bySession: new Map(),

@@ -1,5 +1,5 @@
 /** Images for a prompt: what may be sent, read from files that were pasted, dropped or chosen. */
-import type { Attachment } from "../wire/additions";
+import type { NewAttachment } from "../gen/events";
 
 export const imageTypes = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const;
 export const MOST_IMAGES = 20;
@@ -14,7 +14,7 @@ export function problemOf(file: { type: string; size: number }, already: number)
   return already >= MOST_IMAGES ? "count" : undefined;
 }
 
-export async function readImage(file: File): Promise<Attachment> {
+export async function readImage(file: File): Promise<NewAttachment> {
   const address = await new Promise<string>((resolve, reject) => {
     const reader = new FileReader();
     reader.addEventListener("load", () => resolve(String(reader.result)));

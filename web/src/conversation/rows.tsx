@@ -6,6 +6,7 @@ import {
   CircleCheck,
   CircleSlash,
   Clock,
+  FileCode,
   Info,
   LoaderCircle,
 } from "lucide-react";
@@ -13,7 +14,7 @@ import { memo, type ReactNode, useId } from "react";
 import { useTranslation } from "react-i18next";
 import { DecisionPanel } from "../decisions/DecisionPanel";
 import { cn } from "../lib/cn";
-import { formatCost, formatCount, formatDuration } from "../lib/format";
+import { baseName, formatCost, formatCount, formatDuration } from "../lib/format";
 import { Markdown } from "../markdown/Markdown";
 import type { InitItem, Item, NoticeItem, PromptItem, ResultItem, TextItem } from "../session/items";
 import type { Decision } from "../session/log";
@@ -21,6 +22,7 @@ import type { Row } from "../session/rows";
 import { ToolCard } from "../tools/ToolCard";
 import { useExpansion } from "./expansion";
 import { Queued } from "./Queued";
+import { RewindButton } from "./RewindButton";
 import { modeName } from "../session/modes";
 import { RawButton } from "./RawButton";
 
@@ -104,12 +106,41 @@ const ItemView = memo(function ItemView({
 
 function Prompt({ item, sessionId }: { item: PromptItem; sessionId: string }) {
   const { t } = useTranslation();
+  const file = item.context?.selectedFile;
   return (
     <div className="group/row relative pt-3 outline-none" tabIndex={-1}>
       <div className="rounded-xl bg-accent-soft px-4 py-2.5">
         <span className="sr-only">{t("conversation.you")}</span>
         <p className="break-words whitespace-pre-wrap">{item.text}</p>
+        {file && (
+          <p className="mt-1 flex items-center gap-1.5 font-mono text-xs text-ink-2" title={file.path}>
+            <FileCode className="size-3.5 shrink-0" aria-hidden />
+            <span className="truncate">
+              {baseName(file.path)}
+              {file.startLine !== undefined && `:${file.startLine}–${file.endLine ?? file.startLine}`}
+            </span>
+          </p>
+        )}
+        {item.attachments && item.attachments.length > 0 && (
+          <div className="mt-2 flex flex-wrap gap-2">
+            {item.attachments.map((image) => (
+              <a
+                key={image.id}
+                href={`/api/sessions/${sessionId}/images/${image.id}`}
+                target="_blank"
+                rel="noopener noreferrer"
+              >
+                <img
+                  src={`/api/sessions/${sessionId}/images/${image.id}`}
+                  alt={image.name ?? t("images.image")}
+                  className="max-h-40 max-w-full rounded-lg border border-line"
+                />
+              </a>
+            ))}
+          </div>
+        )}
       </div>
+      {item.uuid && <RewindButton sessionId={sessionId} userMessageId={item.uuid} />}
       <RawButton sessionId={sessionId} item={item} className="top-3.5" />
     </div>
   );

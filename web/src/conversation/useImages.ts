@@ -1,9 +1,9 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import type { Attachment } from "../wire/additions";
+import type { NewAttachment } from "../gen/events";
 import { type ImageProblem, problemOf, readImage } from "./images";
 
 export interface Images {
-  readonly images: readonly Attachment[];
+  readonly images: NewAttachment[];
   readonly problem: ImageProblem | undefined;
   readonly add: (files: readonly File[]) => void;
   readonly remove: (index: number) => void;
@@ -12,7 +12,7 @@ export interface Images {
 
 /** The images that go along with the next prompt. */
 export function useImages(): Images {
-  const [images, setImages] = useState<readonly Attachment[]>([]);
+  const [images, setImages] = useState<NewAttachment[]>([]);
   const [problem, setProblem] = useState<ImageProblem>();
   const count = useRef(0);
   useEffect(() => {

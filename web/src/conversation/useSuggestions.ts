@@ -57,13 +57,20 @@ async function commandsFor(sessionId: string, query: string): Promise<readonly S
     .slice(0, MOST_SHOWN);
 }
 
+/** The agent looks for files when it is first asked, and knows them a moment later. */
+const LOOKING_PAUSES_MS = [0, 300, 900, 1_800];
+
 async function filesFor(sessionId: string, query: string): Promise<readonly Suggestion[]> {
-  const told = await inquire(sessionId, "fileSuggestions", query);
-  const list = asObject(told)?.suggestions ?? asObject(told)?.files ?? told;
-  return asArray(list)
-    .flatMap((each): Suggestion[] => {
-      const path = asString(each) ?? asString(asObject(each)?.path) ?? asString(asObject(each)?.displayText);
+  for (const pause of LOOKING_PAUSES_MS) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other is the point
+    await new Promise((resolve) => setTimeout(resolve, pause));
+    // oxlint-disable-next-line no-await-in-loop
+    const told = asObject(await inquire(sessionId, "fileSuggestions", query));
+    const found = asObjects(told?.suggestions).flatMap((each): Suggestion[] => {
+      const path = asString(each.path);
       return path ? [{ value: path, label: path }] : [];
-    })
-    .slice(0, MOST_SHOWN);
+    });
+    if (found.length > 0) return found.slice(0, MOST_SHOWN);
+  }
+  return [];
 }

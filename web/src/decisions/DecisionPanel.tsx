@@ -3,6 +3,7 @@ import type { PermissionResult } from "../gen/events";
 import type { Decision } from "../session/log";
 import { answerDecision } from "../store/controller";
 import type { Json } from "../wire/json";
+import { ElicitationPanel } from "./ElicitationPanel";
 import { PermissionPanel } from "./PermissionPanel";
 import { PlanPanel } from "./PlanPanel";
 import { QuestionPanel } from "./QuestionPanel";
@@ -25,5 +26,6 @@ export const DecisionPanel = memo(function DecisionPanel({ decision, call, cwd }
   const answer = (result: PermissionResult) => answerDecision(sessionId, requestId, toolUseId, result);
   if (toolName === "AskUserQuestion") return <QuestionPanel decision={decision} answer={answer} />;
   if (toolName === "ExitPlanMode") return <PlanPanel decision={decision} answer={answer} call={call} />;
+  if (toolName === "Elicitation") return <ElicitationPanel decision={decision} answer={answer} />;
   return <PermissionPanel decision={decision} answer={answer} cwd={cwd} />;
 });

@@ -6,7 +6,6 @@ import { baseName } from "../lib/format";
 import { usePanel } from "../panel/state";
 import { CopyButton } from "../ui/CopyButton";
 import { IconButton } from "../ui/IconButton";
-import { knowsMore } from "../wire/additions";
 import { SessionMenu } from "./SessionEntry";
 import { markOf, StatusMark } from "./StatusMark";
 import { ToolsField } from "./ToolsField";
@@ -45,12 +44,8 @@ export function InfoBar({ session }: { session: SessionInfo }) {
         <span className="font-mono">{session.id.slice(0, 8)}</span>
         <CopyButton text={session.id} label={t("session.copyId")} />
       </span>
-      {knowsMore(session) && (
-        <>
-          <Divider />
-          <ToolsField session={session} />
-        </>
-      )}
+      <Divider />
+      <ToolsField session={session} />
       <span className="flex-1" />
       <IconButton
         label={panel.open ? t("panel.hide") : t("panel.show")}

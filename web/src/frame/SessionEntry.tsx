@@ -28,7 +28,6 @@ import { Dropdown, DropdownItem, DropdownSeparator } from "../ui/Dropdown";
 import { iconButtonClass } from "../ui/IconButton";
 import { Modal } from "../ui/Modal";
 import { toasts } from "../ui/toasts";
-import { extras, knowsMore } from "../wire/additions";
 import { useUnread } from "../session/seen";
 import { markOf, StatusMark } from "./StatusMark";
 import { RenameDialog } from "./RenameDialog";
@@ -93,8 +92,7 @@ export function SessionMenu({ session, always = false }: { session: SessionInfo;
   const { t } = useTranslation();
   const [open, setOpen] = useState<"terminal" | "delete" | "rename" | undefined>();
   const close = () => setOpen(undefined);
-  const more = knowsMore(session);
-  const archived = extras(session).archived === true;
+  const { archived } = session;
   // The demo agent's conversations are not known to Claude Code.
   const demo = useApp((state) => state.system?.backend.name === "demo");
 
@@ -134,31 +132,27 @@ export function SessionMenu({ session, always = false }: { session: SessionInfo;
             {t("session.terminal")}
           </DropdownItem>
         )}
-        {more && (
-          <>
-            <DropdownItem icon={<Pencil />} onSelect={() => setOpen("rename")}>
-              {t("session.rename")}
-            </DropdownItem>
-            {session.status === "running" && (
-              <DropdownItem icon={<Square />} onSelect={() => stopSession(session.id)}>
-                {t("composer.stop")}
-              </DropdownItem>
-            )}
-            <DropdownItem
-              icon={<GitFork />}
-              disabled={!session.claudeSessionId}
-              onSelect={() => forkSession(session.id)}
-            >
-              {t("session.fork")}
-            </DropdownItem>
-            <DropdownItem
-              icon={archived ? <ArchiveRestore /> : <Archive />}
-              onSelect={() => archiveSession(session.id, !archived)}
-            >
-              {archived ? t("session.unarchive") : t("session.archive")}
-            </DropdownItem>
-          </>
+        <DropdownItem icon={<Pencil />} onSelect={() => setOpen("rename")}>
+          {t("session.rename")}
+        </DropdownItem>
+        {session.status === "running" && (
+          <DropdownItem icon={<Square />} onSelect={() => stopSession(session.id)}>
+            {t("composer.stop")}
+          </DropdownItem>
         )}
+        <DropdownItem
+          icon={<GitFork />}
+          disabled={!session.claudeSessionId}
+          onSelect={() => forkSession(session.id)}
+        >
+          {t("session.fork")}
+        </DropdownItem>
+        <DropdownItem
+          icon={archived ? <ArchiveRestore /> : <Archive />}
+          onSelect={() => archiveSession(session.id, !archived)}
+        >
+          {archived ? t("session.unarchive") : t("session.archive")}
+        </DropdownItem>
         <DropdownItem icon={<Copy />} onSelect={() => void navigator.clipboard.writeText(session.id)}>
           {t("session.copyId")}
         </DropdownItem>

@@ -40,4 +40,10 @@ describe("what an answer may contain", () => {
   it("closes what the stream has not closed yet", () => {
     expect(render("some **bold", true)).toContain("<strong>bold</strong>");
   });
+
+  it("takes formulas for formulas and prices for prices", () => {
+    expect(render("so $e^{x}$ it is")).toContain("<span>e^{x}</span>");
+    expect(render("$$\nx^2\n$$")).toContain('text-center">x^2</span>');
+    expect(render("from $5 and $10 on")).toContain("from $5 and $10 on");
+  });
 });

@@ -9,13 +9,17 @@ import { type ComponentProps, isValidElement, memo, useState } from "react";
 import {
   type Components,
   defaultRehypePlugins,
+  defaultRemarkPlugins,
   type ExtraProps,
   parseMarkdownIntoBlocks,
   Streamdown,
 } from "streamdown";
+import remarkMath from "remark-math";
 import { type Blocks, cutBlocks, noBlocks } from "./blocks";
 import { CodeBlock } from "./CodeBlock";
 import { safeLink } from "./links";
+import { looksLikeFormula, mayHaveMath } from "./math";
+import { MathView } from "./MathView";
 import type { MarkdownProps } from "./Markdown";
 
 type Props<Tag extends keyof React.JSX.IntrinsicElements> = ComponentProps<Tag> & ExtraProps;
@@ -40,10 +44,14 @@ function Pre({ children }: Props<"pre">) {
   if (!isValidElement<Props<"code">>(children)) return <pre>{children}</pre>;
   const { className, children: code } = children.props;
   const language = /language-([\w+#-]+)/.exec(className ?? "")?.[1];
+  if (language === "math" && typeof code === "string") return <MathView tex={code.trim()} display />;
   return <CodeBlock code={typeof code === "string" ? code.replace(/\n$/, "") : ""} language={language} />;
 }
 
-function Code({ children }: Props<"code">) {
+function Code({ className, children }: Props<"code">) {
+  if (className?.includes("language-math") && typeof children === "string") {
+    return looksLikeFormula(children) ? <MathView tex={children} display={false} /> : `$${children}$`;
+  }
   return <code>{children}</code>;
 }
 
@@ -117,10 +125,14 @@ const rehypePlugins = [defaultRehypePlugins.sanitize, defaultRehypePlugins.harde
   (plugin) => plugin !== undefined,
 );
 
+const plainPlugins = Object.values(defaultRemarkPlugins);
+const mathPlugins = [...plainPlugins, remarkMath];
+const pluginsFor = (text: string) => (mayHaveMath(text) ? mathPlugins : plainPlugins);
+
 /** A block that will not change any more. */
 const FinishedBlock = memo(function FinishedBlock({ text }: { text: string }) {
   return (
-    <Streamdown {...settings} mode="static">
+    <Streamdown {...settings} remarkPlugins={pluginsFor(text)} mode="static">
       {text}
     </Streamdown>
   );
@@ -144,7 +156,13 @@ export default function StreamedMarkdown({ text, live = false }: MarkdownProps) 
         <FinishedBlock key={index} text={block} />
       ))}
       {live && (
-        <Streamdown {...settings} mode="streaming" parseIncompleteMarkdown isAnimating>
+        <Streamdown
+          {...settings}
+          remarkPlugins={pluginsFor(blocks.tail)}
+          mode="streaming"
+          parseIncompleteMarkdown
+          isAnimating
+        >
           {blocks.tail}
         </Streamdown>
       )}

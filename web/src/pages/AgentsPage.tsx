@@ -8,18 +8,14 @@ import { tasksOf } from "../session/tasks";
 import { openSession, stopSession } from "../store/controller";
 import { useLog, useSessionList } from "../store/hooks";
 import { Button } from "../ui/Button";
-import { extras } from "../wire/additions";
 import { Badge, Empty, Group, Page, Rows } from "./Page";
-
-const states = ["absent", "starting", "running", "idle", "hibernated"] as const;
 
 /** Who is at work: every agent with what it costs, and its subagents and background tasks. */
 export function AgentsPage() {
   const { t } = useTranslation();
   const sessions = useSessionList();
   const alive = sessions.filter(
-    (session) =>
-      session.status === "running" || !["absent", undefined].includes(extras(session).agent?.state),
+    (session) => session.status === "running" || session.agent.state !== "absent",
   );
   const working = alive.filter((session) => session.status === "running");
   const resting = alive.filter((session) => session.status !== "running");
@@ -55,8 +51,8 @@ function AgentRow({ session }: { session: SessionInfo }) {
   useEffect(() => {
     if (running) openSession(session.id);
   }, [running, session.id]);
-  const { agent } = extras(session);
-  const state = states.find((each) => each === agent?.state);
+  const { agent } = session;
+
   const tasks = log ? tasksOf(log.transcript) : [];
   return (
     <li className="px-4 py-3">
@@ -65,10 +61,10 @@ function AgentRow({ session }: { session: SessionInfo }) {
         <a href={`#/s/${session.id}`} className="min-w-0 truncate font-medium hover:underline">
           {session.title}
         </a>
-        {state && <Badge tone={state === "running" ? "good" : "plain"}>{t(`agents.state.${state}`)}</Badge>}
+        <Badge tone={agent.state === "running" ? "good" : "plain"}>{t(`agents.state.${agent.state}`)}</Badge>
         <span className="ml-auto flex items-center gap-3 text-xs text-ink-3 tabular-nums">
-          {agent?.memoryBytes !== undefined && <span>{formatBytes(agent.memoryBytes, i18n.language)}</span>}
-          {agent?.cpu !== undefined && (
+          {agent.memoryBytes !== undefined && <span>{formatBytes(agent.memoryBytes, i18n.language)}</span>}
+          {agent.cpu !== undefined && (
             <span>{t("agents.cpu", { percent: Math.round(agent.cpu * 100) })}</span>
           )}
           {running && (

@@ -1,6 +1,7 @@
 /** The pages beside the sessions, each loaded when it is first opened. */
 import type { ComponentType } from "react";
 import { onDemand } from "../lib/onDemand";
+import { loadHistory } from "./history";
 import type { PageName } from "../store/route";
 import { Opening } from "../conversation/Opening";
 
@@ -8,11 +9,8 @@ const load = (pick: () => Promise<ComponentType>) =>
   onDemand<object>(async () => ({ default: await pick() }), Opening);
 
 const inventory = () => import("./InventoryPages");
-// The history's own folder; it takes what follows its name in the address.
-const historyPages = import.meta.glob<{ HistoryPage: ComponentType }>("../history/HistoryPage.tsx");
-const historyPage = Object.values(historyPages)[0];
 
-export const pages: Partial<Record<PageName, ComponentType>> = {
+export const pages: Record<PageName, ComponentType> = {
   inbox: load(async () => (await import("./InboxPage")).InboxPage),
   examples: load(async () => (await import("./ExamplesPage")).ExamplesPage),
   status: load(async () => (await import("./StatusPage")).StatusPage),
@@ -23,5 +21,5 @@ export const pages: Partial<Record<PageName, ComponentType>> = {
   plugins: load(async () => (await inventory()).PluginsPage),
   hooks: load(async () => (await inventory()).HooksPage),
   shortcuts: load(async () => (await import("./ShortcutsPage")).ShortcutsPage),
-  ...(historyPage && { history: load(async () => (await historyPage()).HistoryPage) }),
+  history: load(loadHistory),
 };

@@ -5,12 +5,11 @@ import { cn } from "../lib/cn";
 import { formatCost } from "../lib/format";
 import { configureSession } from "../store/controller";
 import { Button } from "../ui/Button";
-import { extras } from "../wire/additions";
 
 /** The most that a session may cost. The agent itself stops when it is reached. */
 export function Budget({ session, spent }: { session: SessionInfo; spent: number | undefined }) {
   const { t, i18n } = useTranslation();
-  const budget = extras(session).settings?.maxBudgetUsd ?? undefined;
+  const budget = session.settings.maxBudgetUsd;
   const [editing, setEditing] = useState(false);
   const share = budget ? Math.min(1, (spent ?? 0) / budget) : 0;
   if (editing) return <BudgetForm session={session} budget={budget} onDone={() => setEditing(false)} />;

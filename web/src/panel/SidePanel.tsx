@@ -9,7 +9,6 @@ import { costOf, filesOf, todosOf } from "../session/summary";
 import { tasksOf } from "../session/tasks";
 import { TodoRows } from "../tools/TodoRows";
 import { IconButton } from "../ui/IconButton";
-import { knowsMore } from "../wire/additions";
 import { Budget } from "./Budget";
 import { ContextPicture } from "./ContextPicture";
 import { FileRow } from "./FileRow";
@@ -54,7 +53,7 @@ export function SidePanel({ session, log }: { session: SessionInfo; log: Session
             <Fact label={t("panel.tokensIn")} value={formatCount(cost.inputTokens, language)} />
             <Fact label={t("panel.tokensOut")} value={formatCount(cost.outputTokens, language)} />
           </dl>
-          {knowsMore(session) && <Budget session={session} spent={cost.usd} />}
+          <Budget session={session} spent={cost.usd} />
         </Section>
         <Section
           title={t("panel.todos")}

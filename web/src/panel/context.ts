@@ -17,7 +17,7 @@ export function parseContext(data: unknown): Context | undefined {
   const parts = asObjects(usage?.categories).flatMap((category) => {
     const name = asString(category.name);
     const tokens = asNumber(category.tokens);
-    return name && tokens && !ROOM.test(name) ? [{ name, tokens }] : [];
+    return name && tokens && !ROOM.test(name) && category.isDeferred !== true ? [{ name, tokens }] : [];
   });
   const used = asNumber(usage?.totalTokens) ?? parts.reduce((sum, part) => sum + part.tokens, 0);
   if (!size || size <= 0) return undefined;

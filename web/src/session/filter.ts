@@ -1,7 +1,6 @@
 /** Which sessions the list shows. Pure. */
 import type { SessionInfo } from "../gen/events";
 import { baseName } from "../lib/format";
-import { extras } from "../wire/additions";
 import { isUnread } from "./seen";
 
 export const sessionFilters = ["all", "waiting", "running", "unread", "archived"] as const;
@@ -10,7 +9,7 @@ export type SessionFilter = (typeof sessionFilters)[number];
 type Seen = Parameters<typeof isUnread>[1];
 
 function passes(session: SessionInfo, filter: SessionFilter, seen: Seen): boolean {
-  if (extras(session).archived) return filter === "archived";
+  if (session.archived) return filter === "archived";
   switch (filter) {
     case "all":
       return true;

@@ -1,9 +1,17 @@
-import type { SessionStatus } from "../gen/events";
+import type { Attachment, SessionStatus, UiContext } from "../gen/events";
 import type { Json } from "../wire/json";
 
 /** What the log of a session holds, as far as the conversation is concerned. `seq` orders it. */
 export type Entry =
-  | { readonly kind: "prompt"; readonly seq: number; readonly prompt: string }
+  | {
+      readonly kind: "prompt";
+      readonly seq: number;
+      readonly prompt: string;
+      /** What the agent knows it by. */
+      readonly uuid?: string;
+      readonly attachments?: readonly Attachment[];
+      readonly context?: UiContext;
+    }
   | { readonly kind: "message"; readonly seq: number; readonly message: Json }
   | {
       readonly kind: "status";
@@ -24,6 +32,9 @@ interface ItemBase {
 export interface PromptItem extends ItemBase {
   readonly kind: "prompt";
   readonly text: string;
+  readonly uuid?: string;
+  readonly attachments?: readonly Attachment[];
+  readonly context?: UiContext;
 }
 
 export interface TextItem extends ItemBase {

@@ -14,7 +14,7 @@ import {
 const sessionId = "s";
 const prompt = (seq: number): SequencedEvent => ({
   type: "stream.user_prompt",
-  payload: { sessionId, seq, prompt: `p${seq}` },
+  payload: { sessionId, seq, prompt: `p${seq}`, uuid: `u${seq}` },
 });
 const status = (seq: number): SequencedEvent => ({
   type: "session.status",

@@ -6,8 +6,8 @@
  * comes next is taken, and what comes too early is held back until the gap before it has been filled: nothing is lost
  * and nothing is shown twice, whatever the connection did.
  */
-import type { Behavior, History, PermissionRequest, ServerEvent } from "../gen/events";
-import { asString, type Json } from "../wire/json";
+import type { Attachment, Behavior, History, PermissionRequest, ServerEvent, UiContext } from "../gen/events";
+import { asObject, asObjects, asString, type Json } from "../wire/json";
 import type { Entry } from "./items";
 import { append, emptyTranscript, prepend, type Transcript } from "./transcript";
 
@@ -196,7 +196,14 @@ function take(log: SessionLog, events: readonly SequencedEvent[]): SessionLog {
 function liveEntry(event: SequencedEvent): Entry | undefined {
   switch (event.type) {
     case "stream.user_prompt":
-      return { kind: "prompt", seq: event.payload.seq, prompt: event.payload.prompt };
+      return {
+        kind: "prompt",
+        seq: event.payload.seq,
+        prompt: event.payload.prompt,
+        uuid: event.payload.uuid,
+        attachments: event.payload.attachments,
+        context: event.payload.context,
+      };
     case "stream.message":
       return { kind: "message", seq: event.payload.seq, message: event.payload.message };
     case "session.status":
@@ -212,6 +219,14 @@ function liveEntry(event: SequencedEvent): Entry | undefined {
 }
 
 function historyEntry(seq: number, message: Json): Entry {
-  if (message.type === "user_prompt") return { kind: "prompt", seq, prompt: asString(message.prompt) ?? "" };
+  if (message.type === "user_prompt")
+    return {
+      kind: "prompt",
+      seq,
+      prompt: asString(message.prompt) ?? "",
+      uuid: asString(message.uuid),
+      attachments: asObjects(message.attachments) as unknown as Attachment[],
+      context: asObject(message.context) as UiContext | undefined,
+    };
   return { kind: "message", seq, message };
 }

@@ -11,6 +11,10 @@ const info: SessionInfo = {
   updatedAt: 1,
   permissionMode: "default",
   approval: "ask",
+  settings: { permissionMode: "default", approval: "ask" },
+  archived: false,
+  queue: [],
+  agent: { state: "absent" },
   pending: 0,
   lastSeq: 10,
 };

@@ -1,6 +1,5 @@
 /** The list of all sessions: what the server listed, kept up to date by the events that pass by. */
 import type { ServerEvent, SessionInfo } from "../gen/events";
-import type { Reply } from "../wire/additions";
 import { asString } from "../wire/json";
 import { isSequenced, type SequencedEvent } from "./log";
 
@@ -23,9 +22,8 @@ export function reduceSessions(sessions: Sessions, event: ServerEvent, now: numb
     next.delete(event.payload.sessionId);
     return next;
   }
-  const more = event as Reply;
-  if (more.type === "session.updated") {
-    const { session } = more.payload;
+  if (event.type === "session.updated") {
+    const { session } = event.payload;
     const before = sessions.get(session.id);
     // Events may have told more than the entry knew when it was made.
     const lastSeq = Math.max(before?.lastSeq ?? 0, session.lastSeq);

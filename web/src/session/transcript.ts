@@ -102,7 +102,15 @@ function fold(draft: Draft, entry: Entry): void {
   switch (entry.kind) {
     case "prompt":
       draft.interrupted = false;
-      draft.items.push({ kind: "prompt", key: `p${entry.seq}`, seqs: [entry.seq], text: entry.prompt });
+      draft.items.push({
+        kind: "prompt",
+        key: `p${entry.seq}`,
+        seqs: [entry.seq],
+        text: entry.prompt,
+        uuid: entry.uuid,
+        attachments: entry.attachments,
+        context: entry.context,
+      });
       return;
     case "status":
       foldStatus(draft, entry);
@@ -365,7 +373,10 @@ function foldTask(draft: Draft, message: Json): void {
   const id = asString(message.task_id);
   if (id === undefined) return;
   const patch = asObject(message.patch) ?? {};
-  draft.tasks.set(id, { ...draft.tasks.get(id), ...message, ...patch });
+  const before = draft.tasks.get(id);
+  // A progress report describes the step at hand; the task keeps the name that it began with.
+  const description = asString(before?.description) ?? message.description;
+  draft.tasks.set(id, { ...before, ...message, ...patch, description });
 }
 
 /** Every turn begins with an `init` line; only one that says something new is worth a place. */

@@ -17,7 +17,6 @@ import { useApp, useSessionList } from "../store/hooks";
 import { go } from "../store/route";
 import { Button } from "../ui/Button";
 import { IconButton } from "../ui/IconButton";
-import { knowsMore } from "../wire/additions";
 import { Examples } from "./Examples";
 import { FolderField } from "./FolderField";
 
@@ -41,7 +40,6 @@ export function StartView() {
   const sessions = useSessionList();
   const newest = sessions.find((session) => session.cwd === folder.trim().replace(/\/+$/, ""));
   const models = useModels(sessions[0]?.id, sessions[0]?.claudeSessionId);
-  const more = knowsMore(sessions[0]);
   const starting = useApp((state) => state.starting !== undefined);
   const refused = useApp((state) => state.startError);
   const message = useId();
@@ -91,9 +89,8 @@ export function StartView() {
             event.preventDefault();
             start();
           }}
-          onDragOver={(event) => more && event.preventDefault()}
+          onDragOver={(event) => event.preventDefault()}
           onDrop={(event) => {
-            if (!more) return;
             event.preventDefault();
             images.add(imageFiles(event.dataTransfer));
           }}
@@ -113,7 +110,7 @@ export function StartView() {
               }}
               onPaste={(event) => {
                 const files = imageFiles(event.clipboardData);
-                if (!more || files.length === 0) return;
+                if (files.length === 0) return;
                 event.preventDefault();
                 images.add(files);
               }}
@@ -140,26 +137,22 @@ export function StartView() {
                 />
                 <ToolsChoice value={tools} onChange={setTools} className="h-8 text-sm text-ink-2" />
               </div>
-              {more && (
-                <>
-                  <input
-                    ref={picker}
-                    type="file"
-                    accept={imageTypes.join(",")}
-                    multiple
-                    tabIndex={-1}
-                    aria-label={t("images.add")}
-                    className="hidden"
-                    onChange={(event) => {
-                      images.add([...(event.target.files ?? [])]);
-                      event.target.value = "";
-                    }}
-                  />
-                  <IconButton label={t("images.add")} onClick={() => picker.current?.click()}>
-                    <ImagePlus className="size-4" />
-                  </IconButton>
-                </>
-              )}
+              <input
+                ref={picker}
+                type="file"
+                accept={imageTypes.join(",")}
+                multiple
+                tabIndex={-1}
+                aria-label={t("images.add")}
+                className="hidden"
+                onChange={(event) => {
+                  images.add([...(event.target.files ?? [])]);
+                  event.target.value = "";
+                }}
+              />
+              <IconButton label={t("images.add")} onClick={() => picker.current?.click()}>
+                <ImagePlus className="size-4" />
+              </IconButton>
               <Button type="submit" variant="primary" disabled={starting} className="ml-auto">
                 {starting ? (
                   <LoaderCircle className="size-4 motion-safe:animate-spin" aria-hidden />

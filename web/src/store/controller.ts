@@ -1,6 +1,13 @@
 /** What the page does: sends what the user decides, and keeps the state in step with the server. */
-import type { ClientEvent, PermissionResult, ServerEvent } from "../gen/events";
-import type { UiContext } from "../conversation/context";
+import type {
+  ClientEvent,
+  NewAttachment,
+  PermissionResult,
+  ServerEvent,
+  SessionConfigure,
+  SessionStart,
+  UiContext,
+} from "../gen/events";
 import {
   ask,
   hasOlder,
@@ -14,14 +21,6 @@ import {
   type SequencedEvent,
 } from "../session/log";
 import { forgetDraft } from "../session/drafts";
-import {
-  type Attachment,
-  knowsMore,
-  type NewSession,
-  type Reply,
-  type Request,
-  type Settings,
-} from "../wire/additions";
 import { ApiError, getSystem } from "../wire/api";
 import { connectEvents, type EventSocket } from "../wire/socket";
 import { errorText } from "../i18n/errors";
@@ -42,7 +41,6 @@ type ErrorListener = (message: string) => void;
 
 let socket: EventSocket | undefined;
 let onError: ErrorListener = () => {};
-const deletions = new Map<string, ReturnType<typeof setTimeout>>();
 
 export function connect(listener: ErrorListener): void {
   onError = listener;
@@ -53,10 +51,9 @@ export function connect(listener: ErrorListener): void {
   socket = connectEvents(`${scheme}//${location.host}/ws/events`, {
     onOpen: resynchronise,
     onEvent(event) {
-      const reply = event as Reply;
-      if (reply.type === "session.answer") acceptAnswer(reply.payload);
-      else if (reply.type === "session.rewound") acceptRewound(reply.payload);
-      else if (reply.type === "session.forked") go({ view: "session", id: reply.payload.newSessionId });
+      if (event.type === "session.answer") acceptAnswer(event.payload);
+      else if (event.type === "session.rewound") acceptRewound(event.payload);
+      else if (event.type === "session.forked") go({ view: "session", id: event.payload.newSessionId });
       else queue.push(event);
     },
     onConnection(connection) {
@@ -64,9 +61,6 @@ export function connect(listener: ErrorListener): void {
       // A refused upgrade looks like any broken connection; only a plain request says that the cookie is gone.
       if (connection === "offline") void refreshSystem();
     },
-  });
-  addEventListener("pagehide", () => {
-    for (const id of deletions.keys()) finishDeletion(id);
   });
 }
 
@@ -86,8 +80,8 @@ async function refreshSystem(): Promise<void> {
 }
 
 /** False when offline: nothing was sent. */
-export function request(event: Request): boolean {
-  return socket?.send(event as ClientEvent) ?? false;
+export function request(event: ClientEvent): boolean {
+  return socket?.send(event) ?? false;
 }
 
 /** After every (re)connect: list the sessions, and go on with each open one from where it was. */
@@ -189,7 +183,7 @@ export function loadOlder(sessionId: string): void {
 }
 
 /** False when offline: the text stays where it was typed. */
-export function startSession(payload: NewSession): boolean {
+export function startSession(payload: SessionStart): boolean {
   const known = new Set(store.getState().sessions.keys());
   const { attachments, context, ...rest } = payload;
   const sent = request({ type: "session.start", payload: { ...rest, ...given({ attachments, context }) } });
@@ -199,7 +193,7 @@ export function startSession(payload: NewSession): boolean {
 
 /** What may go along with a prompt. */
 export interface PromptExtras {
-  readonly attachments?: readonly Attachment[];
+  readonly attachments?: NewAttachment[];
   readonly context?: UiContext;
 }
 
@@ -249,31 +243,18 @@ export function deleteSession(id: string): void {
   // The removal can be undone for a while; an agent that still works meanwhile is not what was asked for.
   if (session?.status === "running") stopSession(id);
   store.setState(({ leaving }) => ({ leaving: new Set(leaving).add(id) }));
-  if (knowsMore(session)) request({ type: "session.delete", payload: { sessionId: id, afterMs: UNDO_MS } });
-  else
-    deletions.set(
-      id,
-      setTimeout(() => finishDeletion(id), UNDO_MS),
-    );
+  request({ type: "session.delete", payload: { sessionId: id, afterMs: UNDO_MS } });
   const route = currentRoute();
   if (route.view === "session" && route.id === id) go({ view: "latest" }, "replace");
 }
 
 export function undoDeletion(id: string): void {
-  if (!deletions.has(id)) request({ type: "session.undelete", payload: { sessionId: id } });
-  clearTimeout(deletions.get(id));
-  deletions.delete(id);
+  request({ type: "session.undelete", payload: { sessionId: id } });
   store.setState(({ leaving }) => ({ leaving: new Set([...leaving].filter((each) => each !== id)) }));
 }
 
-function finishDeletion(id: string): void {
-  clearTimeout(deletions.get(id));
-  deletions.delete(id);
-  socket?.send({ type: "session.delete", payload: { sessionId: id } });
-}
-
 /** From now on where the agent can, else from the next turn; `null` is the default again. */
-export function configureSession(sessionId: string, settings: Settings): void {
+export function configureSession(sessionId: string, settings: Omit<SessionConfigure, "sessionId">): void {
   request({ type: "session.configure", payload: { sessionId, ...settings } });
 }
 

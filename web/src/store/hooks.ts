@@ -22,7 +22,10 @@ export function useSessionList(): readonly SessionInfo[] {
   const sessions = useApp((state) => state.sessions);
   const leaving = useApp((state) => state.leaving);
   return useMemo(
-    () => sortedSessions(sessions).filter((session) => !leaving.has(session.id)),
+    () =>
+      sortedSessions(sessions).filter(
+        (session) => !leaving.has(session.id) && session.deleteAt === undefined,
+      ),
     [sessions, leaving],
   );
 }
@@ -32,7 +35,7 @@ export function usePending(): number {
   return useApp((state) => {
     let pending = 0;
     for (const session of state.sessions.values())
-      if (!state.leaving.has(session.id)) pending += session.pending;
+      if (!state.leaving.has(session.id) && session.deleteAt === undefined) pending += session.pending;
     return pending;
   });
 }

@@ -1,7 +1,9 @@
 /** Questions to a session's agent that are no part of the conversation. Each is answered once, or not at all. */
-import { type Answer, knowsMore, type Rewound, type Subject } from "../wire/additions";
+import type { ServerEvent, Subject } from "../gen/events";
 import { request } from "./controller";
-import { store } from "./state";
+
+type Answer = Extract<ServerEvent, { type: "session.answer" }>["payload"];
+export type Rewound = Extract<ServerEvent, { type: "session.rewound" }>["payload"];
 
 const waiting = new Map<string, { resolve: (data: unknown) => void; reject: (error: Error) => void }>();
 let nextId = 0;
@@ -14,9 +16,7 @@ export function inquire(sessionId: string, subject: Subject, query?: string): Pr
   return new Promise((resolve, reject) => {
     waiting.set(requestId, { resolve, reject });
     setTimeout(() => fail(requestId, "timeout"), PATIENCE_MS);
-    const sent =
-      knowsMore(store.getState().sessions.get(sessionId)) &&
-      request({ type: "session.inquire", payload: { sessionId, requestId, subject, query } });
+    const sent = request({ type: "session.inquire", payload: { sessionId, requestId, subject, query } });
     if (!sent) fail(requestId, "offline");
   });
 }

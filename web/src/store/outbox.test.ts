@@ -9,7 +9,7 @@ const history = (queue: string[]): ServerEvent => ({
 });
 const told = (prompt: string): ServerEvent => ({
   type: "stream.user_prompt",
-  payload: { sessionId: "a", prompt, seq: 1 },
+  payload: { sessionId: "a", prompt, uuid: "u", seq: 1 },
 });
 
 describe("a prompt on its way", () => {
@@ -26,7 +26,10 @@ describe("a prompt on its way", () => {
   });
 
   it("comes back when the log was caught up with and does not have it, or when it was refused", () => {
-    const refused: ServerEvent = { type: "runner.error", payload: { sessionId: "a", message: "no" } };
+    const refused: ServerEvent = {
+      type: "runner.error",
+      payload: { sessionId: "a", message: "no", code: "internal" },
+    };
     for (const outbox of [reduceOutbox(sent, history([]), true), reduceOutbox(sent, refused, false)]) {
       expect(outbox.sending.size).toBe(0);
       expect(outbox.returned.get("a")).toBe("do it");

@@ -13,13 +13,17 @@ const info: SessionInfo = {
   updatedAt: 1,
   permissionMode: "default",
   approval: "ask",
+  settings: { permissionMode: "default", approval: "ask" },
+  archived: false,
+  queue: [],
+  agent: { state: "absent" },
   pending: 0,
   lastSeq: 0,
 };
 const listed: ServerEvent = { type: "session.list", payload: { sessions: [info] } };
 const prompt = (seq: number): ServerEvent => ({
   type: "stream.user_prompt",
-  payload: { sessionId: "a", prompt: `p${seq}`, seq },
+  payload: { sessionId: "a", prompt: `p${seq}`, uuid: `u${seq}`, seq },
 });
 const opened = (state: AppState): AppState => ({ ...state, logs: new Map([["a", openLog(0, 0)]]) });
 const shown = (state: AppState) =>

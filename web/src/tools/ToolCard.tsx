@@ -83,7 +83,13 @@ export const ToolCard = memo(function ToolCard({
   const [open, toggle] = useExpansion(tool.key, OPEN_AT_FIRST.has(family));
   const content = useId();
   const Icon = icons[family];
-  const state: ToolState = waiting ? "waiting" : decided === "deny" ? "denied" : tool.phase;
+  const state: ToolState = waiting
+    ? "waiting"
+    : decided === "deny"
+      ? "denied"
+      : decided === "withdrawn"
+        ? "stopped"
+        : tool.phase;
   const shown = waiting || open;
   const summary = summarize(tool.name, tool.input, cwd);
   return (
@@ -131,7 +137,7 @@ export const ToolCard = memo(function ToolCard({
         </div>
         {shown && (
           <div id={content} className="border-t border-line">
-            {children ?? <ToolBody tool={tool} />}
+            {children ?? <ToolBody tool={withoutBoilerplate(tool)} />}
             {!children && decided === "deny" && <Remark>{t("decision.denied")}</Remark>}
             {!children && decided === "withdrawn" && <Remark>{t("decision.withdrawn")}</Remark>}
             {nested}
@@ -141,6 +147,13 @@ export const ToolCard = memo(function ToolCard({
     </article>
   );
 });
+
+/** What the agent tells the model about a refusal is no news to the user, who gave it. */
+const REFUSED = /^The user doesn't want to (proceed|take this action)/;
+
+function withoutBoilerplate(tool: ToolItem): ToolItem {
+  return tool.output !== undefined && REFUSED.test(tool.output) ? { ...tool, output: undefined } : tool;
+}
 
 function ToolMark({ state }: { state: ToolState }) {
   const { t } = useTranslation();

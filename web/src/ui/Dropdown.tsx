@@ -113,7 +113,7 @@ export function DropdownChoice<T extends string>({
           {label}
         </Menu.GroupLabel>
         {options.map((option) => (
-          <Menu.RadioItem key={option.value} value={option.value} className={itemClass}>
+          <Menu.RadioItem key={option.value} value={option.value} closeOnClick className={itemClass}>
             {option.icon}
             <span className="flex-1">{option.label}</span>
             <Menu.RadioItemIndicator>
