@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::ids::SessionId;
+use crate::ids::{SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Image;
 use crate::session::{Answer, PermissionMode, Settings};
@@ -29,6 +29,21 @@ pub trait Backend: Send + Sync + 'static {
     /// few seconds, and never for ever.
     fn title(&self, _prompt: String, _cwd: PathBuf) -> BoxFuture<'static, Option<String>> {
         Box::pin(std::future::ready(None))
+    }
+
+    /// Who else drives the conversation that this server has no agent on. `since`: when it last had.
+    fn driver(
+        &self,
+        _conversation: String,
+        _cwd: PathBuf,
+        _since: Timestamp,
+    ) -> BoxFuture<'static, Option<Driver>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    /// Ends that process, politely. An error says what the user can do.
+    fn end_driver(&self, _driver: Driver) -> BoxFuture<'static, Result<(), String>> {
+        Box::pin(std::future::ready(Ok(())))
     }
 
     /// What agents offer, as far as one has told since the server started.
@@ -173,6 +188,17 @@ impl PartialEq for InquiryReply {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
+}
+
+/// A process that drives a conversation and that nobody here has started.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Driver {
+    pub pid: u32,
+    /// The beginning of its command line.
+    pub command: String,
+    pub since: Timestamp,
+    /// Its start as the system counts: with the pid, this names it for good.
+    pub started: u64,
 }
 
 /// What the agents of a backend offer, as one of them has told last.

@@ -17,7 +17,7 @@ pub mod session;
 mod store;
 mod title;
 
-pub use backend::{Backend, BackendInfo, HookCall, Inquiry, InquiryFailed, Offers};
+pub use backend::{Backend, BackendInfo, Driver, HookCall, Inquiry, InquiryFailed, Offers};
 pub use event::{Behavior, DecisionRequest, Event, EventBody, Notice, StatusChange};
 pub use hub::{Lagged, LiveFeed};
 pub use ids::{RequestId, SessionId, Timestamp};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore, oneshot};
 
-use crate::backend::{Backend, BackendInfo, Inquiry, InquiryFailed, InquiryReply, Offers};
+use crate::backend::{Backend, BackendInfo, Driver, Inquiry, InquiryFailed, InquiryReply, Offers};
 use crate::credentials::Viewer;
 use crate::event::{DecisionRequest, Event, Notice};
 use crate::hub::{Hub, LiveFeed};
@@ -127,6 +127,13 @@ pub enum CommandError {
     Budget,
     #[error("A turn is running. Stop it first.")]
     Busy,
+    #[error(
+        "Another process drives this conversation: {} (process {}). Watch it, take the session over, or fork it.",
+        .0.command, .0.pid
+    )]
+    DrivenElsewhere(Driver),
+    #[error("{0}")]
+    Takeover(String),
     #[error("A title has between 1 and {MAX_TITLE} characters.")]
     Title,
     #[error(transparent)]
@@ -322,6 +329,19 @@ impl Sessions {
                 place.insert(Entry::Dormant(Box::new((record.clone(), Vec::new()))));
             }
         }
+        if let Some(conversation) = &record.claude_session_id {
+            let cwd = record.cwd.clone().into();
+            // Not ours so far, so nothing that was written to it was written by us.
+            let driver = self
+                .shared
+                .backend
+                .driver(conversation.clone(), cwd, Timestamp(0))
+                .await;
+            if let Some(driver) = driver {
+                self.entries().remove(&id);
+                return Err(CommandError::DrivenElsewhere(driver));
+            }
+        }
         let first = Commit {
             record,
             events: Vec::new(),
@@ -359,7 +379,42 @@ impl Sessions {
         // An unknown session is the graver mistake, so it is named first.
         self.find(session).ok_or(CommandError::UnknownSession)?;
         let (prompt, images) = prompt.into().checked()?;
+        self.check_driver(session).await?;
         self.input_with(session, Input::Prompt(prompt), images).await
+    }
+
+    /// Refuses if a process that nobody here has started drives the session's conversation: two would fork it.
+    async fn check_driver(&self, session: SessionId) -> Result<(), CommandError> {
+        match self.driver(session).await {
+            Some(driver) => Err(CommandError::DrivenElsewhere(driver)),
+            None => Ok(()),
+        }
+    }
+
+    async fn driver(&self, session: SessionId) -> Option<Driver> {
+        let (record, _) = self.find(session)?;
+        // With an agent of its own a session has its driver.
+        let has_agent = !matches!(
+            self.agent_status(session),
+            AgentStatus::Absent | AgentStatus::Hibernated
+        );
+        let conversation = record.claude_session_id.filter(|_| !has_agent)?;
+        let backend = &self.shared.backend;
+        backend
+            .driver(conversation, record.cwd.into(), record.updated_at)
+            .await
+    }
+
+    /// Ends the process that drives the session's conversation from elsewhere, so that it can go on here.
+    pub async fn take_over(&self, session: SessionId) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        self.find(session).ok_or(CommandError::UnknownSession)?;
+        if let Some(driver) = self.driver(session).await {
+            tracing::info!(pid = driver.pid, %session, "ending a process that drives a conversation from elsewhere");
+            let ended = self.shared.backend.end_driver(driver).await;
+            ended.map_err(CommandError::Takeover)?;
+        }
+        Ok(())
     }
 
     /// Changes settings: at once where a running agent can be told (model, permission mode, approval), else from the
@@ -427,6 +482,7 @@ impl Sessions {
     /// Sends the first prompt that waits, if no turn runs: a stop keeps what waits.
     pub async fn flush(&self, session: SessionId) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
+        self.check_driver(session).await?;
         self.input(session, Input::Flush).await.map(drop)
     }
 
@@ -550,6 +606,7 @@ impl Sessions {
         if !dry_run && record.status == SessionStatus::Running {
             return Err(CommandError::Busy);
         }
+        self.check_driver(session).await?;
         self.input(session, Input::Wake).await?;
         self.ask_agent(session, Inquiry::Rewind { prompt, dry_run }).await
     }

@@ -170,6 +170,8 @@ impl From<CommandError> for ApiError {
             | CommandError::Title
             | CommandError::Name
             | CommandError::Busy
+            | CommandError::DrivenElsewhere(_)
+            | CommandError::Takeover(_)
             | CommandError::Inquiry(_)
             | CommandError::Refused(Refusal::NoResumeId | Refusal::QueueChanged) => Self::WrongForm,
             CommandError::Store(error) => Self::internal(&error),

@@ -30,7 +30,17 @@ export type Behavior = "allow" | "deny" | "withdrawn";
 /**
  * What a client may send.
  */
-export type ClientEvent = { "type": "session.list" } | { "type": "session.start", "payload": SessionStart } | { "type": "session.continue", "payload": SessionContinue } | { "type": "session.stop", "payload": SessionRef } | { "type": "session.delete", "payload": SessionDelete } | { "type": "session.undelete", "payload": SessionRef } | { "type": "session.configure", "payload": SessionConfigure } | { "type": "session.rename", "payload": SessionRename } | { "type": "session.archive", "payload": SessionArchive } | { "type": "session.queue", "payload": ReplaceQueue } | { "type": "session.flush", "payload": SessionRef } | { "type": "session.fork", "payload": SessionFork } | { "type": "session.rewind", "payload": SessionRewind } | { "type": "session.inquire", "payload": SessionInquire } | { "type": "session.history", "payload": HistoryRequest } | { "type": "session.subscribe", "payload": Subscribe } | { "type": "permission.response", "payload": PermissionResponse } | { "type": "statistics.subscribe" };
+export type ClientEvent = { "type": "session.list" } | { "type": "session.start", "payload": SessionStart } | { "type": "session.continue", "payload": SessionContinue } | { "type": "session.stop", "payload": SessionRef } | { "type": "session.delete", "payload": SessionDelete } | { "type": "session.undelete", "payload": SessionRef } | { "type": "session.configure", "payload": SessionConfigure } | { "type": "session.rename", "payload": SessionRename } | { "type": "session.archive", "payload": SessionArchive } | { "type": "session.queue", "payload": ReplaceQueue } | { "type": "session.flush", "payload": SessionRef } | { "type": "session.fork", "payload": SessionFork } | { "type": "session.rewind", "payload": SessionRewind } | { "type": "session.inquire", "payload": SessionInquire } | { "type": "session.takeover", "payload": SessionRef } | { "type": "session.history", "payload": HistoryRequest } | { "type": "session.subscribe", "payload": Subscribe } | { "type": "permission.response", "payload": PermissionResponse } | { "type": "statistics.subscribe" };
+
+export type DriverInfo = { pid: number, 
+/**
+ * The beginning of its command line.
+ */
+command: string, 
+/**
+ * When it was started.
+ */
+since: number, };
 
 export type History = { sessionId: string, status: SessionStatus, 
 /**
@@ -136,7 +146,12 @@ message: Record<string, unknown>, seq: number, } } | { "type": "permission.reque
 /**
  * For programs, and for those who read another language.
  */
-code: string, sessionId?: string, } };
+code: string, sessionId?: string, 
+/**
+ * With the code `driven_elsewhere`: the process that drives the session's conversation. The user may watch
+ * it, take the session over, or fork it.
+ */
+driver?: DriverInfo, } };
 
 export type SessionArchive = { sessionId: string, archived: boolean, };
 

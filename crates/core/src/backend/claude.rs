@@ -2,6 +2,8 @@
 //!
 //! The only place in the domain that knows what the CLI's messages look like.
 
+#[cfg(target_os = "linux")]
+mod driver;
 mod inquiry;
 mod meaning;
 
@@ -25,9 +27,10 @@ use tokio::sync::mpsc;
 use self::inquiry::{LastOffers, initialize, inquire};
 use self::meaning::meaning;
 use super::{
-    AgentChannels, AgentCommand, AgentEvent, Backend, BackendInfo, Conversation, Exit, HOOK_TIME, HookCall,
-    Inquiry, Launch, Meaning, Offers, Question,
+    AgentChannels, AgentCommand, AgentEvent, Backend, BackendInfo, Conversation, Driver, Exit, HOOK_TIME,
+    HookCall, Inquiry, Launch, Meaning, Offers, Question,
 };
+use crate::ids::Timestamp;
 use crate::json::RawJson;
 use crate::session::{Answer, PermissionMode};
 
@@ -105,6 +108,9 @@ impl Backend for ClaudeBackend {
         let executable = self.executable.clone();
         let options = options(&launch, self.claude_home.clone());
         let greeting = Greeting {
+            conversation: match launch.conversation {
+                Conversation::New(id) | Conversation::Resume(id) | Conversation::Fork { id, .. } => id,
+            },
             hooks: launch.hooks,
             offers: self.offers.clone(),
         };
@@ -143,6 +149,35 @@ impl Backend for ClaudeBackend {
             link.kill().await;
             crate::title::title_from_model(answer?.as_str())
         })
+    }
+
+    #[cfg(target_os = "linux")]
+    fn driver(
+        &self,
+        conversation: String,
+        cwd: PathBuf,
+        since: Timestamp,
+    ) -> BoxFuture<'static, Option<Driver>> {
+        let home = self.claude_home.clone().or_else(|| {
+            let home = std::env::home_dir()?;
+            Some(home.join(".claude"))
+        });
+        Box::pin(async move {
+            let found = tokio::task::spawn_blocking(move || {
+                driver::find(&driver::Wanted {
+                    conversation: &conversation,
+                    cwd: &cwd,
+                    since,
+                    claude_home: &home.unwrap_or_default(),
+                })
+            });
+            found.await.ok().flatten()
+        })
+    }
+
+    #[cfg(target_os = "linux")]
+    fn end_driver(&self, driver: Driver) -> BoxFuture<'static, Result<(), String>> {
+        Box::pin(async move { driver::end(&driver).await })
     }
 
     fn offers(&self) -> Option<Arc<Offers>> {
@@ -243,6 +278,7 @@ fn split_rules(rules: &str) -> Vec<String> {
 
 /// What a CLI is told first, and where its answer goes.
 struct Greeting {
+    conversation: String,
     hooks: Vec<String>,
     offers: LastOffers,
 }
@@ -254,7 +290,21 @@ async fn run(
     mut commands: mpsc::Receiver<AgentCommand>,
     events: mpsc::Sender<AgentEvent>,
 ) {
-    let exit = match start(&executable, &options) {
+    // Held for as long as the agent lives.
+    #[cfg(target_os = "linux")]
+    let lease = driver::Lease::take(&greeting.conversation);
+    #[cfg(target_os = "linux")]
+    let started = if lease.is_some() {
+        start(&executable, &options)
+    } else {
+        Err(
+            "Another Tiller of yours drives this conversation. Stop it there, or fork the session."
+                .to_owned(),
+        )
+    };
+    #[cfg(not(target_os = "linux"))]
+    let started = start(&executable, &options);
+    let exit = match started {
         Ok((link, inbox)) => {
             initialize(&link, &greeting.hooks, greeting.offers);
             Relay {

@@ -47,6 +47,8 @@ impl From<CommandError> for Refused {
             | CommandError::Budget
             | CommandError::Title
             | CommandError::Busy
+            | CommandError::DrivenElsewhere(_)
+            | CommandError::Takeover(_)
             | CommandError::Inquiry(_)
             | CommandError::Refused(Refusal::QueueChanged | Refusal::Deleted) => Code::ParseError,
             CommandError::Store(_) | CommandError::Stopping => Code::Internal,

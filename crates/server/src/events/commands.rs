@@ -112,6 +112,12 @@ async fn command(
                 error,
             }));
         }
+        ClientEvent::SessionTakeover(session) => {
+            let id = session_id(&session.session_id)?;
+            sessions.take_over(id).await?;
+            let session = entry(sessions, id).map(Box::new);
+            return Ok(session.map(|session| ServerEvent::SessionUpdated { session }));
+        }
         // What needs the connection itself is done there.
         ClientEvent::SessionList
         | ClientEvent::SessionDelete(_)

@@ -296,12 +296,8 @@ impl Connection {
     }
 
     async fn error(&mut self, session: Option<&str>, error: &CommandError) -> Result<(), Gone> {
-        self.send(&ServerEvent::RunnerError {
-            message: error.to_string(),
-            code: translate::code(error),
-            session_id: session.map(str::to_owned),
-        })
-        .await
+        self.send(&translate::refusal(error, session.map(str::to_owned)))
+            .await
     }
 
     async fn not_understood(&mut self, session: Option<&str>, reason: &str) -> Result<(), Gone> {
@@ -309,6 +305,7 @@ impl Connection {
             message: reason.to_owned(),
             code: "invalid_request",
             session_id: session.map(str::to_owned),
+            driver: None,
         })
         .await
     }

@@ -10,7 +10,7 @@ use tiller_core::{
 };
 
 use super::wire::{
-    AgentInfo, AgentState, Approval, Attachment, Behavior, ClientEvent, History, HistoryRequest,
+    AgentInfo, AgentState, Approval, Attachment, Behavior, ClientEvent, DriverInfo, History, HistoryRequest,
     NewAttachment, PermissionMode, PermissionRequest, PermissionResponse, PermissionResult, ServerEvent,
     SessionConfigure, SessionInfo, SessionStart, SessionStatus, SettingsInfo, StatusChange, Subject,
     UiContext,
@@ -192,8 +192,25 @@ pub(super) fn rewound(
     }
 }
 
+pub(super) fn refusal(error: &CommandError, session_id: Option<String>) -> ServerEvent {
+    let driver = match error {
+        CommandError::DrivenElsewhere(driver) => Some(DriverInfo {
+            pid: driver.pid,
+            command: driver.command.clone(),
+            since: driver.since.0,
+        }),
+        _ => None,
+    };
+    ServerEvent::RunnerError {
+        message: error.to_string(),
+        code: code(error),
+        session_id,
+        driver,
+    }
+}
+
 /// What programs know a refusal by.
-pub(super) fn code(error: &CommandError) -> &'static str {
+fn code(error: &CommandError) -> &'static str {
     match error {
         CommandError::UnknownSession => "unknown_session",
         CommandError::Prompt(PromptRefused::Empty) => "prompt_empty",
@@ -203,6 +220,8 @@ pub(super) fn code(error: &CommandError) -> &'static str {
             "invalid_request"
         }
         CommandError::Busy => "busy",
+        CommandError::DrivenElsewhere(_) => "driven_elsewhere",
+        CommandError::Takeover(_) => "takeover_failed",
         CommandError::Inquiry(InquiryFailed::NoAgent) => "no_agent",
         CommandError::Inquiry(InquiryFailed::Unsupported) => "unsupported",
         CommandError::Inquiry(InquiryFailed::Failed(_)) => "agent_failed",

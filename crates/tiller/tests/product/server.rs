@@ -58,6 +58,11 @@ impl World {
         self.folder.path().join("data")
     }
 
+    /// The executable of Claude Code.
+    pub(crate) fn claude(&self) -> &Path {
+        self.claude.as_deref().expect("a machine with Claude Code")
+    }
+
     pub(crate) fn configure(&self, config: &str) {
         std::fs::write(self.data().join("config.toml"), config).unwrap();
     }

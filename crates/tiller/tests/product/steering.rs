@@ -465,3 +465,55 @@ async fn a_title_comes_from_the_model_unless_someone_gave_one() {
     assert_eq!(answer.json()["title"], "Scripted", "{}", answer.body);
     server.stop().await;
 }
+
+#[tokio::test]
+async fn a_session_that_a_terminal_drives_is_not_forked_silently() {
+    let script = Script::new()
+        .on("remember 42", [Reply::text("I will.")])
+        .on("what was it", [Reply::text("Known: {{prompts}}.")]);
+    let world = World::new(script).await;
+    let server = world.serve().await;
+    let cookie = server.sign_in().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    let session = client.start(&world.project(), "remember 42").await;
+    client.until_status("completed").await;
+    server.stop().await;
+
+    // As someone would in a terminal, with a pipe for a keyboard.
+    let mut elsewhere = tokio::process::Command::new(world.claude())
+        .args([
+            "--print",
+            "--verbose",
+            "--input-format=stream-json",
+            "--output-format=stream-json",
+        ])
+        .args(["--resume", &session])
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", world.home())
+        .envs(world.model.env())
+        .current_dir(world.project())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let server = world.serve().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    say(&mut client, &session, "what was it").await;
+    let refused = client.until_type("runner.error").await;
+    assert_eq!(refused["code"], "driven_elsewhere", "{refused}");
+    assert_eq!(refused["driver"]["pid"].as_u64(), elsewhere.id().map(u64::from));
+    assert!(refused["driver"]["command"].as_str().unwrap().contains(&session));
+    assert!(refused["driver"]["since"].as_i64().unwrap() > 0);
+
+    client
+        .send("session.takeover", json!({ "sessionId": session }))
+        .await;
+    until_updated(&mut client, |entry| entry["id"] == session.as_str()).await;
+    elsewhere.wait().await.unwrap();
+    say(&mut client, &session, "what was it").await;
+    client.until_status("completed").await;
+    assert!(client.streamed().contains("Known: remember 42 | what was it."));
+    server.stop().await;
+}

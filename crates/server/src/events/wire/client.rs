@@ -42,6 +42,9 @@ pub enum ClientEvent {
     SessionRewind(SessionRewind),
     #[serde(rename = "session.inquire")]
     SessionInquire(SessionInquire),
+    /// Ends the foreign process that drives the session's conversation; `session.updated` says that it is done.
+    #[serde(rename = "session.takeover")]
+    SessionTakeover(SessionRef),
     #[serde(rename = "session.history")]
     SessionHistory(HistoryRequest),
     #[serde(rename = "session.subscribe")]
@@ -59,9 +62,10 @@ impl ClientEvent {
         match self {
             Self::SessionList | Self::SessionStart(_) | Self::StatisticsSubscribe => None,
             Self::SessionContinue(event) => Some(&event.session_id),
-            Self::SessionStop(event) | Self::SessionUndelete(event) | Self::SessionFlush(event) => {
-                Some(&event.session_id)
-            }
+            Self::SessionStop(event)
+            | Self::SessionUndelete(event)
+            | Self::SessionFlush(event)
+            | Self::SessionTakeover(event) => Some(&event.session_id),
             Self::SessionDelete(event) => Some(&event.session_id),
             Self::SessionConfigure(event) => Some(&event.session_id),
             Self::SessionRename(event) => Some(&event.session_id),

@@ -120,7 +120,24 @@ pub enum ServerEvent {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[ts(optional)]
         session_id: Option<String>,
+        /// With the code `driven_elsewhere`: the process that drives the session's conversation. The user may watch
+        /// it, take the session over, or fork it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[ts(optional)]
+        driver: Option<DriverInfo>,
     },
+}
+
+#[derive(Debug, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+#[ts(export_to = "events.ts")]
+pub struct DriverInfo {
+    pub pid: u32,
+    /// The beginning of its command line.
+    pub command: String,
+    /// When it was started.
+    #[ts(type = "number")]
+    pub since: i64,
 }
 
 #[derive(Debug, Serialize, TS)]

@@ -1,0 +1,355 @@
+//! One driver for each conversation: finds CLIs that others have started on it, and keeps a lease on those of ours.
+//!
+//! Two CLIs that write one transcript fork the conversation without a word. A CLI that goes on with a conversation
+//! mostly says so on its command line; one in a terminal, where the user chose from a list, says nothing, but then its
+//! folder is the conversation's and the transcript has grown since we last had to do with it.
+
+use std::fs::File;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use rustix::fs::FlockOperation;
+use rustix::process::{Pid, Signal};
+
+use crate::backend::Driver;
+use crate::ids::Timestamp;
+
+/// How long a process gets to end after each signal.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// How much of a command line is shown.
+const SHOWN: usize = 200;
+
+/// What is looked for.
+pub(super) struct Wanted<'a> {
+    pub(super) conversation: &'a str,
+    pub(super) cwd: &'a Path,
+    /// When we last had to do with the conversation.
+    pub(super) since: Timestamp,
+    /// Where the CLI keeps its transcripts.
+    pub(super) claude_home: &'a Path,
+}
+
+/// The process that drives the conversation, if one does. Reads all of `/proc`: a few milliseconds.
+pub(super) fn find(wanted: &Wanted<'_>) -> Option<Driver> {
+    let mut in_terminal = None;
+    for entry in std::fs::read_dir("/proc").ok()?.flatten() {
+        let name = entry.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        let of_ours = entry
+            .metadata()
+            .is_ok_and(|about| about.uid() == rustix::process::geteuid().as_raw());
+        let Some(arguments) = of_ours.then(|| arguments(&entry.path())).flatten() else {
+            continue;
+        };
+        match claim(&arguments, wanted.conversation) {
+            Claim::Ours => return describe(pid, &arguments),
+            Claim::Unsaid if in_terminal.is_none() => {
+                let here = std::fs::read_link(entry.path().join("cwd"));
+                if here.is_ok_and(|here| here == wanted.cwd) {
+                    in_terminal = describe(pid, &arguments);
+                }
+            }
+            Claim::Unsaid | Claim::Other => {}
+        }
+    }
+    let written = last_write(wanted)?;
+    // Written to after we were done and after that process began: it is the one that writes.
+    in_terminal.filter(|driver| written > wanted.since.0.saturating_add(1000) && written > driver.since.0)
+}
+
+#[derive(Debug, Eq, PartialEq)]
+enum Claim {
+    /// Says that it drives the conversation.
+    Ours,
+    /// A CLI that does not say which conversation it drives.
+    Unsaid,
+    Other,
+}
+
+fn claim(arguments: &[String], conversation: &str) -> Claim {
+    let value = |flags: &[&str]| {
+        let mut words = arguments.iter();
+        words.find_map(|word| {
+            let (name, inline) = match word.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (word.as_str(), None),
+            };
+            flags.contains(&name).then_some(())?;
+            inline.or_else(|| {
+                let after = arguments.iter().skip_while(|other| *other != word).nth(1);
+                after.cloned()
+            })
+        })
+    };
+    let new = value(&["--session-id"]);
+    let resumed = value(&["--resume", "-r"]);
+    let forks = arguments.iter().any(|word| word == "--fork-session");
+    // A fork only reads the conversation that it comes from.
+    let driven = if forks { new } else { resumed.or(new) };
+    let is_cli = arguments.iter().take(2).any(|word| {
+        let name = Path::new(word).file_name().and_then(|name| name.to_str());
+        matches!(name, Some("claude" | "claude.exe")) || word.ends_with("claude-code/cli.js")
+    });
+    let in_terminal = !arguments.iter().any(|word| word == "-p" || word == "--print");
+    match driven {
+        Some(driven) if driven == conversation => Claim::Ours,
+        None if is_cli && in_terminal => Claim::Unsaid,
+        _ => Claim::Other,
+    }
+}
+
+fn arguments(process: &Path) -> Option<Vec<String>> {
+    let raw = std::fs::read(process.join("cmdline")).ok()?;
+    let words = raw.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    Some(
+        words
+            .map(|word| String::from_utf8_lossy(word).into_owned())
+            .collect(),
+    )
+}
+
+fn describe(pid: u32, arguments: &[String]) -> Option<Driver> {
+    let command: String = arguments.join(" ").chars().take(SHOWN).collect();
+    let started = start_ticks(pid)?;
+    Some(Driver {
+        pid,
+        command,
+        since: wall_clock(started)?,
+        started,
+    })
+}
+
+/// When a process began, in clock ticks since the machine did: with the pid, this names it for good.
+fn start_ticks(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may contain anything.
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    after_name.split_whitespace().nth(19)?.parse().ok()
+}
+
+fn wall_clock(ticks: u64) -> Option<Timestamp> {
+    let stat = std::fs::read_to_string("/proc/stat").ok()?;
+    let booted: i64 = stat
+        .lines()
+        .find_map(|line| line.strip_prefix("btime "))?
+        .trim()
+        .parse()
+        .ok()?;
+    let after = ticks * 1000 / rustix::param::clock_ticks_per_second().max(1);
+    Some(Timestamp(booted * 1000 + i64::try_from(after).ok()?))
+}
+
+/// When the conversation's transcript was last written to, in milliseconds since 1970.
+fn last_write(wanted: &Wanted<'_>) -> Option<i64> {
+    let folder: String = wanted
+        .cwd
+        .to_string_lossy()
+        .chars()
+        .map(|character| {
+            if character.is_ascii_alphanumeric() {
+                character
+            } else {
+                '-'
+            }
+        })
+        .collect();
+    let file = format!("{}.jsonl", wanted.conversation);
+    let path = wanted.claude_home.join("projects").join(folder).join(file);
+    let modified = std::fs::metadata(path).ok()?.modified().ok()?;
+    let since = modified.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok()
+}
+
+/// Ends the process as its own user at a terminal would, then less gently. An error if it is still there.
+pub(super) async fn end(driver: &Driver) -> Result<(), String> {
+    for signal in [Signal::INT, Signal::TERM] {
+        let Some(pid) = alive(driver) else { return Ok(()) };
+        if let Err(error) = rustix::process::kill_process(pid, signal) {
+            tracing::debug!(%error, pid = driver.pid, "a signal was not taken");
+        }
+        let gone = async {
+            while alive(driver).is_some() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, gone).await.is_ok() {
+            return Ok(());
+        }
+    }
+    Err(format!(
+        "The process {} does not end. End it yourself.",
+        driver.pid
+    ))
+}
+
+/// The process, if it is still the one that was found. A zombie is none.
+fn alive(driver: &Driver) -> Option<Pid> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", driver.pid)).ok()?;
+    let state = stat[stat.rfind(')')? + 1..].split_whitespace().next()?;
+    let same = start_ticks(driver.pid) == Some(driver.started) && state != "Z";
+    same.then(|| Pid::from_raw(i32::try_from(driver.pid).ok()?))
+        .flatten()
+}
+
+/// A conversation that no other Tiller of this user may start an agent on, for as long as this lives: also where two
+/// servers with data folders of their own share the CLI's home.
+#[derive(Debug)]
+pub(super) struct Lease {
+    _file: File,
+    path: PathBuf,
+}
+
+impl Lease {
+    /// `None`: someone else has it. Where leases can't be kept at all, everyone gets one: that must not stop the work.
+    pub(super) fn take(conversation: &str) -> Option<Self> {
+        Self::take_in(&folder(), conversation)
+    }
+
+    fn take_in(folder: &Path, conversation: &str) -> Option<Self> {
+        let path = folder.join(format!("{conversation}.lock"));
+        let opened = private_folder(folder).and_then(|()| {
+            let mut options = File::options();
+            options.create(true).truncate(false).write(true).mode(0o600);
+            options.open(&path)
+        });
+        match opened {
+            Ok(file) => {
+                rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+                // The last holder may have removed the file between our opening and our locking it.
+                let same = file.metadata().ok()?.ino() == std::fs::metadata(&path).ok()?.ino();
+                same.then_some(Self { _file: file, path })
+            }
+            Err(error) => {
+                tracing::warn!(%error, path = %path.display(), "can't keep a lease on a conversation");
+                File::open("/dev/null").ok().map(|file| Self {
+                    _file: file,
+                    path: PathBuf::new(),
+                })
+            }
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // Still locked: whoever opens it next makes a new one.
+        if !self.path.as_os_str().is_empty()
+            && let Err(error) = std::fs::remove_file(&self.path)
+        {
+            tracing::debug!(%error, "a lease was gone already");
+        }
+    }
+}
+
+fn folder() -> PathBuf {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    if let Some(folder) = runtime.filter(|folder| folder.is_absolute() && folder.is_dir()) {
+        folder.join("tiller-leases")
+    } else {
+        let user = rustix::process::geteuid().as_raw();
+        std::env::temp_dir().join(format!("tiller-leases-{user}"))
+    }
+}
+
+/// Makes the folder if need be. In a place that all users share, one that is not ours alone is not used.
+fn private_folder(folder: &Path) -> std::io::Result<()> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    let about = std::fs::symlink_metadata(folder)?;
+    let ours =
+        about.is_dir() && about.uid() == rustix::process::geteuid().as_raw() && about.mode() & 0o022 == 0;
+    if ours {
+        Ok(())
+    } else {
+        Err(std::io::Error::other("the folder belongs to someone else"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_command_line_says_what_is_driven() {
+        let cases = [
+            ("claude --resume c1", Claim::Ours),
+            ("claude -r c1 --model opus", Claim::Ours),
+            ("/usr/bin/claude --print --session-id=c1", Claim::Ours),
+            ("node /lib/claude-code/cli.js --resume=c1", Claim::Ours),
+            ("claude --resume=c1 --fork-session", Claim::Unsaid),
+            ("claude --resume=c0 --fork-session --session-id=c1", Claim::Ours),
+            ("claude --resume c2", Claim::Other),
+            ("claude", Claim::Unsaid),
+            ("claude --continue", Claim::Unsaid),
+            ("claude -p hello", Claim::Other),
+            ("grep c1 notes", Claim::Other),
+            ("tiller attach c1", Claim::Other),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(claim(&words(line), "c1"), expected, "{line}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_process_is_found_with_its_start_and_ended_once() {
+        let conversation = uuid::Uuid::new_v4().to_string();
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = tokio::process::Command::new("/bin/sh")
+            .args([
+                "-c",
+                "trap 'exit 0' INT; while :; do read -r line; done",
+                "claude",
+                "--resume",
+            ])
+            .arg(&conversation)
+            .stdin(std::process::Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let wanted = Wanted {
+            conversation: &conversation,
+            cwd: folder.path(),
+            since: Timestamp::now(),
+            claude_home: folder.path(),
+        };
+        let driver = find(&wanted).expect("found");
+        assert_eq!(Some(driver.pid), child.id());
+        assert!(driver.command.ends_with(&conversation));
+        assert!((Timestamp::now().0 - driver.since.0).abs() < 60_000, "{driver:?}");
+
+        let another = Driver {
+            started: driver.started + 1,
+            ..driver.clone()
+        };
+        end(&another).await.unwrap();
+        assert!(
+            child.try_wait().unwrap().is_none(),
+            "another process had that pid"
+        );
+        end(&driver).await.unwrap();
+        child.wait().await.unwrap();
+        assert_eq!(find(&wanted), None);
+    }
+
+    #[test]
+    fn a_lease_is_anothers_only_when_it_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let leases = folder.path().join("leases");
+        let first = Lease::take_in(&leases, "c1").expect("free");
+        assert!(Lease::take_in(&leases, "c1").is_none());
+        assert!(Lease::take_in(&leases, "c2").is_some(), "another conversation");
+        drop(first);
+        assert!(Lease::take_in(&leases, "c1").is_some());
+        assert_eq!(std::fs::read_dir(&leases).unwrap().count(), 0, "nothing is left");
+    }
+}
