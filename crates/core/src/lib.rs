@@ -24,7 +24,7 @@ pub use ids::{RequestId, SessionId, Timestamp};
 pub use json::RawJson;
 pub use paths::{FolderListing, PathPolicy, PathRefused};
 pub use prompt::{Attachment, Image, NewImage, NewPrompt, Prompt, PromptRefused};
-pub use registry::{Accepted, CommandError, HistoryPage, Page, Sessions, StartSession, Titles};
+pub use registry::{Accepted, CommandError, HistoryPage, Page, Retention, Sessions, StartSession, Titles};
 pub use session::{
     AgentStatus, Answer, Approval, DecisionRef, PermissionMode, SessionRecord, SessionStatus, Settings,
     SettingsPatch, TitleSource,

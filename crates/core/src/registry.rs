@@ -31,6 +31,10 @@ const TITLES_AT_ONCE: usize = 2;
 /// How long a title may be.
 const MAX_TITLE: usize = 200;
 
+mod upkeep;
+
+pub use upkeep::Retention;
+
 /// The sessions of this server, as one viewer may see and use them. Cheap to clone.
 #[derive(Clone)]
 pub struct Sessions {
@@ -670,39 +674,6 @@ impl Sessions {
         let mut seen = HashSet::new();
         let cwds = self.list().into_iter().map(|(record, _)| record.cwd);
         cwds.filter(|cwd| seen.insert(cwd.clone())).take(limit).collect()
-    }
-
-    /// Deletes what is due. `None` if nothing waits to be deleted, else when the next is due.
-    pub async fn delete_due(&self, now: Timestamp) -> Option<Timestamp> {
-        let waiting: Vec<_> = self
-            .entries()
-            .iter()
-            .filter_map(|(id, entry)| entry.look(|record, _| record.delete_at).map(|at| (*id, at)))
-            .collect();
-        let mut next = None;
-        for (id, at) in waiting {
-            if at > now {
-                next = Some(next.map_or(at, |next: Timestamp| next.min(at)));
-            } else if let Err(error) = self.delete(id).await {
-                tracing::error!(%error, session = %id, "can't delete a session; trying again later");
-                next = Some(Timestamp(now.0 + 60_000));
-            }
-        }
-        next
-    }
-
-    /// Deletes sessions when their time has come, for ever.
-    pub async fn delete_in_time(&self) {
-        loop {
-            let now = Timestamp::now();
-            let next = self.delete_due(now).await;
-            let wait = next.map_or(i64::from(u32::MAX), |next| next.0.saturating_sub(now.0).max(1));
-            let wait = Duration::from_millis(u64::try_from(wait).unwrap_or(1));
-            tokio::select! {
-                () = tokio::time::sleep(wait) => {}
-                () = self.shared.tidy.notified() => {}
-            }
-        }
     }
 
     /// Ends every agent. Sessions can't be used afterwards.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use crate::event::{DecisionRequest, Event};
-use crate::ids::SessionId;
+use crate::ids::{SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Image;
 use crate::registry::Page;
@@ -45,6 +45,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// Writes a new session that begins with what was said in `source`, numbered from 1; the number of its last event.
     fn fork(&self, source: SessionId, record: SessionRecord) -> StoreFuture<'_, u64>;
+
+    /// Removes the pieces in which messages were streamed (`stream_event`) before that time, where no turn runs: the
+    /// whole messages stay, and no number is used again. Gives the space back to the system. How many were removed.
+    fn compact(&self, before: Timestamp) -> StoreFuture<'_, u64>;
 
     /// An image that was committed with a prompt of this session.
     fn image(&self, session: SessionId, id: String) -> StoreFuture<'_, Option<Image>>;

@@ -1,6 +1,7 @@
 //! One file, one writer thread, readers beside it.
 
 mod codec;
+mod compact;
 mod credentials;
 mod schema;
 mod sessions;
@@ -36,6 +37,7 @@ impl SqliteStore {
         create_private(path)?;
         let mut connection = Connection::open(path).map_err(store_error)?;
         configure(&connection).map_err(store_error)?;
+        make_shrinkable(&connection).map_err(store_error)?;
         schema::migrate(&mut connection)?;
         let writer = Writer::start(connection)?;
         let shared = Shared {
@@ -92,12 +94,27 @@ impl Shared {
 /// The program's other commands (`tiller key`, `tiller link`) write to the same file, for a moment.
 const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
 
+const JOURNAL_LIMIT: u32 = 32 << 20;
+
+/// What is deleted gives its space back. A file that was made without that is rewritten, once.
+fn make_shrinkable(connection: &Connection) -> rusqlite::Result<()> {
+    const INCREMENTAL: u32 = 2;
+    let found: u32 = connection.pragma_query_value(None, "auto_vacuum", |row| row.get(0))?;
+    if found != INCREMENTAL {
+        connection.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
+        connection.execute_batch("VACUUM")?;
+    }
+    Ok(())
+}
+
 fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // What we have acknowledged must survive a power cut, not only a crash of ours.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    // After a burst the log beside the file shrinks again.
+    connection.pragma_update(None, "journal_size_limit", JOURNAL_LIMIT)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(())
 }

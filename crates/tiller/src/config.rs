@@ -1,17 +1,35 @@
 //! `config.toml` in the data folder. Everything in it is optional, and so is the file.
 
+use std::time::Duration;
+
 use anyhow::Context;
 use serde::Deserialize;
+use tiller_core::Retention;
 
 use crate::data_dir::DataDir;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
     /// Names, with or without a port, under which the server may be reached beside its address.
     pub(crate) allowed_hosts: Vec<String>,
     /// Where the titles of sessions come from: `model` (the default), or `prompt`, which costs nothing.
     pub(crate) titles: Titles,
+    /// Sessions that were not used for so many days are removed from our database; 0 keeps them for ever.
+    pub(crate) retention_days: u32,
+    /// After so many hours the pieces in which a message was streamed are taken out; the message stays.
+    pub(crate) delta_retention_hours: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            allowed_hosts: Vec::new(),
+            titles: Titles::default(),
+            retention_days: 30,
+            delta_retention_hours: 24,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
@@ -23,6 +41,14 @@ pub(crate) enum Titles {
 }
 
 impl Config {
+    pub(crate) fn retention(&self) -> Retention {
+        let days = (self.retention_days > 0).then(|| Duration::from_hours(24) * self.retention_days);
+        Retention {
+            sessions: days,
+            pieces: Duration::from_hours(u64::from(self.delta_retention_hours)),
+        }
+    }
+
     pub(crate) fn read(data_dir: &DataDir) -> anyhow::Result<Self> {
         let path = data_dir.config_file();
         let text = match std::fs::read_to_string(&path) {
@@ -45,6 +71,12 @@ mod tests {
         assert_eq!(config.titles, Titles::Model);
         let config: Config = toml::from_str("titles = \"prompt\"").unwrap();
         assert_eq!(config.titles, Titles::Prompt);
+        assert_eq!(
+            config.retention().sessions,
+            Some(std::time::Duration::from_hours(720))
+        );
+        let config: Config = toml::from_str("retention_days = 0").unwrap();
+        assert_eq!(config.retention().sessions, None);
         let error = toml::from_str::<Config>("allowed_host = []")
             .unwrap_err()
             .to_string();

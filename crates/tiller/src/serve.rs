@@ -103,8 +103,8 @@ impl Service {
         };
         let sessions = Sessions::open(Arc::new(store.clone()), Arc::new(backend), paths, titles).await?;
         tracing::info!("{}", sessions.backend().reason);
-        let deletions = sessions.clone();
-        tokio::spawn(async move { deletions.delete_in_time().await });
+        let (tidied, retention) = (sessions.clone(), config.retention());
+        tokio::spawn(async move { tidied.upkeep(retention).await });
         let history = HistoryHandle::start(
             claude_home(args)?,
             data_dir.path().join("history"),

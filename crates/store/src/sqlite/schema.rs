@@ -113,6 +113,10 @@ const MIGRATIONS: &[&str] = &[
         PRIMARY KEY (session_id, id)
     ) STRICT;
 ",
+    "
+    -- Up to which event the pieces of streamed messages have been removed.
+    ALTER TABLE sessions ADD COLUMN compacted_seq INTEGER NOT NULL DEFAULT 0;
+",
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {

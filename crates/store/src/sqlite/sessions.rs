@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, OptionalExtension, params};
 use tiller_core::{
     Commit, DecisionRequest, Event, EventBody, Image, Page, RawJson, SessionId, SessionRecord, Store,
-    StoreError, StoreFuture,
+    StoreError, StoreFuture, Timestamp,
 };
 
 use super::codec::{self, Encoded, SESSION_COLUMNS};
@@ -90,6 +90,10 @@ impl Store for SqliteStore {
             })
             .await
         })
+    }
+
+    fn compact(&self, before: Timestamp) -> StoreFuture<'_, u64> {
+        Box::pin(self.take_out_pieces(before))
     }
 
     fn image(&self, session: SessionId, id: String) -> StoreFuture<'_, Option<Image>> {

@@ -3,6 +3,7 @@
 
 mod credentials;
 mod sessions;
+mod upkeep;
 
 use std::path::Path;
 

@@ -9,7 +9,7 @@ use tiller_core::{
 
 use super::open;
 
-fn record(title: &str) -> SessionRecord {
+pub(super) fn record(title: &str) -> SessionRecord {
     SessionRecord {
         id: SessionId::random(),
         owner: Some("ci".to_owned()),
@@ -40,7 +40,7 @@ fn record(title: &str) -> SessionRecord {
     }
 }
 
-fn message(text: &str) -> EventBody {
+pub(super) fn message(text: &str) -> EventBody {
     let raw = RawJson::parse(&format!(r#"{{"type":"assistant", "text":"{text}","n":1.0}}"#)).unwrap();
     EventBody::Message {
         raw,
@@ -48,7 +48,7 @@ fn message(text: &str) -> EventBody {
     }
 }
 
-fn prompt(text: &str) -> EventBody {
+pub(super) fn prompt(text: &str) -> EventBody {
     EventBody::UserPrompt {
         prompt: full_prompt(text),
         uuid: format!("uuid-of-{text}"),
@@ -71,7 +71,7 @@ fn full_prompt(text: &str) -> Prompt {
     }
 }
 
-fn status(status: SessionStatus) -> EventBody {
+pub(super) fn status(status: SessionStatus) -> EventBody {
     EventBody::Status(StatusChange {
         status,
         title: Some("t".to_owned()),
@@ -80,7 +80,7 @@ fn status(status: SessionStatus) -> EventBody {
     })
 }
 
-fn request(session: SessionId, seq: u64) -> DecisionRequest {
+pub(super) fn request(session: SessionId, seq: u64) -> DecisionRequest {
     DecisionRequest {
         id: RequestId::of(session, seq),
         agent_request: format!("r{seq}"),
@@ -93,7 +93,11 @@ fn request(session: SessionId, seq: u64) -> DecisionRequest {
 }
 
 /// Writes the bodies as the session's next events and returns them.
-async fn append(store: &dyn Store, record: &mut SessionRecord, bodies: Vec<EventBody>) -> Vec<Event> {
+pub(super) async fn append(
+    store: &dyn Store,
+    record: &mut SessionRecord,
+    bodies: Vec<EventBody>,
+) -> Vec<Event> {
     let events: Vec<_> = bodies
         .into_iter()
         .map(|body| {

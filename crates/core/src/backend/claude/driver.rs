@@ -113,7 +113,15 @@ fn arguments(process: &Path) -> Option<Vec<String>> {
 }
 
 fn describe(pid: u32, arguments: &[String]) -> Option<Driver> {
-    let command: String = arguments.join(" ").chars().take(SHOWN).collect();
+    let (program, rest) = arguments.split_first()?;
+    let name = Path::new(program).file_name()?.to_string_lossy();
+    let command = std::iter::once(&*name).chain(rest.iter().map(String::as_str));
+    let command: String = command
+        .collect::<Vec<_>>()
+        .join(" ")
+        .chars()
+        .take(SHOWN)
+        .collect();
     let started = start_ticks(pid)?;
     Some(Driver {
         pid,

@@ -1,0 +1,122 @@
+//! What is done from time to time: sessions are deleted when their time has come, old ones removed, streamed pieces taken
+//! out. Only ever of our own data; what the agent keeps is its own.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{CommandError, Sessions};
+use crate::ids::{SessionId, Timestamp};
+use crate::session::{AgentStatus, SessionStatus};
+
+/// How often old things are looked for.
+const INTERVAL: Duration = Duration::from_hours(1);
+
+/// How long to wait after something could not be deleted.
+const RETRY: Duration = Duration::from_mins(1);
+
+/// How long things are kept.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Retention {
+    /// Sessions that nothing has happened in for longer are removed. `None`: never.
+    pub sessions: Option<Duration>,
+    /// The pieces in which a message was streamed, once the whole message is kept.
+    pub pieces: Duration,
+}
+
+impl Sessions {
+    /// Keeps the house tidy, for ever.
+    pub async fn upkeep(&self, retention: Retention) {
+        // Not at once: a server that starts has better things to do.
+        let mut next_tidying = Instant::now() + RETRY;
+        loop {
+            let now = Timestamp::now();
+            let next_deletion = self.delete_due(now).await;
+            if Instant::now() >= next_tidying {
+                self.tidy(now, retention).await;
+                next_tidying = Instant::now() + INTERVAL;
+            }
+            let deletion = next_deletion.map(|at| u64::try_from(at.0.saturating_sub(now.0)).unwrap_or(0));
+            let deletion = deletion.map(|wait| Instant::now() + Duration::from_millis(wait.max(1)));
+            tokio::select! {
+                () = tokio::time::sleep_until(deletion.unwrap_or(next_tidying).min(next_tidying)) => {}
+                () = self.shared.tidy.notified() => {}
+            }
+        }
+    }
+
+    /// Deletes what is due; when the next is.
+    async fn delete_due(&self, now: Timestamp) -> Option<Timestamp> {
+        let waiting: Vec<_> = self
+            .entries()
+            .iter()
+            .filter_map(|(id, entry)| entry.look(|record, _| record.delete_at).map(|at| (*id, at)))
+            .collect();
+        let mut next = None;
+        for (id, mut at) in waiting {
+            if at <= now {
+                match self.delete(id).await {
+                    Ok(()) => continue,
+                    Err(error) => {
+                        tracing::error!(%error, session = %id, "can't delete a session; trying again");
+                    }
+                }
+                at = later(now, RETRY);
+            }
+            next = Some(next.map_or(at, |next: Timestamp| next.min(at)));
+        }
+        next
+    }
+
+    /// Removes what is older than it is to be kept at that time.
+    pub async fn tidy(&self, now: Timestamp, retention: Retention) {
+        if let Some(kept) = retention.sessions {
+            for id in self.finished_before(earlier(now, kept)) {
+                match self.delete(id).await {
+                    Ok(()) => tracing::info!(session = %id, "removed a session that was not used for long"),
+                    Err(error) => tracing::error!(%error, session = %id, "can't remove an old session"),
+                }
+            }
+        }
+        match self.shared.store.compact(earlier(now, retention.pieces)).await {
+            Ok(0) => {}
+            Ok(removed) => tracing::info!(removed, "took out streamed pieces of finished messages"),
+            Err(error) => tracing::error!(error = %CommandError::from(error), "can't compact the database"),
+        }
+    }
+
+    /// Sessions that nothing has happened in since, and that nobody waits for.
+    fn finished_before(&self, time: Timestamp) -> Vec<SessionId> {
+        let old = |entry: &super::Entry| {
+            entry.look(|record, pending| {
+                record.updated_at < time
+                    && record.status != SessionStatus::Running
+                    && pending.is_empty()
+                    && record.queue.is_empty()
+            })
+        };
+        let ids: Vec<_> = self
+            .entries()
+            .iter()
+            .filter(|(_, entry)| old(entry))
+            .map(|(id, _)| *id)
+            .collect();
+        let has_agent = |id: &SessionId| {
+            let status = self.agent_status(*id);
+            !matches!(status, AgentStatus::Absent | AgentStatus::Hibernated)
+        };
+        ids.into_iter().filter(|id| !has_agent(id)).collect()
+    }
+}
+
+fn earlier(now: Timestamp, by: Duration) -> Timestamp {
+    Timestamp(now.0.saturating_sub(milliseconds(by)))
+}
+
+fn later(now: Timestamp, by: Duration) -> Timestamp {
+    Timestamp(now.0.saturating_add(milliseconds(by)))
+}
+
+fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}

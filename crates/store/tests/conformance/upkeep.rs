@@ -1,0 +1,167 @@
+//! What is kept for how long. The clock is the test's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tiller_core::backend::{AgentChannels, Backend, BackendInfo, Capabilities, Launch};
+use tiller_core::{
+    Commit, EventBody, PathPolicy, RawJson, Retention, SessionRecord, SessionStatus, Sessions, Store,
+    Timestamp, Titles,
+};
+
+use super::open;
+use super::sessions::{append, message, prompt, record, status};
+
+const DAY: i64 = 24 * 60 * 60 * 1000;
+
+/// Nobody is to be started.
+struct NoAgents;
+
+impl Backend for NoAgents {
+    fn info(&self) -> BackendInfo {
+        let capabilities = Capabilities {
+            streaming: false,
+            permissions: false,
+            resume: false,
+            subagents: false,
+        };
+        BackendInfo {
+            name: "none",
+            version: None,
+            transport: "none",
+            reason: String::new(),
+            capabilities,
+        }
+    }
+
+    fn launch(&self, launch: Launch) -> AgentChannels {
+        panic!("{launch:?}")
+    }
+}
+
+fn piece(text: &str) -> EventBody {
+    let raw = RawJson::parse(&format!(
+        r#"{{"uuid":"u","type":"stream_event","event":"{text}"}}"#
+    ))
+    .unwrap();
+    EventBody::Message { raw, uuid: None }
+}
+
+fn quiet(title: &str, updated_at: i64) -> SessionRecord {
+    SessionRecord {
+        status: SessionStatus::Completed,
+        updated_at: Timestamp(updated_at),
+        queue: Vec::new(),
+        delete_at: None,
+        ..record(title)
+    }
+}
+
+#[tokio::test]
+async fn streamed_pieces_go_and_everything_else_stays_with_its_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let mut done = quiet("done", 0);
+    let bodies = || {
+        vec![
+            status(SessionStatus::Running),
+            prompt("p"),
+            piece("a"),
+            piece("b"),
+            message("ab"),
+            status(SessionStatus::Completed),
+        ]
+    };
+    // Written at 30.
+    append(&store, &mut done, bodies()).await;
+    let mut running = SessionRecord {
+        status: SessionStatus::Running,
+        ..quiet("running", 0)
+    };
+    append(&store, &mut running, bodies()).await;
+
+    assert_eq!(store.compact(Timestamp(30)).await.unwrap(), 0, "not old enough");
+    assert_eq!(store.compact(Timestamp(31)).await.unwrap(), 2);
+    assert_eq!(store.compact(Timestamp(31)).await.unwrap(), 0, "done once");
+    let seqs = async |session| {
+        let events = store.replay(session, 0, 100).await.unwrap();
+        events.iter().map(|event| event.seq).collect::<Vec<_>>()
+    };
+    assert_eq!(seqs(done.id).await, [1, 2, 5, 6]);
+    assert_eq!(seqs(running.id).await, [1, 2, 3, 4, 5, 6], "a turn runs");
+
+    // What comes next gets the next number, and is compacted in its time.
+    append(&store, &mut done, bodies()).await;
+    assert_eq!(seqs(done.id).await, [1, 2, 5, 6, 7, 8, 9, 10, 11, 12]);
+    assert_eq!(store.compact(Timestamp(31)).await.unwrap(), 2);
+    assert_eq!(seqs(done.id).await, [1, 2, 5, 6, 7, 8, 11, 12]);
+}
+
+#[tokio::test]
+async fn the_file_shrinks_when_much_is_taken_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let mut session = quiet("large", 0);
+    let pieces = (0..2000).map(|_| piece(&"x".repeat(2000))).collect();
+    append(&store, &mut session, pieces).await;
+    let pages = || {
+        let connection = rusqlite::Connection::open(folder.path().join("sessions.db")).unwrap();
+        connection
+            .pragma_query_value(None, "page_count", |row| row.get::<_, u64>(0))
+            .unwrap()
+    };
+    let before = pages();
+    assert_eq!(store.compact(Timestamp(31)).await.unwrap(), 2000);
+    assert!(pages() * 5 < before, "{} of {before} pages", pages());
+}
+
+#[tokio::test]
+async fn old_sessions_are_removed_unless_someone_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let now = 100 * DAY;
+    let (old, fresh) = (quiet("old", now - 31 * DAY), quiet("fresh", now - 29 * DAY));
+    let mut waiting = quiet("waiting", now - 60 * DAY);
+    waiting.queue = vec!["later".into()];
+    let mut asking = quiet("asking", now - 60 * DAY);
+    let discarded = SessionRecord {
+        delete_at: Some(Timestamp(now + 1)),
+        ..quiet("discarded", now - 60 * DAY)
+    };
+    for record in [&old, &fresh, &waiting, &asking, &discarded] {
+        let commit = Commit {
+            record: record.clone(),
+            events: Vec::new(),
+            images: Vec::new(),
+        };
+        store.commit(commit).await.unwrap();
+    }
+    let asked = super::sessions::request(asking.id, 1);
+    append(&store, &mut asking, vec![EventBody::DecisionRequested(asked)]).await;
+
+    let home = folder.path();
+    let paths = PathPolicy::new(home, &[home.to_owned()], home, &home.join("data")).unwrap();
+    let sessions = Sessions::open(Arc::new(store.clone()), Arc::new(NoAgents), paths, Titles::Prompt)
+        .await
+        .unwrap();
+    let titles = || {
+        let mut titles: Vec<_> = sessions
+            .list()
+            .into_iter()
+            .map(|(record, _)| record.title)
+            .collect();
+        titles.sort();
+        titles
+    };
+    let retention = |days: Option<u32>| Retention {
+        sessions: days.map(|days| Duration::from_hours(24) * days),
+        pieces: Duration::from_hours(1),
+    };
+    sessions.tidy(Timestamp(now), retention(None)).await;
+    assert_eq!(titles().len(), 5, "switched off");
+    sessions.tidy(Timestamp(now), retention(Some(30))).await;
+    // The question was withdrawn when the sessions were opened, a moment ago by the machine's clock.
+    assert_eq!(titles(), ["asking", "fresh", "waiting"]);
+    let kept = store.load().await.unwrap();
+    assert_eq!(kept.len(), 3, "from the database as well");
+}
