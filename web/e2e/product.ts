@@ -142,19 +142,43 @@ export class Product {
         `--root=${this.home}/work`,
         ...agent,
       ],
-      {
-        PATH: process.env.PATH ?? "",
-        HOME: this.home,
-        ANTHROPIC_BASE_URL: this.model?.url ?? "http://127.0.0.1:9",
-        ANTHROPIC_API_KEY: "sk-test",
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-        DISABLE_AUTOUPDATER: "1",
-      },
+      this.agentEnvironment(),
       this.project,
       /^tiller is ready: (\S+)$/,
     );
     this.server = child;
     return match[1] ?? "";
+  }
+
+  /** Where Claude Code keeps its own files. */
+  get claudeHome(): string {
+    return join(this.home, ".claude");
+  }
+
+  /** Someone who uses Claude Code in a terminal, and knows nothing of Tiller. Gives the conversation's id. */
+  async inTerminal(prompt: string, ...args: string[]): Promise<string> {
+    const child = spawn(
+      executables.claude(),
+      ["--print", "--output-format=json", "--permission-mode=acceptEdits", ...args, "--", prompt],
+      { env: this.agentEnvironment(), cwd: this.project, stdio: ["ignore", "pipe", "inherit"] },
+    );
+    let said = "";
+    child.stdout.on("data", (data) => {
+      said += String(data);
+    });
+    await new Promise((resolve) => child.once("close", resolve));
+    return (JSON.parse(said) as { session_id: string }).session_id;
+  }
+
+  private agentEnvironment(): Record<string, string> {
+    return {
+      PATH: process.env.PATH ?? "",
+      HOME: this.home,
+      ANTHROPIC_BASE_URL: this.model?.url ?? "http://127.0.0.1:9",
+      ANTHROPIC_API_KEY: "sk-test",
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+      DISABLE_AUTOUPDATER: "1",
+    };
   }
 
   /** Ends the server as a service manager would. */

@@ -52,6 +52,10 @@ pub struct SearchResult {
     pub fragments: Vec<Fragment>,
     /// What the session is called.
     pub title: String,
+    /// Returned by a tool, and not typed by anyone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(as = "Option<bool>", optional)]
+    pub is_tool_result: bool,
     /// Said by this subagent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
@@ -174,6 +178,7 @@ fn result(hit: Hit, terms: &[Term], project: &str, stem: &str, title: String) ->
             Role::Assistant
         },
         timestamp: hit.timestamp,
+        is_tool_result: hit.is_tool_result,
         excerpt: fragments.iter().map(|fragment| fragment.text.as_str()).collect(),
         fragments,
         title,
@@ -335,6 +340,7 @@ mod tests {
             uuid: "u".into(),
             role: "assistant",
             timestamp: "t".into(),
+            is_tool_result: false,
             text: "all done".into(),
         };
         let json = serde_json::to_value(result(hit, &terms("done"), "-p", "s", "T".into()).unwrap()).unwrap();

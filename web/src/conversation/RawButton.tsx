@@ -1,5 +1,5 @@
 import { Braces } from "lucide-react";
-import { useState } from "react";
+import { use, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { cn } from "../lib/cn";
 import { HighlightedCode } from "../markdown/HighlightedCode";
@@ -9,6 +9,7 @@ import { store } from "../store/state";
 import { CopyButton } from "../ui/CopyButton";
 import { IconButton } from "../ui/IconButton";
 import { Modal } from "../ui/Modal";
+import { RawSource } from "./rawSource";
 
 /** The messages behind a row, exactly as they came. */
 export function RawButton({
@@ -22,10 +23,11 @@ export function RawButton({
 }) {
   const { t } = useTranslation();
   const [raw, setRaw] = useState<string | undefined>();
+  const source = use(RawSource);
 
   function show(): void {
-    const log = store.getState().logs.get(sessionId);
-    if (log) setRaw(rawEntries(log.transcript, item).map(entryJson).join("\n\n"));
+    const transcript = source ?? store.getState().logs.get(sessionId)?.transcript;
+    if (transcript) setRaw(rawEntries(transcript, item).map(entryJson).join("\n\n"));
   }
 
   return (

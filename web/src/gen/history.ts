@@ -154,6 +154,10 @@ fragments: Array<Fragment>,
  */
 title: string, 
 /**
+ * Returned by a tool, and not typed by anyone.
+ */
+is_tool_result?: boolean, 
+/**
  * Said by this subagent.
  */
 agent_id?: string, };

@@ -42,6 +42,7 @@ pub(crate) struct Hit {
     pub(crate) uuid: String,
     pub(crate) role: &'static str,
     pub(crate) timestamp: String,
+    pub(crate) is_tool_result: bool,
     pub(crate) text: String,
 }
 
@@ -286,6 +287,8 @@ impl LineReader<'_> {
         if !is_proved(&text, terms) {
             return None;
         }
+        let mut is_tool_result = false;
+        text::tool_results(&record, |_| is_tool_result = true);
         let string = |value: Option<Raw<'_>>| value.and_then(Raw::text).unwrap_or_default().into_owned();
         Some(Hit {
             path: path.to_owned(),
@@ -296,6 +299,7 @@ impl LineReader<'_> {
                 "assistant"
             },
             timestamp: string(record.timestamp),
+            is_tool_result,
             text,
         })
     }

@@ -1,0 +1,183 @@
+/** The history: what was said in a terminal is found, read, taken away and gone on with here. */
+import { readdirSync, readFileSync, unlinkSync } from "node:fs";
+import { join } from "node:path";
+import { AxeBuilder } from "@axe-core/playwright";
+import type { Page } from "@playwright/test";
+import { expect, type Product, type Script, test } from "./product";
+
+const text = (words: string) => ({ type: "text" as const, text: words });
+const script: Script = {
+  rules: [
+    {
+      contains: "plant a baobab",
+      replies: [
+        {
+          parts: [
+            { type: "thinking", thinking: "Where is there room?" },
+            { type: "tool_use", name: "Write", input: { file_path: "tree.txt", content: "green\n" } },
+          ],
+        },
+        { parts: [text("The baobab stands **tall**.")] },
+      ],
+    },
+    { contains: "浇水", replies: [{ parts: [text("已经给登录页面旁的树浇了水。")] }] },
+    { contains: "and now prune it", replies: [{ parts: [text("Pruned.")] }] },
+  ],
+};
+
+const rows = (page: Page) =>
+  page.getByRole("region", { name: "Conversations", exact: true }).getByRole("link");
+
+async function isAccessible(page: Page): Promise<void> {
+  // Measured when nothing moves: a colour halfway through a transition is no colour of ours.
+  await page.evaluate(async () => {
+    const ending = document
+      .getAnimations()
+      .filter((each) => each.effect?.getComputedTiming().iterations !== Infinity);
+    await Promise.allSettled(ending.map((each) => each.finished));
+  });
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join("\n")}`)).toEqual(
+    [],
+  );
+}
+
+/** The Write tool is given an absolute path, which is known only once there is a project. */
+function inProject(product: Product): Script {
+  return JSON.parse(
+    JSON.stringify(script).replace('"tree.txt"', JSON.stringify(join(product.project, "tree.txt"))),
+  ) as Script;
+}
+
+test("a conversation in a terminal appears, is found, read, exported and continued", async ({
+  page,
+  product,
+}) => {
+  await page.goto(await product.start(inProject(product)));
+  await page.getByRole("link", { name: "History", exact: true }).click();
+  await expect(page.getByText("No conversations yet.")).toBeVisible();
+  await isAccessible(page);
+
+  // It comes into the open list by itself.
+  const tree = await product.inTerminal("plant a baobab");
+  await expect(rows(page).filter({ hasText: "plant a baobab" })).toContainText("Live");
+  await product.inTerminal("给树浇水");
+  await expect(rows(page)).toHaveCount(2);
+  await expect(page.getByRole("complementary", { name: "Projects" })).toContainText("project");
+  await isAccessible(page);
+
+  // Narrowed down, and reset.
+  await page.getByRole("combobox", { name: "Tool" }).click();
+  await page.getByRole("option", { name: "Write" }).click();
+  await expect(rows(page)).toHaveCount(1);
+  await page.getByRole("button", { name: "Reset" }).click();
+  await page.getByRole("textbox", { name: "Changed file" }).fill("tree");
+  await expect(rows(page)).toHaveCount(1);
+  await page.getByRole("textbox", { name: "Changed file" }).fill("");
+  await expect(rows(page)).toHaveCount(2);
+
+  // Words in the middle of a Chinese sentence open the conversation at the message.
+  const search = page.getByRole("searchbox", { name: "Search everything that was said" });
+  await search.fill("录页面");
+  const hit = page.getByRole("region", { name: "What was found" }).getByRole("link");
+  await expect(hit.locator("mark")).toHaveText("录页面");
+  await hit.click();
+  await expect(page.locator("[data-wanted]")).toContainText("已经给登录页面旁的树浇了水。");
+  await page.getByRole("link", { name: "Back to the list" }).click();
+  await expect(search).toHaveValue("录页面");
+  await search.press("Escape");
+
+  // Read with the same cards as in a session.
+  await rows(page).filter({ hasText: "plant a baobab" }).click();
+  await expect(page.getByRole("article", { name: "Tool Write" })).toBeVisible();
+  await expect(page.getByText("The baobab stands tall.")).toBeVisible();
+  await expect(page.getByRole("button", { name: "Thought" })).toBeVisible();
+  await isAccessible(page);
+
+  await page.getByRole("button", { name: "Export" }).click();
+  const download = page.waitForEvent("download");
+  await page.getByRole("menuitem", { name: "Markdown" }).click();
+  const file = await download;
+  expect(file.suggestedFilename()).toBe(`${tree}.md`);
+  expect(readFileSync(await file.path(), "utf8")).toContain("The baobab stands **tall**.");
+
+  await page.getByRole("button", { name: "Continue in terminal" }).click();
+  await expect(page.getByRole("dialog")).toContainText(`claude --resume ${tree}`);
+  await page.keyboard.press("Escape");
+
+  // It grows while it is read.
+  await product.inTerminal("给树浇水", "--resume", tree);
+  await expect(page.getByText("已经给登录页面旁的树浇了水。")).toBeInViewport();
+
+  // And it goes on here, with all that was said before.
+  const prompt = page.getByRole("textbox", { name: "Go on with this conversation…" });
+  await prompt.press("Enter");
+  await expect(page.getByRole("alert")).toHaveText("Please say how to go on.");
+  await prompt.fill("and now prune it");
+  await prompt.press("Enter");
+  await expect(page).toHaveURL(new RegExp(`#/s/${tree}$`));
+  await expect(page.getByText("Pruned.")).toBeVisible();
+  const requests = await product.model?.requests();
+  expect(JSON.stringify(requests?.at(-1))).toContain("The baobab stands");
+});
+
+test("usage is shown by day, project, model and conversation", async ({ page, product }) => {
+  const link = await product.start(inProject(product));
+  await product.inTerminal("plant a baobab");
+  await page.goto(link);
+  await page.getByRole("link", { name: "History", exact: true }).click();
+  await page.getByRole("link", { name: "Usage" }).click();
+  await expect(page.getByRole("img", { name: /^Cost of each day/ })).toBeVisible();
+  const table = page.getByRole("table");
+  await expect(table.getByRole("row")).toHaveCount(2);
+  await isAccessible(page);
+  await page.getByRole("tab", { name: "Conversation" }).click();
+  await table.getByRole("link", { name: "plant a baobab" }).click();
+  await expect(page.getByText("The baobab stands tall.")).toBeVisible();
+});
+
+test("the vault keeps what is deleted, and gives it back", async ({ page, product }) => {
+  const link = await product.start(inProject(product));
+  const tree = await product.inTerminal("plant a baobab");
+  await page.goto(link);
+  await page.getByRole("link", { name: "History", exact: true }).click();
+  await expect(
+    page.getByText("Claude Code deletes conversations that have not changed for 30 days."),
+  ).toBeVisible();
+  const vault = page.getByRole("switch", { name: "Keep copies in the vault" });
+  await expect(vault).not.toBeChecked();
+  await vault.click();
+  await expect(vault).toBeChecked();
+  await expect(page.getByRole("button", { name: /^1 conversation in the vault/ })).toBeVisible();
+
+  const projects = join(product.claudeHome, "projects");
+  for (const folder of readdirSync(projects)) unlinkSync(join(projects, folder, `${tree}.jsonl`));
+  await expect(page.getByText("No conversations yet.")).toBeVisible();
+  await page.getByRole("button", { name: /^1 conversation in the vault/ }).click();
+  const dialog = page.getByRole("dialog", { name: "The vault" });
+  await isAccessible(page);
+  await dialog.getByRole("button", { name: "Restore" }).click();
+  await expect(page.getByText("The baobab stands tall.")).toBeVisible();
+});
+
+test.describe("on a phone, in the dark, in Chinese", () => {
+  test.use({ viewport: { width: 390, height: 844 }, colorScheme: "dark", locale: "zh-CN" });
+
+  test("nothing is cut off", async ({ page, product }) => {
+    const link = await product.start(inProject(product));
+    await product.inTerminal("plant a baobab");
+    await page.goto(link);
+    for (const place of ["#/history", "#/history?q=baobab", "#/history/usage"]) {
+      await page.goto(`${new URL(link).origin}/${place}`);
+      await expect(page.getByRole("heading", { name: "历史记录" })).toBeVisible();
+      await expect(page.getByRole("status", { name: "加载中…" })).toHaveCount(0);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+      await isAccessible(page);
+    }
+    await page.goto(`${new URL(link).origin}/#/history`);
+    await page.getByRole("link", { name: /plant a baobab/ }).click();
+    await expect(page.getByText("The baobab stands tall.")).toBeVisible();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    await isAccessible(page);
+  });
+});
