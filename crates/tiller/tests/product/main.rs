@@ -10,6 +10,7 @@ mod chat;
 mod client;
 mod commands;
 mod demo;
+mod event_table;
 mod history;
 mod history_live;
 mod http;

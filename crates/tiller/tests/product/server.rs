@@ -195,3 +195,18 @@ pub(crate) fn processes_in(folder: &Path) -> Vec<String> {
         })
         .collect()
 }
+
+/// The process that was started on this conversation: the CLI, not what keeps it.
+pub(crate) fn agent_of(session: &str) -> rustix::process::Pid {
+    let flag = format!("--session-id={session}");
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let found = entries
+        .filter(|entry| {
+            let line = std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+            let mut words = line.split('\0');
+            let is_cli = words.next().is_some_and(|program| program.ends_with("/claude"));
+            is_cli && line.contains(&flag)
+        })
+        .find_map(|entry| entry.file_name().to_str()?.parse().ok());
+    rustix::process::Pid::from_raw(found.expect("an agent")).unwrap()
+}

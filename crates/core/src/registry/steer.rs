@@ -1,0 +1,267 @@
+//! What is done with a session while it lives, beside talking: settings, names, waiting prompts, inquiries, callbacks,
+//! forks, rewinding, who drives it.
+
+use std::sync::Arc;
+
+use super::{CommandError, Entry, MAX_TITLE, Sessions, Titles, allowed, check_settings};
+use crate::backend::{Driver, Inquiry, Offers};
+use crate::event::Notice;
+use crate::ids::{SessionId, Timestamp};
+use crate::json::RawJson;
+use crate::prompt::Image;
+use crate::session::{AgentStatus, Input, Refusal, SessionRecord, SessionStatus, SettingsPatch, TitleSource};
+use crate::title::{title_from_model, title_from_prompt};
+
+impl Sessions {
+    /// Changes settings: at once where a running agent can be told (model, permission mode, approval), else from the
+    /// next turn on, for which the agent is started anew and goes on with its conversation.
+    ///
+    /// A model must be one that the agent offers, as soon as an agent has told what it offers. The agent may change
+    /// its permission mode by itself (a plan that was approved), which shows in the session's settings and as
+    /// [`Notice::Updated`](crate::Notice).
+    pub async fn configure(&self, session: SessionId, patch: SettingsPatch) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        let (record, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        let settings = patch.applied(&record.settings);
+        check_settings(&settings)?;
+        if let (Some(model), Some(offers)) = (&settings.model, self.offers())
+            && record.settings.model.as_ref() != Some(model)
+            && !offers.models.contains(model)
+            // The agent lists the newest of each family; whoever pins another by its full name knows what they do.
+            && !model.starts_with("claude-")
+        {
+            return Err(CommandError::Model(model.clone()));
+        }
+        self.input(session, Input::Configure(patch)).await.map(drop)
+    }
+
+    /// What agents offer, as far as one has told since the server started.
+    pub fn offers(&self) -> Option<Arc<Offers>> {
+        self.shared.backend.offers()
+    }
+
+    /// Gives a session the title that a person chose.
+    pub async fn rename(&self, session: SessionId, title: &str) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.find(session).ok_or(CommandError::UnknownSession)?;
+        if title.is_empty() || title.chars().count() > MAX_TITLE {
+            return Err(CommandError::Title);
+        }
+        let source = TitleSource::User;
+        self.input(session, Input::Rename { title, source })
+            .await
+            .map(drop)
+    }
+
+    /// Puts a session away, or brings it back. It goes on as before.
+    pub async fn archive(&self, session: SessionId, archived: bool) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        self.input(session, Input::Archive(archived)).await.map(drop)
+    }
+
+    /// Replaces the prompts that wait for the running turn to end. Refused if `expected` is given and is not what
+    /// waits. A prompt keeps its images with the same words, or with other words in its place.
+    pub async fn replace_queue(
+        &self,
+        session: SessionId,
+        prompts: Vec<String>,
+        expected: Option<Vec<String>>,
+    ) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        let prompts = prompts.iter().map(|prompt| prompt.trim().to_owned()).collect();
+        self.input(session, Input::Queue { prompts, expected })
+            .await
+            .map(drop)
+    }
+
+    /// Sends the first prompt that waits, if no turn runs: a stop keeps what waits.
+    pub async fn flush(&self, session: SessionId) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        self.check_driver(session).await?;
+        self.input(session, Input::Flush).await.map(drop)
+    }
+
+    /// Asks something of the session's agent beside its work. The answer is in the agent's own form.
+    pub async fn inquire(&self, session: SessionId, inquiry: Inquiry) -> Result<RawJson, CommandError> {
+        let last_known = match inquiry {
+            Inquiry::Commands => self.offers().and_then(|offers| offers.commands.clone()),
+            Inquiry::Models => self.offers().and_then(|offers| offers.model_list.clone()),
+            _ => None,
+        };
+        self.find(session).ok_or(CommandError::UnknownSession)?;
+        if let Some(known) = last_known {
+            return Ok(known);
+        }
+        self.ask_agent(session, inquiry).await
+    }
+
+    /// Wants to be called back for these events of the agent (`PreToolUse`, …), from its next start on, which is the
+    /// next turn's. A callback is a [`Notice::Hook`](crate::Notice), to be answered with [`Self::answer_hook`];
+    /// without an answer the agent goes on after [`HOOK_TIME`](crate::backend::HOOK_TIME). Replaces what was
+    /// registered before; it is forgotten when the server ends.
+    pub async fn register_hooks(&self, session: SessionId, events: Vec<String>) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        self.input(session, Input::Hooks(events)).await.map(drop)
+    }
+
+    /// Answers a callback, once, in the agent's own form (`{"continue": true}` and more).
+    pub async fn answer_hook(
+        &self,
+        session: SessionId,
+        agent_request: &str,
+        output: RawJson,
+    ) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.approve)?;
+        let agent_request = agent_request.to_owned();
+        let input = Input::AnswerHook {
+            agent_request,
+            output,
+        };
+        self.input(session, input).await.map(drop)
+    }
+
+    /// The bytes of an image that was sent with a prompt.
+    pub async fn image(&self, session: SessionId, id: &str) -> Result<Option<Image>, CommandError> {
+        self.find(session).ok_or(CommandError::UnknownSession)?;
+        Ok(self.shared.store.image(session, id.to_owned()).await?)
+    }
+
+    /// A new session that begins with everything that was said in this one, and goes its own way from its first
+    /// prompt on. Files are shared: both work in the same folder.
+    pub async fn fork(&self, session: SessionId, title: Option<&str>) -> Result<SessionId, CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        let (source, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        let conversation = source.claude_session_id.or(source.fork_of);
+        let fork_of = Some(conversation.ok_or(Refusal::NoResumeId)?);
+        let now = Timestamp::now();
+        let mut record = SessionRecord {
+            id: SessionId::random(),
+            owner: self.viewer.key.clone(),
+            title: title
+                .map(str::trim)
+                .filter(|title| !title.is_empty())
+                .map_or_else(|| format!("{} ⑂", source.title), str::to_owned),
+            title_source: TitleSource::User,
+            archived: false,
+            claude_session_id: None,
+            expired: false,
+            fork_of,
+            delete_at: None,
+            status: SessionStatus::Idle,
+            created_at: now,
+            updated_at: now,
+            queue: Vec::new(),
+            last_seq: 0,
+            ..source
+        };
+        let id = record.id;
+        record.last_seq = self.shared.store.fork(session, record.clone()).await?;
+        let owner = record.owner.as_deref().map(Arc::from);
+        self.entries()
+            .insert(id, Entry::Dormant(Box::new((record, Vec::new()))));
+        self.shared.hub.publish(owner.as_ref(), Notice::Updated(id));
+        Ok(id)
+    }
+
+    /// Restores the files to what they were before the prompt with this uuid, or only tells what that would change.
+    /// The answer is the agent's own. An agent is started for it if none runs.
+    pub async fn rewind(
+        &self,
+        session: SessionId,
+        prompt: String,
+        dry_run: bool,
+    ) -> Result<RawJson, CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        let (record, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        if !dry_run && record.status == SessionStatus::Running {
+            return Err(CommandError::Busy);
+        }
+        self.check_driver(session).await?;
+        self.input(session, Input::Wake).await?;
+        self.ask_agent(session, Inquiry::Rewind { prompt, dry_run }).await
+    }
+
+    /// Ends the session's agent and hides it; it is deleted for good at that time, unless [`Self::undelete`] comes
+    /// first. Kept across restarts.
+    pub async fn delete_at(&self, session: SessionId, at: Timestamp) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        self.input(session, Input::Discard { at }).await?;
+        self.shared.tidy.notify_one();
+        Ok(())
+    }
+
+    /// Takes back a deletion whose time has not come.
+    pub async fn undelete(&self, session: SessionId) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        self.input(session, Input::Restore).await.map(drop)
+    }
+
+    /// Refuses if a process that nobody here has started drives the session's conversation: two would fork it.
+    pub(super) async fn check_driver(&self, session: SessionId) -> Result<(), CommandError> {
+        match self.driver(session).await {
+            Some(driver) => Err(CommandError::DrivenElsewhere(driver)),
+            None => Ok(()),
+        }
+    }
+
+    async fn driver(&self, session: SessionId) -> Option<Driver> {
+        let (record, _) = self.find(session)?;
+        // With an agent of its own a session has its driver.
+        let has_agent = !matches!(
+            self.agent_status(session),
+            AgentStatus::Absent | AgentStatus::Hibernated
+        );
+        let conversation = record.claude_session_id.filter(|_| !has_agent)?;
+        let backend = &self.shared.backend;
+        backend
+            .driver(conversation, record.cwd.into(), record.updated_at)
+            .await
+    }
+
+    /// Ends the process that drives the session's conversation from elsewhere, so that it can go on here.
+    pub async fn take_over(&self, session: SessionId) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        self.find(session).ok_or(CommandError::UnknownSession)?;
+        if let Some(driver) = self.driver(session).await {
+            tracing::info!(pid = driver.pid, %session, "ending a process that drives a conversation from elsewhere");
+            let ended = self.shared.backend.end_driver(driver).await;
+            ended.map_err(CommandError::Takeover)?;
+        }
+        Ok(())
+    }
+
+    /// Asks the session's own agent, beside its first turn. What goes wrong leaves the title as it is.
+    pub(super) async fn improve_title(self, session: SessionId, prompt: String) {
+        let Ok(_turn) = self.shared.titling.acquire().await else {
+            return;
+        };
+        let title = match self.ask_agent(session, Inquiry::Title { prompt }).await {
+            Ok(answer) => title_from_model(answer.as_str()),
+            Err(error) => {
+                tracing::debug!(%error, %session, "no title from the agent");
+                None
+            }
+        };
+        if let Some(title) = title {
+            let source = TitleSource::Model;
+            if let Err(error) = self.input(session, Input::Rename { title, source }).await {
+                tracing::debug!(%error, %session, "a title came too late");
+            }
+        }
+    }
+
+    /// A title for a session that would begin with this prompt: from a model if that is wanted and possible.
+    pub async fn title_for(&self, prompt: &str) -> String {
+        if self.shared.titles == Titles::Model
+            && self.viewer.scopes.run
+            && let Ok(_turn) = self.shared.titling.acquire().await
+        {
+            let cwd = self.shared.paths.default_directory().to_owned();
+            if let Some(title) = self.shared.backend.title(prompt.to_owned(), cwd).await {
+                return title;
+            }
+        }
+        title_from_prompt(prompt)
+    }
+}

@@ -1,0 +1,199 @@
+//! Sequences of inputs that nobody thought of, and what none of them may break.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::ids::RequestId;
+
+fn any_input() -> impl Strategy<Value = Input> {
+    prop_oneof![
+        3 => Just(prompt("p")),
+        1 => Just(Input::Stop),
+        1 => (1u32..3).prop_map(max_turns),
+        1 => prop::sample::select(PermissionMode::ALL).prop_map(mode),
+        1 => prop::sample::select(PermissionMode::ALL)
+            .prop_map(|mode| message("status", None, Meaning::Mode(mode))),
+        1 => any::<bool>().prop_map(|opus| model(opus.then_some("opus"))),
+        1 => (0usize..3).prop_map(|length| Input::Queue { prompts: vec!["q".to_owned(); length], expected: None }),
+        1 => Just(Input::Flush),
+        1 => Just(Input::Wake),
+        1 => any::<bool>().prop_map(|some| Input::Hooks(if some { vec!["Stop".to_owned()] } else { Vec::new() })),
+        1 => (0u8..2).prop_map(|number| Input::Agent(AgentEvent::Hook(HookCall {
+            agent_request: format!("h{number}"),
+            event: "Stop".to_owned(),
+            input: RawJson::parse("{}").unwrap(),
+            tool_use_id: None,
+        }))),
+        1 => (0u8..2).prop_map(|number| Input::AnswerHook {
+            agent_request: format!("h{number}"),
+            output: RawJson::parse("{}").unwrap(),
+        }),
+        1 => Just(Input::Discard { at: Timestamp(9) }),
+        2 => Just(Input::Restore),
+        2 => (0u8..4).prop_map(|number| allow(&format!("t{number}"))),
+        2 => Just(init()),
+        3 => Just(message("m", None, Meaning::Nothing)),
+        2 => Just(success()),
+        1 => Just(failure("f")),
+        2 => (0u8..4, any::<bool>()).prop_map(|(number, always)| asks(number, always)),
+        1 => (0u8..4).prop_map(|number| Input::Agent(AgentEvent::TakesBack { agent_request: format!("r{number}") })),
+        2 => Just(exited("x")),
+        1 => Just(Input::Agent(AgentEvent::Exited(Exit::Expired))),
+        1 => (0u64..4).prop_map(|turn| Input::StopOverdue { turn }),
+        1 => Just(Input::Close { reason: "closing" }),
+    ]
+}
+
+/// What no sequence of inputs may break.
+#[derive(Default)]
+struct Watcher {
+    seq: u64,
+    running: bool,
+    open: Vec<(RequestId, String)>,
+    /// What the agents that live have asked and have no answer to, by their own ids.
+    asked: HashSet<String>,
+    /// Questions whose decision was recorded in this step, and whose answer must follow in it.
+    owed: Vec<String>,
+    /// Prompts that were recorded and not delivered yet, by uuid.
+    prompted: HashSet<String>,
+    agents: i32,
+}
+
+impl Watcher {
+    fn watch(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Record(event) => self.event(event),
+            Effect::Launch(_) => {
+                self.agents += 1;
+                assert!(self.agents <= 1, "two agents at once");
+            }
+            Effect::Deliver(delivery) => {
+                assert_eq!(self.agents, 1, "a prompt was sent to nobody");
+                assert!(
+                    self.prompted.remove(&delivery.uuid),
+                    "a prompt was sent twice, or never recorded"
+                );
+            }
+            Effect::Send(AgentCommand::Answer { agent_request, .. }) => {
+                assert_eq!(self.agents, 1, "an answer was sent to nobody");
+                assert!(self.asked.remove(agent_request), "answered twice, or never asked");
+                self.owed.retain(|owed| owed != agent_request);
+            }
+            Effect::Send(_) => assert_eq!(self.agents, 1, "something was sent to nobody"),
+            Effect::QueueChanged
+            | Effect::RecordChanged
+            | Effect::Announce(_)
+            | Effect::EndAgent
+            | Effect::ArmStopDeadline { .. } => {}
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.seq += 1;
+        assert_eq!(event.seq, self.seq, "the numbering has no gap");
+        match &event.body {
+            EventBody::Status(change) if change.status == SessionStatus::Running => {
+                assert!(!self.running, "a turn began within a turn");
+                self.running = true;
+            }
+            EventBody::Status(change) => {
+                // Once for each turn. A stop is told also where no turn runs.
+                assert!(
+                    self.running || change.status == SessionStatus::Idle,
+                    "a turn ended that never began, or twice"
+                );
+                self.running = false;
+                let stopped = change.status == SessionStatus::Idle;
+                assert!(!stopped || self.open.is_empty(), "a stop left a decision open");
+            }
+            EventBody::DecisionRequested(request) => {
+                self.open.push((request.id, request.agent_request.clone()));
+            }
+            EventBody::DecisionResolved {
+                request, behavior, ..
+            } => {
+                let position = self.open.iter().position(|(open, _)| open == request);
+                let position = position.expect("a decision was resolved that was not open");
+                let (_, agent_request) = self.open.remove(position);
+                if *behavior != Behavior::Withdrawn {
+                    self.owed.push(agent_request);
+                }
+            }
+            EventBody::UserPrompt { uuid, .. } => {
+                assert!(self.running, "a prompt outside of a turn");
+                assert!(self.prompted.insert(uuid.clone()), "two prompts with one id");
+            }
+            EventBody::Message { .. } => {}
+        }
+    }
+}
+
+/// An agent's questions have ids of their own, and people answer what they see.
+fn addressed(input: Input, number: usize, state: &State) -> Input {
+    match input {
+        Input::Agent(AgentEvent::Asks(question)) => Input::Agent(AgentEvent::Asks(Question {
+            agent_request: format!("r{number}"),
+            tool_use_id: format!("t{number}"),
+            ..question
+        })),
+        Input::Answer { answer, .. } if !state.pending.is_empty() => Input::Answer {
+            decision: DecisionRef::Request(state.pending[number % state.pending.len()].id),
+            answer,
+        },
+        Input::Agent(AgentEvent::TakesBack { .. }) if !state.pending.is_empty() => {
+            let agent_request = state.pending[number % state.pending.len()].agent_request.clone();
+            Input::Agent(AgentEvent::TakesBack { agent_request })
+        }
+        other => other,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn no_sequence_of_inputs_breaks_the_rules(auto in any::<bool>(), inputs in prop::collection::vec(any_input(), 0..60)) {
+        let mut state = State::new(record(), Vec::new());
+        if auto {
+            state.record.settings.approval = Approval::Auto;
+        }
+        let mut watcher = Watcher::default();
+        let ending = [Input::Close { reason: "closing" }, exited("gone")];
+        for (number, input) in inputs.into_iter().chain(ending).enumerate() {
+            let input = addressed(input, number, &state);
+            let from_agent = matches!(input, Input::Agent(_));
+            // An agent that is not there says nothing.
+            if from_agent && state.agent == AgentState::Absent {
+                continue;
+            }
+            match &input {
+                Input::Agent(AgentEvent::Exited(_)) => {
+                    watcher.agents -= 1;
+                    watcher.asked.clear();
+                }
+                Input::Agent(AgentEvent::Asks(question)) => {
+                    watcher.asked.insert(question.agent_request.clone());
+                }
+                Input::Agent(AgentEvent::TakesBack { agent_request }) => {
+                    watcher.asked.remove(agent_request);
+                }
+                _ => {}
+            }
+            if let Ok(effects) = step(&mut state, input, Timestamp(3)) {
+                for effect in &effects {
+                    watcher.watch(effect);
+                }
+            }
+            prop_assert_eq!(&watcher.owed, &Vec::<String>::new(), "a decision that the agent never heard of");
+            prop_assert_eq!(watcher.running, state.turn.is_some());
+            prop_assert_eq!(watcher.running, state.record.status == SessionStatus::Running);
+            prop_assert_eq!(watcher.open.len(), state.pending.len());
+            prop_assert!(state.agent != AgentState::Absent || state.pending.is_empty(), "nobody waits for an answer");
+            prop_assert_eq!(state.record.last_seq, watcher.seq);
+        }
+        prop_assert!(!watcher.running, "a turn that never ended");
+        prop_assert!(watcher.open.is_empty(), "a decision that was neither answered nor withdrawn");
+    }
+}

@@ -1,0 +1,130 @@
+//! The event API's table of errors and edges (seed 000 §12.7) and what its acceptance cases (§12.8) leave open elsewhere.
+
+use serde_json::{Value, json};
+use tiller_testkit::model::{Reply, Script};
+
+use crate::client::EventClient;
+use crate::http;
+use crate::server::World;
+
+const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+
+async fn list(client: &mut EventClient) -> Value {
+    client.send("session.list", Value::Null).await;
+    client.next().await.expect("still connected")
+}
+
+#[tokio::test]
+async fn unknown_sessions_dead_agents_and_repeated_deletions() {
+    let script = Script::new()
+        .on("take long", [Reply::text("Half of it").gate("never")])
+        .on("go on", [Reply::text("Known: {{prompts}}.")]);
+    let world = World::new(script).await;
+    let server = world.serve().await;
+    let mut client = EventClient::connect(&server, &server.sign_in().await).await;
+    let empty = json!({ "type": "session.list", "payload": { "sessions": [] } });
+    assert_eq!(list(&mut client).await, empty);
+
+    for kind in ["session.history", "session.continue", "session.subscribe"] {
+        client
+            .send(kind, json!({ "sessionId": NOBODY, "prompt": "hello" }))
+            .await;
+        let error = client.until_type("runner.error").await;
+        assert_eq!(error["message"], "Unknown session", "{kind}");
+    }
+    client.send("session.stop", json!({ "sessionId": NOBODY })).await;
+    assert_eq!(list(&mut client).await, empty, "a stop of nothing is silent");
+    for _ in 0..2 {
+        client
+            .send("session.delete", json!({ "sessionId": NOBODY }))
+            .await;
+        assert_eq!(client.until_type("session.deleted").await["sessionId"], NOBODY);
+    }
+
+    // An agent that dies in mid-turn ends the turn in an error, with words for a person.
+    let session = client.start(&world.project(), "take long").await;
+    client.until_streamed("Half of it").await;
+    let agent = crate::server::agent_of(&session);
+    rustix::process::kill_process(agent, rustix::process::Signal::KILL).unwrap();
+    let error = client.until_status("error").await;
+    assert!(!error["error"].as_str().unwrap().is_empty());
+
+    // Afterwards it goes on, in the order of §12.2.3.
+    client.heard.clear();
+    client
+        .send(
+            "session.continue",
+            json!({ "sessionId": session, "prompt": "go on" }),
+        )
+        .await;
+    client.until_status("completed").await;
+    let story = client.story();
+    assert_eq!(story[..2], ["session.status running", "stream.user_prompt go on"]);
+    assert_eq!(story.last().unwrap(), "session.status completed");
+    let middle = &story[2..story.len() - 1];
+    assert!(
+        !middle.is_empty() && middle.iter().all(|line| line.starts_with("stream.message")),
+        "{story:?}"
+    );
+    assert!(client.streamed().contains("take long | go on"));
+
+    client
+        .send("session.delete", json!({ "sessionId": session }))
+        .await;
+    assert_eq!(client.until_type("session.deleted").await["sessionId"], session);
+    client
+        .send("session.delete", json!({ "sessionId": session }))
+        .await;
+    assert_eq!(client.until_type("session.deleted").await["sessionId"], session);
+    assert_eq!(world.query("SELECT count(*) FROM sessions"), ["0"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_session_without_an_id_does_not_go_on_and_recent_folders_are_few() {
+    // An agent that never says a word.
+    let world = World::with_claude(Script::new(), Some("/bin/false".into())).await;
+    let server = world.serve().await;
+    let cookie = server.sign_in().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    let session = client.start(&world.project(), "hello").await;
+    client.until_status("error").await;
+    client
+        .send(
+            "session.continue",
+            json!({ "sessionId": session, "prompt": "again" }),
+        )
+        .await;
+    let error = client.until_type("runner.error").await;
+    assert_eq!(error["message"], "Session has no resume id yet.");
+    assert_eq!(
+        (&error["sessionId"], &error["code"]),
+        (&json!(session), &json!("no_resume_id"))
+    );
+    let entry = list(&mut client).await["payload"]["sessions"][0].clone();
+    assert_eq!(entry["status"], "error", "it did not begin to run");
+    server.stop().await;
+
+    let database = rusqlite::Connection::open(world.data().join("sessions.db")).unwrap();
+    for number in 0..25 {
+        let sql = "INSERT INTO sessions (id, title, status, cwd, created_at, updated_at, permission_mode, approval) \
+                   VALUES (?1, '', 'idle', ?2, 0, ?3, 'default', 'ask')";
+        let id = format!("00000000-0000-4000-8000-{number:012}");
+        database
+            .execute(sql, rusqlite::params![id, format!("/folder/{number}"), number])
+            .unwrap();
+    }
+    drop(database);
+    let server = world.serve().await;
+    let recent = async |query: &str| {
+        let path = format!("/api/recent-cwds{query}");
+        let answer = http::get(&server.address, &path, &[("Cookie", &cookie)]).await;
+        answer.json()["cwds"].as_array().unwrap().len()
+    };
+    assert_eq!(recent("").await, 8);
+    assert_eq!(recent("?limit=0").await, 1);
+    assert_eq!(recent("?limit=-3").await, 1);
+    assert_eq!(recent("?limit=12").await, 12);
+    assert_eq!(recent("?limit=1000").await, 20);
+    server.stop().await;
+}
