@@ -210,6 +210,7 @@ test("the field completes commands and files, recalls prompts, and takes images 
   });
   await startSession(page, link, "one");
   await expect(page.getByText("First answer.")).toBeVisible();
+  await expect(page.getByRole("region", { name: "Result" })).toContainText("Done");
   const field = page
     .getByRole("textbox", { name: "Message" })
     .or(page.getByRole("combobox", { name: "Message" }));
@@ -274,6 +275,7 @@ test("the panel shows what was changed, and the files can be put back", async ({
           reply("Changed."),
         ],
       },
+      { contains: "about this line", replies: [reply("I see the line.")] },
     ],
   });
   await startSession(page, link, "change it");
@@ -287,9 +289,15 @@ test("the panel shows what was changed, and the files can be put back", async ({
   await page.keyboard.press("Escape");
   await expect(panel.getByText(/of .* tokens/)).toBeVisible();
 
+  // A line of the change as context for the next prompt.
+  await tool(page, "Edit").getByRole("button", { name: "Mention line 1" }).first().click();
+  await say(page, "about this line");
+  await expect(page.getByText("I see the line.")).toBeVisible();
+  expect(JSON.stringify((await product.model?.requests())?.at(-1))).toContain("greeting.txt");
+
   await tool(page, "Edit").hover();
   await page.getByRole("log").getByText("change it").hover();
-  await page.getByRole("button", { name: "Rewind files to before this" }).click();
+  await page.getByRole("button", { name: "Rewind files to before this" }).first().click();
   await expect(page.getByRole("dialog")).toContainText("greeting.txt");
   await page.getByRole("dialog").getByRole("button", { name: "Rewind" }).click();
   await expect(page.getByText("1 file was rewound.")).toBeVisible();

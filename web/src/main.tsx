@@ -19,6 +19,10 @@ whenIdle(() => {
   Markdown.preload();
   Diff.preload();
 });
+// While developing, files change under their names; the page is then not to be kept.
+if (import.meta.env.PROD && "serviceWorker" in navigator)
+  whenIdle(() => void navigator.serviceWorker.register("/sw.js").catch(() => {}));
+
 createRoot(root).render(
   <StrictMode>
     <App />

@@ -1,5 +1,5 @@
 import { ArrowUp, Eraser, ImagePlus, Square } from "lucide-react";
-import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
+import { type KeyboardEvent, memo, useEffect, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../gen/events";
 import { cn } from "../lib/cn";
@@ -26,7 +26,7 @@ import { useSuggestions } from "./useSuggestions";
 type Problem = "empty" | "offline" | undefined;
 
 /** Where the conversation goes on. Keyed by session, so that each has its own draft. */
-export function Composer({ session }: { session: SessionInfo }) {
+export const Composer = memo(function Composer({ session }: { session: SessionInfo }) {
   const { t } = useTranslation();
   const [text, setText] = useDraft(session.id);
   const [problem, setProblem] = useState<Problem>();
@@ -237,7 +237,7 @@ export function Composer({ session }: { session: SessionInfo }) {
       </p>
     </form>
   );
-}
+});
 
 /** What was said here before, newest first. */
 function earlierPrompts(sessionId: string): string[] {

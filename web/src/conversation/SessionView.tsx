@@ -1,4 +1,4 @@
-import { useEffect } from "react";
+import { useDeferredValue, useEffect } from "react";
 import { useTranslation } from "react-i18next";
 import { InfoBar } from "../frame/InfoBar";
 import { openTab } from "../frame/tabs";
@@ -19,6 +19,8 @@ export function SessionView({ id }: { id: string }) {
   const listed = useApp((state) => state.listed);
   const panelOpen = usePanel((state) => state.open);
   const known = session !== undefined;
+  // What is beside the words may come a moment after them.
+  const calm = useDeferredValue(log);
   useMarkSeen(session);
 
   useEffect(() => {
@@ -38,10 +40,10 @@ export function SessionView({ id }: { id: string }) {
           ) : (
             <Conversation key={id} session={session} log={log} />
           )}
-          {log && <StatisticsBar session={session} log={log} />}
+          {calm && <StatisticsBar session={session} log={calm} />}
           <Composer key={`composer:${id}`} session={session} />
         </div>
-        {panelOpen && <SidePanel key={`panel:${id}`} session={session} log={log} />}
+        {panelOpen && <SidePanel key={`panel:${id}`} session={session} log={calm} />}
       </div>
     </>
   );

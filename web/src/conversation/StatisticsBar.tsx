@@ -1,4 +1,4 @@
-import { useMemo } from "react";
+import { memo, useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import { markOf } from "../frame/StatusMark";
 import type { SessionInfo } from "../gen/events";
@@ -7,7 +7,13 @@ import type { SessionLog } from "../session/log";
 import { costOf } from "../session/summary";
 
 /** The session in numbers, between what was said and what comes next. */
-export function StatisticsBar({ session, log }: { session: SessionInfo; log: SessionLog }) {
+export const StatisticsBar = memo(function StatisticsBar({
+  session,
+  log,
+}: {
+  session: SessionInfo;
+  log: SessionLog;
+}) {
   const { t, i18n } = useTranslation();
   const { items, contextTokens } = log.transcript;
   const cost = useMemo(() => costOf(items), [items]);
@@ -31,4 +37,4 @@ export function StatisticsBar({ session, log }: { session: SessionInfo; log: Ses
       ))}
     </div>
   );
-}
+});

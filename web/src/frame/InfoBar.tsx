@@ -1,4 +1,5 @@
 import { FolderLock, PanelRight } from "lucide-react";
+import { memo } from "react";
 import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../gen/events";
 import { cn } from "../lib/cn";
@@ -11,7 +12,7 @@ import { markOf, StatusMark } from "./StatusMark";
 import { ToolsField } from "./ToolsField";
 
 /** What a session works with: its folder, its id, its tools. */
-export function InfoBar({ session }: { session: SessionInfo }) {
+export const InfoBar = memo(function InfoBar({ session }: { session: SessionInfo }) {
   const { t } = useTranslation();
   const panel = usePanel();
   const mark = markOf(session.status, session.pending);
@@ -57,6 +58,6 @@ export function InfoBar({ session }: { session: SessionInfo }) {
       <SessionMenu session={session} always />
     </div>
   );
-}
+});
 
 const Divider = () => <span className="hidden h-4 w-px shrink-0 bg-line sm:block" />;

@@ -1,5 +1,5 @@
 import { X } from "lucide-react";
-import { type ReactNode, useMemo } from "react";
+import { memo, type ReactNode, useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../gen/events";
 import { formatCost, formatCount, formatDuration } from "../lib/format";
@@ -16,7 +16,13 @@ import { usePanel } from "./state";
 import { TaskList } from "./TaskList";
 
 /** What the session has come to so far, beside its conversation. */
-export function SidePanel({ session, log }: { session: SessionInfo; log: SessionLog | undefined }) {
+export const SidePanel = memo(function SidePanel({
+  session,
+  log,
+}: {
+  session: SessionInfo;
+  log: SessionLog | undefined;
+}) {
   const { t, i18n } = useTranslation();
   const close = usePanel((state) => state.close);
   const items = log?.transcript.items;
@@ -107,7 +113,7 @@ export function SidePanel({ session, log }: { session: SessionInfo; log: Session
       </div>
     </aside>
   );
-}
+});
 
 function Section({ title, note, children }: { title: string; note?: string; children: ReactNode }) {
   return (

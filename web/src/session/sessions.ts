@@ -30,6 +30,8 @@ export function reduceSessions(sessions: Sessions, event: ServerEvent, now: numb
     return new Map(sessions).set(session.id, { ...session, lastSeq });
   }
   if (!isSequenced(event)) return sessions;
+  // Pieces of a message change nothing that the list shows, and come by the hundred.
+  if (event.type === "stream.message" && event.payload.message.type === "stream_event") return sessions;
   const session = sessions.get(event.payload.sessionId);
   // What the listing already counted, a replay says again.
   if (!session || event.payload.seq <= session.lastSeq) return sessions;

@@ -19,11 +19,13 @@ export interface DiffViewProps {
   details?: Json;
   /** Shows every line: what is to be approved is never folded. */
   whole?: boolean;
+  /** Lets lines be chosen as context for the next prompt. */
+  onLine?: (line: number) => void;
 }
 
 const VISIBLE_ROWS = 24;
 
-export default function DiffView({ id, input, details, whole = false }: DiffViewProps) {
+export default function DiffView({ id, input, details, whole = false, onLine }: DiffViewProps) {
   const { t } = useTranslation();
   const { rows, counts } = useMemo(() => {
     const finished = hunksOfResult(details);
@@ -41,13 +43,13 @@ export default function DiffView({ id, input, details, whole = false }: DiffView
         )}
       </p>
       <Fold id={id} lines={keys} visible={whole ? Number.POSITIVE_INFINITY : VISIBLE_ROWS}>
-        {(shown) => <DiffTable rows={rows.slice(0, shown.length)} />}
+        {(shown) => <DiffTable rows={rows.slice(0, shown.length)} onLine={onLine} />}
       </Fold>
     </div>
   );
 }
 
-function DiffTable({ rows }: { rows: readonly DiffRow[] }) {
+function DiffTable({ rows, onLine }: { rows: readonly DiffRow[]; onLine?: (line: number) => void }) {
   const { t } = useTranslation();
   // A new file has no old lines to number.
   const hasOld = rows.some((row) => row.oldLine !== undefined);
@@ -63,7 +65,7 @@ function DiffTable({ rows }: { rows: readonly DiffRow[] }) {
               ) : (
                 <>
                   {hasOld && <LineNumber value={row.oldLine} />}
-                  <LineNumber value={row.newLine} />
+                  <LineNumber value={row.newLine} onLine={onLine} />
                   <td
                     className={cn(
                       "w-4 text-center select-none",
@@ -83,10 +85,23 @@ function DiffTable({ rows }: { rows: readonly DiffRow[] }) {
   );
 }
 
-function LineNumber({ value }: { value: number | undefined }) {
+function LineNumber({ value, onLine }: { value: number | undefined; onLine?: (line: number) => void }) {
+  const { t } = useTranslation();
   return (
     <td className="w-px min-w-9 pr-2 pl-2 text-right text-2xs text-ink-3 tabular-nums select-none">
-      {value}
+      {onLine && value !== undefined ? (
+        <button
+          type="button"
+          tabIndex={-1}
+          aria-label={t("diff.mention", { line: value })}
+          onClick={() => onLine(value)}
+          className="rounded px-0.5 hover:bg-accent-soft hover:text-accent"
+        >
+          {value}
+        </button>
+      ) : (
+        value
+      )}
     </td>
   );
 }

@@ -137,7 +137,7 @@ export const ToolCard = memo(function ToolCard({
         </div>
         {shown && (
           <div id={content} className="border-t border-line">
-            {children ?? <ToolBody tool={withoutBoilerplate(tool)} />}
+            {children ?? <ToolBody tool={withoutBoilerplate(tool)} sessionId={sessionId} />}
             {!children && decided === "deny" && <Remark>{t("decision.denied")}</Remark>}
             {!children && decided === "withdrawn" && <Remark>{t("decision.withdrawn")}</Remark>}
             {nested}

@@ -1,6 +1,7 @@
 /** What a tool card shows inside: one view for each family of tools. */
 import { type ReactNode, useMemo } from "react";
 import { useTranslation } from "react-i18next";
+import { selectLine } from "../conversation/context";
 import { Fold } from "../conversation/Fold";
 import { parseAnsi } from "../lib/ansi";
 import { cn } from "../lib/cn";
@@ -16,14 +17,14 @@ import { TodoRows } from "./TodoRows";
 
 const VISIBLE_LINES = 12;
 
-export function ToolBody({ tool }: { tool: ToolItem }) {
+export function ToolBody({ tool, sessionId }: { tool: ToolItem; sessionId: string }) {
   switch (familyOf(tool.name)) {
     case "bash":
       return <BashView tool={tool} />;
     case "read":
       return <ReadView tool={tool} />;
     case "edit":
-      return <EditView tool={tool} />;
+      return <EditView tool={tool} sessionId={sessionId} />;
     case "todo":
       return <TodoView tool={tool} />;
     case "question":
@@ -90,10 +91,17 @@ function ReadView({ tool }: { tool: ToolItem }) {
   );
 }
 
-function EditView({ tool }: { tool: ToolItem }) {
+function EditView({ tool, sessionId }: { tool: ToolItem; sessionId: string }) {
+  const path = asString(tool.input.file_path);
   return (
     <>
-      <Diff id={tool.key} input={tool.input} details={tool.details} />
+      <Diff
+        id={tool.key}
+        input={tool.input}
+        details={tool.details}
+        // Only a finished edit has the lines of the file as it is now.
+        onLine={path && tool.details ? (line) => selectLine(sessionId, path, line) : undefined}
+      />
       {tool.phase === "error" && tool.output && <Output id={`${tool.key}:err`} text={tool.output} failed />}
     </>
   );
