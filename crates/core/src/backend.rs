@@ -5,6 +5,7 @@
 
 pub mod claude;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -46,6 +47,14 @@ pub trait Backend: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
+    /// Goes on with an agent that an earlier server started. The first event says how it stands, or that it is gone.
+    fn attach(&self, _attach: Attach) -> AgentChannels {
+        AgentChannels::of_nobody()
+    }
+
+    /// Which runs are still wanted; whatever else an earlier server has left is ended and removed.
+    fn keep_only(&self, _runs: HashSet<String>) {}
+
     /// What agents offer, as far as one has told since the server started.
     fn offers(&self) -> Option<Arc<Offers>> {
         None
@@ -78,6 +87,8 @@ pub struct Capabilities {
 pub struct Launch {
     pub session: SessionId,
     pub cwd: PathBuf,
+    /// The name of the agent's run, by which it can be found again. Never used twice.
+    pub run: String,
     pub settings: Settings,
     pub conversation: Conversation,
     /// The events that the agent is to call back for, by the agent's names.
@@ -95,10 +106,67 @@ pub enum Conversation {
     Fork { from: String, id: String },
 }
 
+/// What to go on with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attach {
+    pub session: SessionId,
+    pub run: String,
+    /// The agent's id of the conversation.
+    pub conversation: String,
+    /// How much of what it said is known.
+    pub position: u64,
+    /// Whether it was started to go on with an earlier conversation.
+    pub resumes: bool,
+    /// Whether it is at work, as far as is known.
+    pub busy: bool,
+}
+
 #[derive(Debug)]
 pub struct AgentChannels {
     pub commands: mpsc::Sender<AgentCommand>,
-    pub events: mpsc::Receiver<AgentEvent>,
+    pub events: mpsc::Receiver<Heard>,
+    /// Told once the agent's end is on record and nothing of its run is needed any more. Dropped untold, the run stays
+    /// to be found by the next server.
+    pub settled: oneshot::Sender<()>,
+}
+
+impl AgentChannels {
+    /// Of an agent that does not exist any more.
+    fn of_nobody() -> Self {
+        let (commands, _) = mpsc::channel(1);
+        let (tell, events) = mpsc::channel(1);
+        let exit = Exit::Ended {
+            message:
+                "Tiller ended while this turn was running. Send a message to go on from where it stopped."
+                    .to_owned(),
+        };
+        // There is room for one.
+        drop(tell.try_send(Heard::lost(AgentEvent::Exited(exit))));
+        Self {
+            commands,
+            events,
+            settled: oneshot::channel().0,
+        }
+    }
+}
+
+/// What an agent says, and how far it can be read again.
+#[derive(Clone, Debug)]
+pub struct Heard {
+    pub event: AgentEvent,
+    /// Where in the agent's output this ends. After a crash the next server reads on from the last position that is on
+    /// record, and hears the same again. `None`: what is not on record then is lost.
+    pub position: Option<u64>,
+}
+
+impl Heard {
+    /// Nobody can read it again.
+    pub fn lost(event: AgentEvent) -> Self {
+        Self {
+            event,
+            position: None,
+        }
+    }
 }
 
 /// What we tell an agent.
@@ -109,10 +177,17 @@ pub enum AgentCommand {
         uuid: String,
         words: String,
         images: Vec<Image>,
+        number: u64,
     },
+    /// What is numbered reaches the agent once, however often it is sent. Numbers rise; 0 is none.
     Answer {
         agent_request: String,
         answer: Answer,
+        number: u64,
+    },
+    /// What it said before this position is on record.
+    Forget {
+        before: u64,
     },
     Interrupt,
     /// From now on this model; `None` is the agent's default.
@@ -214,6 +289,8 @@ pub struct Offers {
 /// What an agent tells us.
 #[derive(Clone, Debug)]
 pub enum AgentEvent {
+    /// An agent that an earlier server started is still there, and was given everything up to this number.
+    Attached { last_input: u64 },
     Message {
         raw: RawJson,
         uuid: Option<String>,
@@ -282,6 +359,8 @@ pub const HOOK_TIME: Duration = Duration::from_mins(1);
 pub enum Exit {
     /// It could not be started.
     NotStarted { message: String },
+    /// An earlier server was to start it, and did not get round to it.
+    NeverStarted,
     /// The conversation that it was to resume does not exist any more.
     Expired,
     /// It ended, by itself or because we asked.
@@ -292,6 +371,7 @@ impl Exit {
     pub fn message(&self) -> &str {
         match self {
             Self::NotStarted { message } | Self::Ended { message } => message,
+            Self::NeverStarted => "The agent was not started. Send a message to try again.",
             Self::Expired => {
                 "The conversation is no longer known to the agent. The next message starts afresh, without its context."
             }

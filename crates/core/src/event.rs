@@ -6,7 +6,7 @@ use crate::backend::HookCall;
 use crate::ids::{RequestId, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Prompt;
-use crate::session::SessionStatus;
+use crate::session::{Answer, SessionStatus};
 
 /// One entry of a session's log. `seq` is gapless from 1 and never changes once delivered.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +35,17 @@ pub enum EventBody {
         request: RequestId,
         tool_use_id: String,
         behavior: Behavior,
+        /// What the agent is answered, where it is: kept so that the answer can be given again if it did not arrive.
+        reply: Option<Reply>,
     },
+}
+
+/// An answer on its way to the agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    /// The agent's own id of the request.
+    pub agent_request: String,
+    pub answer: Answer,
 }
 
 #[derive(Clone, Debug, PartialEq)]

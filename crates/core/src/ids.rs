@@ -26,6 +26,11 @@ impl SessionId {
         self.derive("prompt", seq).to_string()
     }
 
+    /// The name of the agent's run that is started at `seq`.
+    pub(crate) fn run_name(self, seq: u64) -> String {
+        self.derive("run", seq).to_string()
+    }
+
     /// The agent's id for a conversation that starts afresh at `seq`.
     pub(crate) fn fresh_conversation(self, seq: u64) -> String {
         self.derive("conversation", seq).to_string()

@@ -18,7 +18,7 @@ mod store;
 mod title;
 
 pub use backend::{Backend, BackendInfo, Driver, HookCall, Inquiry, InquiryFailed, Offers};
-pub use event::{Behavior, DecisionRequest, Event, EventBody, Notice, StatusChange};
+pub use event::{Behavior, DecisionRequest, Event, EventBody, Notice, Reply, StatusChange};
 pub use hub::{Lagged, LiveFeed};
 pub use ids::{RequestId, SessionId, Timestamp};
 pub use json::RawJson;
@@ -26,8 +26,8 @@ pub use paths::{FolderListing, PathPolicy, PathRefused};
 pub use prompt::{Attachment, Image, NewImage, NewPrompt, Prompt, PromptRefused};
 pub use registry::{Accepted, CommandError, HistoryPage, Page, Retention, Sessions, StartSession, Titles};
 pub use session::{
-    AgentStatus, Answer, Approval, DecisionRef, PermissionMode, SessionRecord, SessionStatus, Settings,
-    SettingsPatch, TitleSource,
+    AgentSettings, AgentStatus, Answer, Approval, DecisionRef, PermissionMode, Run, SessionRecord,
+    SessionStatus, Settings, SettingsPatch, TitleSource, TurnRecord,
 };
 pub use store::{Commit, Store, StoreError, StoreFuture};
 pub use title::title_from_prompt;

@@ -9,7 +9,7 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 
 use crate::backend::{Backend, BackendInfo, Driver, Inquiry, InquiryFailed, InquiryReply};
 use crate::credentials::Viewer;
-use crate::event::{DecisionRequest, Event};
+use crate::event::{DecisionRequest, Event, EventBody};
 use crate::hub::{Hub, LiveFeed};
 use crate::ids::{SessionId, Timestamp};
 use crate::json::RawJson;
@@ -27,6 +27,10 @@ const CLOSE_TIME: Duration = Duration::from_secs(8);
 
 /// A title costs a call of a model; those who start many sessions at once get theirs one after the other.
 const TITLES_AT_ONCE: usize = 2;
+
+/// How many of a session's latest events are looked at when its agent is found again: a doubled line follows its twin
+/// closely.
+const RECENT: u32 = 512;
 
 /// How long a title may be.
 const MAX_TITLE: usize = 200;
@@ -192,18 +196,43 @@ impl Sessions {
             shared: Arc::new(shared),
             viewer: Viewer::PERSON,
         };
-        let interrupted: Vec<_> = sessions
-            .entries()
-            .iter()
-            .filter(|(_, entry)| {
-                entry.look(|record, pending| record.status == SessionStatus::Running || !pending.is_empty())
-            })
-            .map(|(id, _)| *id)
-            .collect();
-        for id in interrupted {
-            sessions.input(id, Input::Recovered).await?;
-        }
+        sessions.recover().await?;
         Ok(sessions)
+    }
+
+    /// Goes on with what the last server was in the middle of.
+    async fn recover(&self) -> Result<(), CommandError> {
+        let unfinished: Vec<_> = self
+            .entries()
+            .values()
+            .filter_map(|entry| {
+                entry.look(|record, pending| {
+                    let unfinished = record.status == SessionStatus::Running
+                        || record.run.is_some()
+                        || !pending.is_empty();
+                    unfinished.then(|| record.clone())
+                })
+            })
+            .collect();
+        let runs = unfinished.iter().filter_map(|record| record.run.as_ref());
+        self.shared
+            .backend
+            .keep_only(runs.map(|run| run.name.clone()).collect());
+        for record in unfinished {
+            let unconfirmed = match record.turn {
+                Some(turn) => self.shared.store.said_since(record.id, turn.prompt_seq).await?,
+                None => Vec::new(),
+            };
+            let recent = if record.run.is_some() {
+                let since = record.last_seq.saturating_sub(u64::from(RECENT));
+                self.shared.store.replay(record.id, since, RECENT).await?
+            } else {
+                Vec::new()
+            };
+            self.input(record.id, Input::Recovered { unconfirmed, recent })
+                .await?;
+        }
+        Ok(())
     }
 
     /// The same sessions, with someone else's eyes and rights.
@@ -326,6 +355,9 @@ impl Sessions {
             updated_at: now,
             queue: Vec::new(),
             last_seq: 0,
+            runs: 0,
+            turn: None,
+            run: None,
         };
         // Taken before anything is written: two who resume one conversation at once would fork it.
         match self.entries().entry(id) {
@@ -433,7 +465,9 @@ impl Sessions {
     pub async fn history(&self, session: SessionId, page: Page) -> Result<HistoryPage, CommandError> {
         // Looked at first: what comes after `last_seq` is for the live feed to tell.
         let (record, pending) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        let tail = self.tail(session);
         let messages = self.shared.store.history(session, page).await?;
+        let messages = with_tail(messages, &tail, page);
         Ok(HistoryPage {
             record,
             pending,
@@ -449,7 +483,15 @@ impl Sessions {
         limit: u32,
     ) -> Result<Vec<Event>, CommandError> {
         self.find(session).ok_or(CommandError::UnknownSession)?;
-        Ok(self.shared.store.replay(session, after, limit).await?)
+        let tail = self.tail(session);
+        let mut events = self.shared.store.replay(session, after, limit).await?;
+        let last = events.last().map_or(after, |event| event.seq);
+        let room = usize::try_from(limit)
+            .unwrap_or(usize::MAX)
+            .saturating_sub(events.len());
+        let newer = tail.iter().filter(|event| event.seq > last).take(room);
+        events.extend(newer.map(|event| Event::clone(event)));
+        Ok(events)
     }
 
     /// Working directories, the latest used first, each once.
@@ -459,14 +501,33 @@ impl Sessions {
         cwds.filter(|cwd| seen.insert(cwd.clone())).take(limit).collect()
     }
 
+    /// Puts everything on disk and leaves the agents to the next server. Sessions can't be used afterwards, and the
+    /// program must end without taking anything apart: an agent that is let go of ends.
+    pub async fn leave(&self) {
+        let all = self.take_actors().into_iter().map(|actor| async move {
+            let (done, left) = oneshot::channel();
+            if actor.commands.send(Command::Leave(done)).await.is_ok() {
+                drop(left.await);
+            }
+            // Its end would end the actor.
+            std::mem::forget(actor);
+        });
+        if tokio::time::timeout(CLOSE_TIME, futures_util::future::join_all(all))
+            .await
+            .is_err()
+        {
+            tracing::warn!("not everything could be stored in time; the next server reads it again");
+        }
+    }
+
+    fn take_actors(&self) -> Vec<ActorHandle> {
+        let mut entries = self.entries();
+        entries.drain().filter_map(|(_, entry)| entry.awake()).collect()
+    }
+
     /// Ends every agent. Sessions can't be used afterwards.
     pub async fn close(&self) {
-        let actors: Vec<_> = self
-            .entries()
-            .drain()
-            .filter_map(|(_, entry)| entry.awake())
-            .collect();
-        let all = actors.into_iter().map(|actor| async move {
+        let all = self.take_actors().into_iter().map(|actor| async move {
             let (done, closed) = oneshot::channel();
             let reason = "Tiller was stopped while this turn was running.";
             if actor.commands.send(Command::Close { reason, done }).await.is_ok() {
@@ -518,6 +579,14 @@ impl Sessions {
             .map_err(CommandError::from)
     }
 
+    /// What has been shown of a session and is not known to be in the store. To be asked before the store is.
+    fn tail(&self, session: SessionId) -> Vec<Arc<Event>> {
+        match self.entries().get(&session) {
+            Some(Entry::Awake(actor)) => actor.tail.events(),
+            Some(Entry::Dormant(_)) | None => Vec::new(),
+        }
+    }
+
     fn wake(&self, session: SessionId) -> Option<ActorHandle> {
         let mut entries = self.entries();
         let entry = entries.get_mut(&session)?;
@@ -564,6 +633,31 @@ impl Entry {
             Self::Dormant(_) => None,
         }
     }
+}
+
+/// A page of the log, together with what is on its way there.
+fn with_tail(mut messages: Vec<(u64, RawJson)>, tail: &[Arc<Event>], page: Page) -> Vec<(u64, RawJson)> {
+    let (after, before, limit) = match page {
+        Page::All => (0, u64::MAX, u32::MAX),
+        Page::After { seq, limit } => (seq, u64::MAX, limit),
+        Page::Before { seq, limit } => (0, seq, limit),
+        Page::Last { limit } => (0, u64::MAX, limit),
+    };
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let last = messages.last().map_or(after, |(seq, _)| *seq);
+    for event in tail.iter().filter(|event| event.seq > last && event.seq < before) {
+        // The user's own words are never shown before they are in the log.
+        if let EventBody::Message { raw, .. } = &event.body {
+            messages.push((event.seq, raw.clone()));
+        }
+    }
+    if matches!(page, Page::Before { .. } | Page::Last { .. }) {
+        let extra = messages.len().saturating_sub(limit);
+        messages.drain(..extra);
+    } else {
+        messages.truncate(limit);
+    }
+    messages
 }
 
 fn allowed(scope: bool) -> Result<(), CommandError> {

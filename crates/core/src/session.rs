@@ -1,6 +1,7 @@
 //! One session: its settings, its state machine, its actor.
 
 mod actor;
+mod journal;
 mod settings;
 mod state;
 mod step;
@@ -8,10 +9,12 @@ mod step;
 pub(crate) use actor::{ActorHandle, Command, CommandFailed, spawn};
 pub use settings::{Settings, SettingsPatch};
 pub use state::{
-    AgentSettings, AgentState, AgentStatus, Answer, Approval, DecisionRef, Delivery, PermissionMode,
-    SessionRecord, SessionStatus, State, TitleSource,
+    AgentSettings, AgentState, AgentStatus, Answer, Approval, DecisionRef, Delivery, PermissionMode, Run,
+    SessionRecord, SessionStatus, State, TitleSource, TurnRecord,
 };
 pub use step::{Effect, Input, Refusal, step};
 
+#[cfg(test)]
+mod recovery_tests;
 #[cfg(test)]
 mod step_tests;

@@ -31,6 +31,9 @@ pub trait Store: Send + Sync + 'static {
     /// The first `limit` events after `after`, in order.
     fn replay(&self, session: SessionId, after: u64, limit: u32) -> StoreFuture<'_, Vec<Event>>;
 
+    /// What was said to the agent from event `since` on: the prompt with that number and the answers after it, in order.
+    fn said_since(&self, session: SessionId, since: u64) -> StoreFuture<'_, Vec<Event>>;
+
     /// The session that `owner` calls by `name`.
     fn named(&self, owner: Option<String>, name: String) -> StoreFuture<'_, Option<SessionId>>;
 

@@ -14,5 +14,5 @@ mod keep;
 mod output;
 mod wire;
 
-pub use client::{Keeping, Kept, Lost, attach, remove, runs, start};
+pub use client::{Keeping, Kept, Lost, Run, attach, remove, runs, start};
 pub use keep::keep;

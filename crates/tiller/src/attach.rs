@@ -99,7 +99,7 @@ async fn follow(client: &mut Client, ending: &mut Ending, wanted: &str) -> anyho
                     client.send("session.continue", json!({ "sessionId": id, "prompt": line })).await?;
                 }
             }
-            () = ending.asked() => {
+            _ = ending.asked() => {
                 if !running {
                     return Ok(());
                 }

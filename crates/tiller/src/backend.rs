@@ -1,13 +1,16 @@
 //! Which agent runs, and why.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context;
 use tiller_agent::{Executable, Finder};
 use tiller_core::backend::claude::ClaudeBackend;
 use tiller_core::backend::{BackendInfo, Capabilities};
+use tiller_keeper::Keeping;
 
 use crate::cli::BackendChoice;
+use crate::data_dir::DataDir;
 
 /// The hidden command under which this executable is the demo agent.
 pub(crate) const DEMO_AGENT: &str = "demo-agent";
@@ -16,6 +19,25 @@ pub(crate) const DEMO_AGENT: &str = "demo-agent";
 pub(crate) const KEEPER: &str = "keeper";
 
 const INSTALL: &str = "npm install -g @anthropic-ai/claude-code";
+
+/// Agents outlive this process: each has a keeper, which is this executable again.
+pub(crate) fn keeping(data_dir: &DataDir, grace: Duration) -> Keeping {
+    Keeping {
+        folder: data_dir.path().join("runs"),
+        program: own_executable(),
+        args: vec![KEEPER.into()],
+        grace,
+    }
+}
+
+/// This executable, also after an upgrade has put another in its place: keepers speak what their server speaks.
+fn own_executable() -> PathBuf {
+    let this_one = PathBuf::from("/proc/self/exe");
+    if this_one.exists() {
+        return this_one;
+    }
+    std::env::current_exe().unwrap_or(this_one)
+}
 
 pub(crate) fn choose(
     choice: BackendChoice,

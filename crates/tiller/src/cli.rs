@@ -39,6 +39,8 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Put a new server in the place of the running one, of a newer version if there is one; agents go on
+    Restart,
     /// Print a new sign-in link for the running server.
     Link,
     /// Create, list or revoke the keys that programs use.

@@ -8,6 +8,9 @@ use tiller_core::Retention;
 
 use crate::data_dir::DataDir;
 
+/// Long enough for an upgrade or a restart of the machine's services.
+const DEFAULT_GRACE: Duration = Duration::from_mins(10);
+
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
@@ -19,6 +22,11 @@ pub(crate) struct Config {
     pub(crate) retention_days: u32,
     /// After so many hours the pieces in which a message was streamed are taken out; the message stays.
     pub(crate) delta_retention_hours: u32,
+    /// What becomes of the agents when the server is told to stop: `end` (the default), or `keep`, which leaves them to
+    /// the next server.
+    pub(crate) on_stop: OnStop,
+    /// How many seconds agents that no server comes back for may go without work.
+    pub(crate) agent_grace_s: Option<u64>,
 }
 
 impl Default for Config {
@@ -28,8 +36,18 @@ impl Default for Config {
             titles: Titles::default(),
             retention_days: 30,
             delta_retention_hours: 24,
+            on_stop: OnStop::default(),
+            agent_grace_s: None,
         }
     }
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum OnStop {
+    #[default]
+    End,
+    Keep,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
@@ -58,11 +76,23 @@ impl Config {
         };
         toml::from_str(&text).with_context(|| format!("{} is not right", path.display()))
     }
+
+    /// `TILLER_AGENT_GRACE` comes before the file.
+    pub(crate) fn agent_grace(&self) -> anyhow::Result<Duration> {
+        let seconds = match std::env::var("TILLER_AGENT_GRACE") {
+            Ok(text) => {
+                let wrong = || format!("TILLER_AGENT_GRACE is a number of seconds, not '{text}'");
+                Some(text.parse().with_context(wrong)?)
+            }
+            Err(_) => self.agent_grace_s,
+        };
+        Ok(seconds.map_or(DEFAULT_GRACE, Duration::from_secs))
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Config, Titles};
+    use super::{Config, OnStop, Titles};
 
     #[test]
     fn what_is_written_is_read_and_mistakes_are_named() {
@@ -77,6 +107,9 @@ mod tests {
         );
         let config: Config = toml::from_str("retention_days = 0").unwrap();
         assert_eq!(config.retention().sessions, None);
+        assert_eq!((config.on_stop, config.agent_grace_s), (OnStop::End, None));
+        let config: Config = toml::from_str("on_stop = \"keep\"\nagent_grace_s = 5").unwrap();
+        assert_eq!((config.on_stop, config.agent_grace_s), (OnStop::Keep, Some(5)));
         let error = toml::from_str::<Config>("allowed_host = []")
             .unwrap_err()
             .to_string();

@@ -2,6 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{Context, bail};
 use etcetera::base_strategy::BaseStrategy;
@@ -98,6 +99,13 @@ impl DataDir {
             return None;
         }
         serde_json::from_slice(&std::fs::read(self.notice()).ok()?).ok()
+    }
+
+    /// When the last server that ran here has said so.
+    pub(crate) fn announced_at(&self) -> Option<SystemTime> {
+        std::fs::metadata(self.notice())
+            .and_then(|notice| notice.modified())
+            .ok()
     }
 
     fn notice(&self) -> PathBuf {

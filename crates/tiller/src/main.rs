@@ -11,6 +11,7 @@ mod doctor;
 mod keys;
 mod link;
 mod render;
+mod restart;
 mod run;
 mod serve;
 mod sessions;
@@ -56,6 +57,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Some(Command::Sessions { json }) => sessions::list(&args, json).await.map(done),
             Some(Command::Attach { session }) => attach::run(&args, &session).await.map(done),
             Some(Command::Doctor { json }) => doctor::run(&args, json).await,
+            Some(Command::Restart) => restart::run(&args.data_dir()?).await.map(done),
             Some(Command::Link) => link::run(&args.data_dir()?).await.map(done),
             Some(Command::Key(KeyCommand::Create { name, scope })) => {
                 keys::create(&args.data_dir()?, name, &scope).await.map(done)

@@ -148,7 +148,7 @@ impl Run {
                     }
                 }
                 () = overdue => self.stop(client, StoppedBy::Clock).await?,
-                () = ending.asked() => {
+                _ = ending.asked() => {
                     // Asked twice: someone is in a hurry.
                     if self.stopped_by == Some(StoppedBy::User) {
                         return Ok(INTERRUPTED.into());

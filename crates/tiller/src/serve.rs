@@ -1,5 +1,6 @@
 //! `tiller serve`: everything put together, and its end.
 
+use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use tokio::net::TcpListener;
 
 use crate::assets::EmbeddedAssets;
 use crate::cli::ServeArgs;
-use crate::config::{self, Config};
+use crate::config::{self, Config, OnStop};
 use crate::data_dir::{DataDir, RunningServer, ServerLock};
 use crate::{backend, link};
 
@@ -31,7 +32,8 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let address = resolve(&args.host).await?;
     let service = Service::open(&args, &data_dir, lock, address, args.port).await?;
     let link = link::create(&service.store, &service.url).await?;
-    println!("tiller is ready: {link}");
+    // Whoever started us may not listen any more.
+    writeln!(std::io::stdout(), "tiller is ready: {link}").ok();
     if args.opens_browser()
         && let Err(error) = open::that_detached(&link)
     {
@@ -42,18 +44,30 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
         sessions,
         app,
         listener,
-        lock: _lock,
+        lock,
+        config,
         ..
     } = service;
-    tokio::select! {
-        outcome = tiller_server::serve(listener, app) => outcome.context("the server failed")?,
-        () = ending.asked() => {}
+    let wish = tokio::select! {
+        outcome = tiller_server::serve(listener, app) => return outcome.context("the server failed"),
+        wish = ending.asked() => wish,
+    };
+    let keep = config.on_stop == OnStop::Keep || wish == Wish::Restart;
+    if keep {
+        tracing::info!("stopping; agents go on and wait for the next server");
+        sessions.leave().await;
+        drop(lock);
+        if wish == Wish::Restart {
+            return Err(restart()).context("can't start again");
+        }
+        // Not taken apart: what lets go of an agent ends it.
+        std::process::exit(0);
     }
     tracing::info!("stopping; agents are ended");
     tokio::select! {
         () = sessions.close() => {}
         // Asked twice: someone is in a hurry.
-        () = ending.asked() => {}
+        _ = ending.asked() => {}
     }
     Ok(())
 }
@@ -65,6 +79,7 @@ pub(crate) struct Service {
     pub(crate) app: App,
     pub(crate) listener: TcpListener,
     pub(crate) lock: ServerLock,
+    config: Config,
     store: SqliteStore,
 }
 
@@ -94,6 +109,7 @@ impl Service {
         let paths = paths(args, data_dir)?;
         let backend = backend::choose(args.backend, args.claude_bin.clone(), args.claude_home.clone())?;
         backend.detect_version();
+        let backend = backend.kept(backend::keeping(data_dir, config.agent_grace()?));
 
         let listener = listen(address, port).await?;
         let bound = listener.local_addr()?;
@@ -129,6 +145,7 @@ impl Service {
             app,
             listener,
             lock,
+            config,
             store,
         })
     }
@@ -202,11 +219,41 @@ async fn listen(address: IpAddr, port: Option<u16>) -> anyhow::Result<TcpListene
     })
 }
 
-/// Hears Ctrl-C, and SIGTERM from a service manager.
+/// Becomes a new server, with the same command line, which may be of a newer version by now. Comes back only if that
+/// can't be done.
+#[cfg(unix)]
+fn restart() -> anyhow::Error {
+    use std::os::unix::process::CommandExt;
+    let mut arguments = std::env::args_os();
+    let Some(name) = arguments.next() else {
+        return anyhow::anyhow!("this process has no name");
+    };
+    // By its name, not as the file that runs: that may have been replaced.
+    let program = match std::env::current_exe() {
+        Ok(path) if path.exists() => path,
+        _ => name.into(),
+    };
+    std::process::Command::new(program).args(arguments).exec().into()
+}
+
+#[cfg(not(unix))]
+fn restart() -> anyhow::Error {
+    anyhow::anyhow!("this system can't do that: stop the server and start it again")
+}
+
+/// What someone outside wants of the server.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Wish {
+    Stop,
+    Restart,
+}
+
+/// Hears Ctrl-C, SIGTERM from a service manager, and `tiller restart`.
 #[cfg(unix)]
 pub(crate) struct Ending {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
+    restart: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
@@ -216,13 +263,15 @@ impl Ending {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            restart: signal(SignalKind::user_defined2())?,
         })
     }
 
-    pub(crate) async fn asked(&mut self) {
+    pub(crate) async fn asked(&mut self) -> Wish {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => Wish::Stop,
+            _ = self.terminate.recv() => Wish::Stop,
+            _ = self.restart.recv() => Wish::Restart,
         }
     }
 }
@@ -240,7 +289,8 @@ impl Ending {
         })
     }
 
-    pub(crate) async fn asked(&mut self) {
+    pub(crate) async fn asked(&mut self) -> Wish {
         self.interrupt.recv().await;
+        Wish::Stop
     }
 }

@@ -194,12 +194,30 @@ impl PermissionReply {
     /// The reply to send. Older versions of the CLI insist on an input, so the one that was asked about is repeated
     /// where there is no other.
     pub fn into_reply(self, asked: &PermissionRequest) -> Reply {
+        match self {
+            Self::Allow {
+                updated_input: None,
+                updated_permissions,
+            } => Self::Allow {
+                updated_input: Some(asked.input.clone()),
+                updated_permissions,
+            }
+            .into(),
+            reply => reply.into(),
+        }
+    }
+}
+
+/// As it is. Use [`PermissionReply::into_reply`] where the input may be missing.
+impl From<PermissionReply> for Reply {
+    fn from(reply: PermissionReply) -> Self {
         #[derive(Serialize)]
         #[serde(tag = "behavior", rename_all = "lowercase")]
         enum Wire<'a> {
             #[serde(rename_all = "camelCase")]
             Allow {
-                updated_input: &'a RawValue,
+                #[serde(skip_serializing_if = "Option::is_none")]
+                updated_input: Option<&'a RawValue>,
                 #[serde(skip_serializing_if = "Option::is_none")]
                 updated_permissions: Option<&'a RawValue>,
             },
@@ -209,20 +227,20 @@ impl PermissionReply {
                 interrupt: bool,
             },
         }
-        let wire = match &self {
-            Self::Allow {
+        let wire = match &reply {
+            PermissionReply::Allow {
                 updated_input,
                 updated_permissions,
             } => Wire::Allow {
-                updated_input: updated_input.as_deref().unwrap_or(&asked.input),
+                updated_input: updated_input.as_deref(),
                 updated_permissions: updated_permissions.as_deref(),
             },
-            Self::Deny { message, interrupt } => Wire::Deny {
+            PermissionReply::Deny { message, interrupt } => Wire::Deny {
                 message,
                 interrupt: *interrupt,
             },
         };
-        Reply::success(&wire).unwrap_or_else(|error| Reply::Error(error.to_string()))
+        Self::success(&wire).unwrap_or_else(|error| Self::Error(error.to_string()))
     }
 }
 

@@ -7,7 +7,7 @@ mod driver;
 mod inquiry;
 mod meaning;
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -19,16 +19,17 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tiller_agent::{
     Channel, ControlRequest, ElicitationReply, Executable, Grace, HookRequest, Inbound, InboundRequest,
-    Inbox, Interrupt, Link, LinkSettings, Options, PermissionReply, PermissionRequest, Reply, RequestId,
-    RequestKind, SetModel, SetPermissionMode, UserMessage,
+    Inbox, Interrupt, Link, LinkSettings, Options, PermissionReply, Reply, RequestId, RequestKind, SetModel,
+    SetPermissionMode, UserMessage,
 };
-use tokio::sync::mpsc;
+use tiller_keeper::{Keeping, Run};
+use tokio::sync::{mpsc, oneshot};
 
 use self::inquiry::{LastOffers, initialize, inquire};
 use self::meaning::meaning;
 use super::{
-    AgentChannels, AgentCommand, AgentEvent, Backend, BackendInfo, Conversation, Driver, Exit, HOOK_TIME,
-    HookCall, Inquiry, Launch, Meaning, Offers, Question,
+    AgentChannels, AgentCommand, AgentEvent, Attach, Backend, BackendInfo, Conversation, Driver, Exit,
+    HOOK_TIME, Heard, HookCall, Inquiry, Launch, Meaning, Offers, Question,
 };
 use crate::ids::Timestamp;
 use crate::json::RawJson;
@@ -55,6 +56,10 @@ const TITLE_TIME: Duration = Duration::from_secs(15);
 /// Tools with which the agent speaks to a person, whatever the approval mode.
 const FOR_PEOPLE: &[&str] = &["AskUserQuestion", "ExitPlanMode"];
 
+/// Begins our id of an MCP server's question, which is answered in another form than the rest. It stands in the id
+/// because that is all that is known of a question which an earlier server was asked.
+const ELICITED: &str = "elicitation/";
+
 /// The name under which an MCP server's question is put to the user.
 const ELICITATION: &str = "Elicitation";
 
@@ -66,6 +71,8 @@ pub struct ClaudeBackend {
     /// Found out in the background: the CLI takes its time to say it.
     version: Arc<OnceLock<String>>,
     offers: LastOffers,
+    /// How agents outlive us; `None`: they don't.
+    keeping: Option<Keeping>,
 }
 
 impl ClaudeBackend {
@@ -77,7 +84,14 @@ impl ClaudeBackend {
             info,
             version: Arc::default(),
             offers: LastOffers::default(),
+            keeping: None,
         }
+    }
+
+    /// Gives every agent a keeper, so that it outlives this program.
+    pub fn kept(mut self, keeping: Keeping) -> Self {
+        self.keeping = Some(keeping);
+        self
     }
 
     /// Begins to ask the executable for its version; [`Backend::info`] has it from when it is known.
@@ -103,8 +117,7 @@ impl Backend for ClaudeBackend {
     }
 
     fn launch(&self, launch: Launch) -> AgentChannels {
-        let (commands, command_inbox) = mpsc::channel(COMMANDS);
-        let (event_outbox, events) = mpsc::channel(EVENTS);
+        let (channels, ends) = channels();
         let executable = self.executable.clone();
         let options = options(&launch, self.claude_home.clone());
         let greeting = Greeting {
@@ -114,8 +127,70 @@ impl Backend for ClaudeBackend {
             hooks: launch.hooks,
             offers: self.offers.clone(),
         };
-        tokio::spawn(run(executable, options, greeting, command_inbox, event_outbox));
-        AgentChannels { commands, events }
+        let keeping = self.keeping.clone();
+        tokio::spawn(async move {
+            // Held for as long as the agent lives.
+            let lease = match take_lease(&greeting.conversation) {
+                Ok(lease) => lease,
+                Err(message) => return ends.exited(Exit::NotStarted { message }, None).await,
+            };
+            let exit = match start(&executable, &options, keeping.as_ref(), &launch.run).await {
+                Ok(started) => {
+                    initialize(&started.link, &greeting.hooks, greeting.offers);
+                    return ends.relay(started, false, false, lease).await;
+                }
+                Err(message) => Exit::NotStarted { message },
+            };
+            ends.exited(exit, None).await;
+        });
+        channels
+    }
+
+    fn attach(&self, attach: Attach) -> AgentChannels {
+        let Some(keeping) = self.keeping.clone() else {
+            return AgentChannels::of_nobody();
+        };
+        let (channels, ends) = channels();
+        tokio::spawn(async move {
+            // It is ours: whoever else has the lease has found no agent of its own.
+            let lease = take_lease(&attach.conversation).unwrap_or_default();
+            let Ok(kept) = tiller_keeper::attach(&keeping, &attach.run, attach.position).await else {
+                return ends.exited(Exit::NeverStarted, None).await;
+            };
+            if let Some(last_input) = kept.last_input {
+                let event = AgentEvent::Attached { last_input };
+                // The session may be gone; the relay finds out.
+                drop(ends.events.send(Heard::lost(event)).await);
+            }
+            let settings = LinkSettings {
+                resumes: attach.resumes,
+                ..LinkSettings::from(&Options::new().grace(GRACE))
+            };
+            let (link, inbox) = tiller_agent::connect_over(kept.wire, settings);
+            let started = Started {
+                link,
+                inbox,
+                run: Some(kept.run),
+            };
+            ends.relay(started, true, attach.busy, lease).await;
+        });
+        channels
+    }
+
+    fn keep_only(&self, wanted: HashSet<String>) {
+        let Some(keeping) = self.keeping.clone() else {
+            return;
+        };
+        tokio::spawn(async move {
+            let runs = tiller_keeper::runs(&keeping).unwrap_or_else(|error| {
+                tracing::warn!(%error, "can't look for agents that were left behind");
+                Vec::new()
+            });
+            for run in runs.iter().filter(|run| !wanted.contains(*run)) {
+                tracing::info!(run, "ending what an earlier server has left");
+                tiller_keeper::remove(&keeping, run).await;
+            }
+        });
     }
 
     fn title(&self, prompt: String, cwd: PathBuf) -> BoxFuture<'static, Option<String>> {
@@ -131,8 +206,9 @@ impl Backend for ClaudeBackend {
             options = options.claude_home(home);
         }
         Box::pin(async move {
-            let (link, mut inbox) = match start(&executable, &options) {
-                Ok(started) => started,
+            // Nothing is lost with it, so it needs no keeper.
+            let (link, mut inbox) = match start(&executable, &options, None, "").await {
+                Ok(started) => (started.link, started.inbox),
                 Err(error) => {
                     tracing::debug!(%error, "no agent for a title");
                     return None;
@@ -283,69 +359,116 @@ struct Greeting {
     offers: LastOffers,
 }
 
-async fn run(
-    executable: Executable,
-    options: Options,
-    greeting: Greeting,
-    mut commands: mpsc::Receiver<AgentCommand>,
-    events: mpsc::Sender<AgentEvent>,
-) {
-    // Held for as long as the agent lives.
+#[cfg(target_os = "linux")]
+use self::driver::Lease;
+
+#[cfg(not(target_os = "linux"))]
+struct Lease;
+
+/// Makes sure that no other Tiller of this user drives the conversation. `None`: this system has no leases.
+fn take_lease(conversation: &str) -> Result<Option<Lease>, String> {
     #[cfg(target_os = "linux")]
-    let lease = driver::Lease::take(&greeting.conversation);
-    #[cfg(target_os = "linux")]
-    let started = if lease.is_some() {
-        start(&executable, &options)
-    } else {
-        Err(
-            "Another Tiller of yours drives this conversation. Stop it there, or fork the session."
-                .to_owned(),
-        )
-    };
+    {
+        let refused = "Another Tiller of yours drives this conversation. Stop it there, or fork the session.";
+        Lease::take(conversation).map(Some).ok_or(refused.to_owned())
+    }
     #[cfg(not(target_os = "linux"))]
-    let started = start(&executable, &options);
-    let exit = match started {
-        Ok((link, inbox)) => {
-            initialize(&link, &greeting.hooks, greeting.offers);
-            Relay {
-                link,
-                asked: HashMap::new(),
-                events: events.clone(),
-                busy: false,
-            }
-            .run(inbox, &mut commands)
-            .await
-        }
-        Err(message) => Exit::NotStarted { message },
-    };
-    // The session may be gone; then nobody needs to know.
-    drop(events.send(AgentEvent::Exited(exit)).await);
+    {
+        let _ = conversation;
+        Ok(None)
+    }
 }
 
-fn start(executable: &Executable, options: &Options) -> Result<(Link, Inbox), String> {
+/// Our ends of a session's channels.
+struct Ends {
+    commands: mpsc::Receiver<AgentCommand>,
+    events: mpsc::Sender<Heard>,
+    settled: oneshot::Receiver<()>,
+}
+
+fn channels() -> (AgentChannels, Ends) {
+    let (commands, command_inbox) = mpsc::channel(COMMANDS);
+    let (event_outbox, events) = mpsc::channel(EVENTS);
+    let (settled, is_settled) = oneshot::channel();
+    let channels = AgentChannels {
+        commands,
+        events,
+        settled,
+    };
+    let ends = Ends {
+        commands: command_inbox,
+        events: event_outbox,
+        settled: is_settled,
+    };
+    (channels, ends)
+}
+
+impl Ends {
+    async fn relay(mut self, started: Started, attached: bool, busy: bool, lease: Option<Lease>) {
+        let Started { link, inbox, run } = started;
+        let relay = Relay {
+            link,
+            attached,
+            events: self.events.clone(),
+            busy,
+            run: run.clone(),
+            position: None,
+        };
+        let exit = relay.run(inbox, &mut self.commands).await;
+        // Before anyone hears of the end, and starts the next one.
+        drop(lease);
+        self.exited(exit, run).await;
+    }
+
+    async fn exited(self, exit: Exit, run: Option<Run>) {
+        // The session may be gone; then nobody needs to know.
+        drop(self.events.send(Heard::lost(AgentEvent::Exited(exit))).await);
+        if let (Ok(()), Some(run)) = (self.settled.await, run) {
+            run.finish().await;
+        }
+    }
+}
+
+/// A CLI that runs.
+struct Started {
+    link: Link,
+    inbox: Inbox,
+    /// Its keeper, if it has one.
+    run: Option<Run>,
+}
+
+async fn start(
+    executable: &Executable,
+    options: &Options,
+    keeping: Option<&Keeping>,
+    run: &str,
+) -> Result<Started, String> {
     let launch = tiller_agent::Launch::with_executable(executable, options, Channel::Stdio)
         .map_err(|error| error.to_string())?;
-    let spawned = tiller_agent::spawn(&launch, None)
-        .map_err(|error| format!("The agent could not be started: {error}"))?;
-    Ok(tiller_agent::connect_over(
-        tiller_agent::stdio(spawned),
-        LinkSettings::from(options),
-    ))
+    let not_started = |error: std::io::Error| format!("The agent could not be started: {error}");
+    let (wire, run) = if let Some(keeping) = keeping {
+        let kept = tiller_keeper::start(keeping, run, &launch).await;
+        let kept = kept.map_err(not_started)?;
+        (kept.wire, Some(kept.run))
+    } else {
+        let spawned = tiller_agent::spawn(&launch, None).map_err(not_started)?;
+        (tiller_agent::stdio(spawned), None)
+    };
+    let (link, inbox) = tiller_agent::connect_over(wire, LinkSettings::from(options));
+    Ok(Started { link, inbox, run })
 }
 
 /// Carries words both ways between a session and a running CLI.
 struct Relay {
     link: Link,
-    /// What the CLI waits for an answer to.
-    asked: HashMap<String, Asked>,
-    events: mpsc::Sender<AgentEvent>,
+    /// An earlier server has started the CLI, and may have been asked what we are to answer.
+    attached: bool,
+    events: mpsc::Sender<Heard>,
     /// A turn is running, as far as we know.
     busy: bool,
-}
-
-enum Asked {
-    Tool(Box<PermissionRequest>),
-    Elicitation,
+    run: Option<Run>,
+    /// Where what the CLI said last ends, if it can be read again.
+    position: Option<u64>,
 }
 
 /// Nobody listens to the agent any more.
@@ -362,7 +485,7 @@ impl Relay {
                 inbound = inbox.next() => match inbound {
                     Some(Inbound::Exited(exit)) => return describe(&exit),
                     Some(inbound) => {
-                        if self.inbound(inbound).await.is_err() {
+                        if self.hear(inbound, &inbox).await.is_err() {
                             return describe(&self.link.kill().await);
                         }
                     }
@@ -394,7 +517,7 @@ impl Relay {
             if let Inbound::Exited(exit) = inbound {
                 return describe(&exit);
             }
-            if self.inbound(inbound).await.is_err() {
+            if self.hear(inbound, &inbox).await.is_err() {
                 break;
             }
         }
@@ -408,7 +531,7 @@ impl Relay {
         while self.busy {
             match tokio::time::timeout_at(deadline, inbox.next()).await.ok()?? {
                 Inbound::Exited(exit) => return Some(describe(&exit)),
-                inbound => self.inbound(inbound).await.ok()?,
+                inbound => self.hear(inbound, inbox).await.ok()?,
             }
         }
         None
@@ -417,20 +540,31 @@ impl Relay {
     /// An error means that the CLI is gone, and its end says so.
     async fn command(&mut self, command: AgentCommand) {
         match command {
-            AgentCommand::Prompt { uuid, words, images } => {
+            AgentCommand::Prompt {
+                uuid,
+                words,
+                images,
+                number,
+            } => {
                 self.busy = true;
                 let mut message = UserMessage::text(words).with_uuid(uuid);
                 for image in images {
                     message = message.with_image(image.media_type, BASE64.encode(&image.bytes));
                 }
-                if self.link.send_user(&message).await.is_err() {
+                if self.link.send_user_once(&message, number).await.is_err() {
                     tracing::debug!("a prompt came too late");
                 }
             }
             AgentCommand::Answer {
                 agent_request,
                 answer,
-            } => self.answer(agent_request, answer).await,
+                number,
+            } => self.answer(&agent_request, answer, number).await,
+            AgentCommand::Forget { before } => {
+                if let Some(run) = &self.run {
+                    run.forget(before);
+                }
+            }
             AgentCommand::SetModel(model) => self.switch(SetModel { model }, "model"),
             AgentCommand::SetPermissionMode(mode) => {
                 self.switch(SetPermissionMode { mode: cli_mode(mode) }, "permission mode");
@@ -470,7 +604,7 @@ impl Relay {
                 let text = format!("The agent did not change its {what}: {error}.");
                 if let Some(notice) = notice(&text) {
                     // Nobody listens any more: then nobody needs it.
-                    drop(events.send(notice).await);
+                    drop(events.send(Heard::lost(notice)).await);
                 }
             }
         });
@@ -489,7 +623,8 @@ impl Relay {
             if let Ok(goes_on) = goes_on
                 && link.respond(&RequestId::from(id.clone()), goes_on).await.is_ok()
             {
-                drop(events.send(AgentEvent::TakesBack { agent_request: id }).await);
+                let event = AgentEvent::TakesBack { agent_request: id };
+                drop(events.send(Heard::lost(event)).await);
             }
         });
         self.tell(AgentEvent::Hook(HookCall {
@@ -501,28 +636,24 @@ impl Relay {
         .await
     }
 
-    async fn answer(&mut self, agent_request: String, answer: Answer) {
-        let reply = match (self.asked.remove(&agent_request), answer) {
-            (Some(Asked::Tool(asked)), Answer::Allow { input, permissions }) => PermissionReply::Allow {
-                updated_input: input.as_ref().and_then(boxed),
-                updated_permissions: permissions.as_ref().and_then(boxed),
-            }
-            .into_reply(&asked),
-            (Some(Asked::Tool(asked)), Answer::Deny { message, interrupt }) => {
-                let message = message.filter(|message| !message.trim().is_empty());
-                let message = message.unwrap_or_else(|| "The user does not want this to be done.".to_owned());
-                PermissionReply::Deny { message, interrupt }.into_reply(&asked)
-            }
-            (Some(Asked::Elicitation), Answer::Allow { input, .. }) => {
-                let content = input.and_then(|input| serde_json::from_str(input.as_str()).ok());
-                ElicitationReply::Accept { content }.into()
-            }
-            (Some(Asked::Elicitation), Answer::Deny { .. }) => ElicitationReply::Decline.into(),
-            (None, _) => return,
+    async fn answer(&mut self, agent_request: &str, answer: Answer, number: u64) {
+        let (id, reply) = match agent_request.strip_prefix(ELICITED) {
+            Some(id) => (id, elicitation_reply(answer)),
+            None => (agent_request, permission_reply(answer)),
         };
-        if let Err(error) = self.link.respond(&RequestId::from(agent_request), reply).await {
+        let id = RequestId::from(id.to_owned());
+        if self.attached {
+            self.link.reopen(id.clone());
+        }
+        if let Err(error) = self.link.respond_once(&id, reply, number).await {
             tracing::debug!(%error, "an answer came too late");
         }
+    }
+
+    /// Takes what was just read from `inbox`.
+    async fn hear(&mut self, inbound: Inbound, inbox: &Inbox) -> Result<(), Unheard> {
+        self.position = self.run.is_some().then(|| inbox.position());
+        self.inbound(inbound).await
     }
 
     async fn inbound(&mut self, inbound: Inbound) -> Result<(), Unheard> {
@@ -542,11 +673,11 @@ impl Relay {
             }
             Inbound::Request(request) => self.request(request).await,
             Inbound::Cancelled(id) => {
-                self.asked.remove(id.as_str());
-                self.tell(AgentEvent::TakesBack {
-                    agent_request: id.as_str().to_owned(),
-                })
-                .await
+                // Whichever of the two it was; the session knows the one it has.
+                for agent_request in [id.as_str().to_owned(), format!("{ELICITED}{}", id.as_str())] {
+                    self.tell(AgentEvent::TakesBack { agent_request }).await?;
+                }
+                Ok(())
             }
             Inbound::Malformed { line, error } => {
                 tracing::warn!(%error, length = line.len(), "the CLI wrote a line that is no message");
@@ -577,9 +708,8 @@ impl Relay {
                     suggestions: asked.permission_suggestions.clone().map(RawJson::from),
                     description: asked.description.clone(),
                     always_ask,
-                    agent_request: agent_request.clone(),
+                    agent_request,
                 };
-                self.asked.insert(agent_request, Asked::Tool(asked));
                 self.tell(AgentEvent::Asks(question)).await
             }
             RequestKind::Hook(hook) => self.hook(agent_request, hook).await,
@@ -591,7 +721,7 @@ impl Relay {
                 let Ok(input) = RawJson::of(&input) else {
                     return Ok(());
                 };
-                self.asked.insert(agent_request.clone(), Asked::Elicitation);
+                let agent_request = format!("{ELICITED}{agent_request}");
                 let description = Some(asked.message.clone());
                 self.tell(AgentEvent::Asks(Question {
                     tool_use_id: asked.elicitation_id.unwrap_or_else(|| agent_request.clone()),
@@ -622,7 +752,11 @@ impl Relay {
     }
 
     async fn tell(&self, event: AgentEvent) -> Result<(), Unheard> {
-        self.events.send(event).await.map_err(|_| Unheard)
+        let position = self.position;
+        self.events
+            .send(Heard { event, position })
+            .await
+            .map_err(|_| Unheard)
     }
 }
 
@@ -634,6 +768,32 @@ fn notice(text: &str) -> Option<AgentEvent> {
         uuid: None,
         meaning: Meaning::Nothing,
     })
+}
+
+/// What runs is always named: older versions of the CLI insist on it.
+fn permission_reply(answer: Answer) -> Reply {
+    let wire = match answer {
+        Answer::Allow { input, permissions } => PermissionReply::Allow {
+            updated_input: input.as_ref().and_then(boxed),
+            updated_permissions: permissions.as_ref().and_then(boxed),
+        },
+        Answer::Deny { message, interrupt } => {
+            let message = message.filter(|message| !message.trim().is_empty());
+            let message = message.unwrap_or_else(|| "The user does not want this to be done.".to_owned());
+            PermissionReply::Deny { message, interrupt }
+        }
+    };
+    wire.into()
+}
+
+fn elicitation_reply(answer: Answer) -> Reply {
+    match answer {
+        Answer::Allow { input, .. } => {
+            let content = input.and_then(|input| serde_json::from_str(input.as_str()).ok());
+            ElicitationReply::Accept { content }.into()
+        }
+        Answer::Deny { .. } => ElicitationReply::Decline.into(),
+    }
 }
 
 fn boxed(raw: &RawJson) -> Option<Box<RawValue>> {

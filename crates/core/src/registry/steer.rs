@@ -153,6 +153,9 @@ impl Sessions {
             updated_at: now,
             queue: Vec::new(),
             last_seq: 0,
+            runs: 0,
+            turn: None,
+            run: None,
             ..source
         };
         let id = record.id;

@@ -1,6 +1,7 @@
 //! Runs one session: takes inputs one at a time, lets [`step`] decide, writes what it says, then does what it says.
 //!
-//! What a step records is on disk before anyone sees it and before anything goes out to the agent.
+//! What a step records is on disk before anyone sees it and before anything goes out to the agent. The exception is what
+//! an agent says that a keeper keeps, which is the bulk of everything: see [`Journal`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,16 +10,17 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::backend::{
-    AgentChannels, AgentCommand, AgentEvent, Backend, Exit, Inquiry, InquiryFailed, InquiryReply,
+    AgentChannels, AgentCommand, AgentEvent, Backend, Exit, Heard, Inquiry, InquiryFailed, InquiryReply,
 };
-use crate::event::{DecisionRequest, Notice};
+use crate::event::{DecisionRequest, Event, Notice};
 use crate::hub::Hub;
-use crate::ids::Timestamp;
+use crate::ids::{SessionId, Timestamp};
 use crate::prompt::Image;
 use crate::registry::Accepted;
+use crate::session::journal::{Journal, Progress, RETRY, Tail};
 use crate::session::state::{AgentState, AgentStatus, Delivery, SessionRecord, State};
 use crate::session::step::{Effect, Input, Refusal, step};
-use crate::store::{Commit, Store, StoreError};
+use crate::store::{Store, StoreError};
 
 /// How long a stopped turn may take to end by itself before its agent is ended. The CLI needs about 25 ms.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -29,8 +31,8 @@ const BATCH: usize = 256;
 /// How many commands may wait for one session. More means that nobody reads them.
 const COMMANDS: usize = 64;
 
-/// How long to wait before an agent's messages are offered to a store again that did not take them.
-const STORE_RETRY: Duration = Duration::from_millis(500);
+/// How much of an agent's output is forgotten at once. Each time is a message to its keeper.
+const FORGET: u64 = 1024 * 1024;
 
 pub(crate) enum Command {
     /// With the bytes of the images that the input names.
@@ -43,6 +45,8 @@ pub(crate) enum Command {
     Inquire(Inquiry, InquiryReply),
     /// Ends the agent, removes everything, ends the actor.
     Delete(oneshot::Sender<Result<(), StoreError>>),
+    /// Answers when everything is on disk. Nothing happens in the session afterwards; its agent goes on.
+    Leave(oneshot::Sender<()>),
     /// Ends the agent, answers when it is gone, ends the actor.
     Close {
         reason: &'static str,
@@ -68,15 +72,19 @@ pub(crate) struct View {
 pub(crate) struct ActorHandle {
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) view: watch::Receiver<Arc<View>>,
+    pub(crate) tail: Tail,
 }
 
 pub(crate) fn spawn(state: State, store: Arc<dyn Store>, backend: Arc<dyn Backend>, hub: Hub) -> ActorHandle {
     let (commands, inbox) = mpsc::channel(COMMANDS);
     let (publish_view, view) = watch::channel(Arc::new(View::of(&state)));
     let owner = state.record.owner.as_deref().map(Arc::from);
+    let journal = Journal::new(Arc::clone(&store));
+    let tail = journal.tail();
     let actor = Actor {
         owner,
         state,
+        journal,
         store,
         backend,
         hub,
@@ -85,7 +93,7 @@ pub(crate) fn spawn(state: State, store: Arc<dyn Store>, backend: Arc<dyn Backen
         stop_deadline: None,
     };
     tokio::spawn(actor.run(inbox));
-    ActorHandle { commands, view }
+    ActorHandle { commands, view, tail }
 }
 
 impl View {
@@ -101,6 +109,7 @@ impl View {
 struct Actor {
     owner: Option<Arc<str>>,
     state: State,
+    journal: Journal,
     store: Arc<dyn Store>,
     backend: Arc<dyn Backend>,
     hub: Hub,
@@ -112,13 +121,28 @@ struct Actor {
 struct Agent {
     /// Taken away to end the agent.
     commands: Option<mpsc::Sender<AgentCommand>>,
-    events: mpsc::Receiver<AgentEvent>,
+    events: mpsc::Receiver<Heard>,
+    settled: oneshot::Sender<()>,
+    /// How much of its output its keeper knows to be on disk.
+    forgotten: u64,
+}
+
+impl From<AgentChannels> for Agent {
+    fn from(channels: AgentChannels) -> Self {
+        Self {
+            commands: Some(channels.commands),
+            events: channels.events,
+            settled: channels.settled,
+            forgotten: 0,
+        }
+    }
 }
 
 impl Actor {
     async fn run(mut self, mut inbox: mpsc::Receiver<Command>) {
         loop {
             let deadline = self.stop_deadline;
+            let has_room = self.journal.has_room();
             tokio::select! {
                 biased;
                 command = inbox.recv() => match command {
@@ -129,7 +153,10 @@ impl Actor {
                     }
                     Some(Command::Inquire(inquiry, reply)) => self.inquire(inquiry, reply),
                     Some(Command::Delete(reply)) => {
-                        self.agent = None;
+                        if let Some(agent) = self.agent.take() {
+                            // Nobody will ask what it said. If its end is not waited for, so be it.
+                            agent.settled.send(()).ok();
+                        }
                         let outcome = self.store.delete(self.state.record.id).await;
                         let deleted = outcome.is_ok();
                         if deleted {
@@ -146,11 +173,19 @@ impl Actor {
                         done.send(()).ok();
                         return;
                     }
+                    Some(Command::Leave(done)) => {
+                        while let Err(error) = self.journal.write(self.state.record.clone(), Vec::new(), Vec::new()).await {
+                            tracing::error!(%error, session = %self.state.record.id, "can't store what the agent said; trying again");
+                            tokio::time::sleep(RETRY).await;
+                        }
+                        done.send(()).ok();
+                        // Whatever goes away now would take the agent with it.
+                        return std::future::pending().await;
+                    }
                     None => return,
                 },
-                events = next_events(&mut self.agent) => {
-                    self.inputs(events.into_iter().map(Input::Agent)).await;
-                }
+                progress = self.journal.progress() => self.written(progress),
+                heard = next_events(&mut self.agent), if has_room => self.hear(heard).await,
                 () = sleep_until(deadline), if deadline.is_some() => {
                     if let Some((_, turn)) = self.stop_deadline.take() {
                         self.inputs([Input::StopOverdue { turn }]).await;
@@ -183,41 +218,102 @@ impl Actor {
         let now = Timestamp::now();
         let mut effects = Vec::new();
         for input in inputs {
-            match step(&mut self.state, input, now) {
-                Ok(more) => effects.extend(more),
-                Err(refusal) => tracing::error!(%refusal, "refused what is not a command"),
-            }
+            effects.extend(self.step(input, now));
         }
+        self.carry_out(effects).await;
+    }
+
+    fn step(&mut self, input: Input, now: Timestamp) -> Vec<Effect> {
+        step(&mut self.state, input, now).unwrap_or_else(|refusal| {
+            tracing::error!(%refusal, "refused what is not a command");
+            Vec::new()
+        })
+    }
+
+    async fn carry_out(&mut self, effects: Vec<Effect>) {
         while let Err(error) = self.write(&effects, Vec::new()).await {
-            tracing::error!(%error, session = %self.state.record.id, "can't store what the agent said; trying again");
-            tokio::time::sleep(STORE_RETRY).await;
+            tracing::error!(%error, session = %self.state.record.id, "can't store what has happened; trying again");
+            tokio::time::sleep(RETRY).await;
         }
         self.perform(effects).await;
+    }
+
+    /// What the agent says.
+    async fn hear(&mut self, heard: Vec<Heard>) {
+        let now = Timestamp::now();
+        let mut effects = Vec::new();
+        let mut kept = true;
+        let mut gone = false;
+        for Heard { event, position } in heard {
+            gone = matches!(event, AgentEvent::Exited(_));
+            kept &= position.is_some();
+            // Before the step, which may take the run away or begin another.
+            if let (Some(position), Some(run)) = (position, &mut self.state.record.run) {
+                run.position = position;
+            }
+            effects.extend(self.step(Input::Agent(event), now));
+        }
+        // Whoever reads it again comes to the same events, so they may be shown at once. What goes beyond the log must
+        // wait for it.
+        let only_said = |effect: &Effect| {
+            matches!(
+                effect,
+                // What is to be kept is: the log's next group takes the record along.
+                Effect::Record(_)
+                    | Effect::Keep
+                    | Effect::Announce(_)
+                    | Effect::Send(AgentCommand::Answer { number: 0, .. })
+            )
+        };
+        if kept && !gone && effects.iter().all(only_said) {
+            let events = recorded(&effects);
+            self.journal.add(&events);
+            self.show(events, false, false);
+            self.perform(effects).await;
+            return;
+        }
+        // Taken away first: a step may have begun another.
+        let ended = if gone { self.agent.take() } else { None };
+        self.carry_out(effects).await;
+        if let Some(agent) = ended {
+            // Its end is on record.
+            agent.settled.send(()).ok();
+        }
+    }
+
+    fn written(&mut self, progress: Progress) {
+        match progress {
+            Progress::Due => self.journal.begin(self.state.record.clone()),
+            Progress::Written { position } => {
+                if let (Some(position), Some(agent)) = (position, &mut self.agent)
+                    && position >= agent.forgotten + FORGET
+                    && let Some(commands) = &agent.commands
+                {
+                    agent.forgotten = position;
+                    // Where it does not fit, the next one does.
+                    commands.try_send(AgentCommand::Forget { before: position }).ok();
+                }
+            }
+        }
     }
 
     /// Puts on disk what the effects record, then shows it.
     async fn write(&mut self, effects: &[Effect], images: Vec<Image>) -> Result<(), StoreError> {
         let queue_changed = effects.contains(&Effect::QueueChanged);
         let record_changed = effects.contains(&Effect::RecordChanged);
-        let events: Vec<_> = effects
-            .iter()
-            .filter_map(|effect| match effect {
-                Effect::Record(event) => Some(Arc::new(event.clone())),
-                _ => None,
-            })
-            .collect();
-        if events.is_empty() && !queue_changed && !record_changed {
+        let events = recorded(effects);
+        if events.is_empty() && !queue_changed && !record_changed && !effects.contains(&Effect::Keep) {
             self.show_agent();
             return Ok(());
         }
-        let record = self.state.record.clone();
-        self.store
-            .commit(Commit {
-                record,
-                events: events.clone(),
-                images,
-            })
+        self.journal
+            .write(self.state.record.clone(), events.clone(), images)
             .await?;
+        self.show(events, queue_changed, record_changed);
+        Ok(())
+    }
+
+    fn show(&mut self, events: Vec<Arc<Event>>, queue_changed: bool, record_changed: bool) {
         let agent = self.view.borrow().agent;
         let view = View::of(&self.state);
         // Whether it works or waits the status tells.
@@ -237,7 +333,6 @@ impl Actor {
         if updated {
             self.publish(Notice::Updated(self.state.record.id));
         }
-        Ok(())
     }
 
     /// An agent may come and go without an event.
@@ -264,19 +359,14 @@ impl Actor {
     async fn perform(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
-                Effect::Record(_) | Effect::QueueChanged | Effect::RecordChanged => {}
+                Effect::Record(_) | Effect::QueueChanged | Effect::RecordChanged | Effect::Keep => {}
                 Effect::Deliver(delivery) => self.deliver(delivery).await,
                 Effect::Announce(call) => {
                     let session = self.state.record.id;
                     self.publish(Notice::Hook { session, call });
                 }
-                Effect::Launch(launch) => {
-                    let AgentChannels { commands, events } = self.backend.launch(launch);
-                    self.agent = Some(Agent {
-                        commands: Some(commands),
-                        events,
-                    });
-                }
+                Effect::Launch(launch) => self.agent = Some(self.backend.launch(launch).into()),
+                Effect::Attach(attach) => self.agent = Some(self.backend.attach(attach).into()),
                 Effect::Send(command) => self.send(command),
                 Effect::EndAgent => self.end_agent(),
                 Effect::ArmStopDeadline { turn } => {
@@ -287,10 +377,12 @@ impl Actor {
     }
 
     /// The bytes of images are read where they were kept: a prompt may have waited for longer than this server lives.
-    async fn deliver(&mut self, Delivery { uuid, prompt }: Delivery) {
+    async fn deliver(&mut self, delivery: Delivery) {
+        let Delivery { number, uuid, prompt } = delivery;
         let mut images = Vec::new();
         for attachment in &prompt.attachments {
-            match self.stored_image(&attachment.id).await {
+            let session = self.state.record.id;
+            match stored_image(Arc::clone(&self.store), session, attachment.id.clone()).await {
                 Some(image) => images.push(image),
                 None => {
                     tracing::error!(session = %self.state.record.id, "an image that was sent is not in the store");
@@ -298,20 +390,12 @@ impl Actor {
             }
         }
         let words = prompt.words();
-        self.send(AgentCommand::Prompt { uuid, words, images });
-    }
-
-    async fn stored_image(&self, id: &str) -> Option<Image> {
-        let session = self.state.record.id;
-        loop {
-            match self.store.image(session, id.to_owned()).await {
-                Ok(image) => return image,
-                Err(error) => {
-                    tracing::error!(%error, %session, "can't read an image; trying again");
-                    tokio::time::sleep(STORE_RETRY).await;
-                }
-            }
-        }
+        self.send(AgentCommand::Prompt {
+            uuid,
+            words,
+            images,
+            number,
+        });
     }
 
     fn send(&mut self, command: AgentCommand) {
@@ -334,8 +418,20 @@ impl Actor {
 
     async fn wait_for_agent(&mut self) {
         while self.agent.is_some() {
-            let events = next_events(&mut self.agent).await;
-            self.inputs(events.into_iter().map(Input::Agent)).await;
+            let heard = next_events(&mut self.agent).await;
+            self.hear(heard).await;
+        }
+    }
+}
+
+async fn stored_image(store: Arc<dyn Store>, session: SessionId, id: String) -> Option<Image> {
+    loop {
+        match store.image(session, id.clone()).await {
+            Ok(image) => return image,
+            Err(error) => {
+                tracing::error!(%error, %session, "can't read an image; trying again");
+                tokio::time::sleep(RETRY).await;
+            }
         }
     }
 }
@@ -346,9 +442,19 @@ async fn sleep_until(deadline: Option<(Instant, u64)>) {
     }
 }
 
-/// What the agent has said since the last time, at least one event. Never returns without an agent. Clears `agent`
-/// when it is gone.
-async fn next_events(agent: &mut Option<Agent>) -> Vec<AgentEvent> {
+/// The events among the effects.
+fn recorded(effects: &[Effect]) -> Vec<Arc<Event>> {
+    effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Record(event) => Some(Arc::new(event.clone())),
+            _ => None,
+        })
+        .collect()
+}
+
+/// What the agent has said since the last time, at least one event. Never returns without an agent.
+async fn next_events(agent: &mut Option<Agent>) -> Vec<Heard> {
     let Some(live) = agent else {
         return std::future::pending().await;
     };
@@ -356,12 +462,9 @@ async fn next_events(agent: &mut Option<Agent>) -> Vec<AgentEvent> {
     live.events.recv_many(&mut events, BATCH).await;
     if events.is_empty() {
         // A backend that broke its promise; the session must not hang for it.
-        events.push(AgentEvent::Exited(Exit::Ended {
+        events.push(Heard::lost(AgentEvent::Exited(Exit::Ended {
             message: "The agent went away without a word.".to_owned(),
-        }));
-    }
-    if matches!(events.last(), Some(AgentEvent::Exited(_))) {
-        *agent = None;
+        })));
     }
     events
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::event::DecisionRequest;
+use crate::event::{DecisionRequest, Event};
 use crate::ids::{RequestId, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Prompt;
@@ -80,6 +80,33 @@ pub struct SessionRecord {
     /// Prompts that wait for the running turn to end, oldest first.
     pub queue: Vec<Prompt>,
     pub last_seq: u64,
+    /// How many agents have been started for it.
+    pub runs: u64,
+    /// The turn that runs, with what the next server needs to go on with it.
+    pub turn: Option<TurnRecord>,
+    /// The agent's process, as long as there is one.
+    pub run: Option<Run>,
+}
+
+/// What is kept of a turn.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TurnRecord {
+    /// The number of its prompt's event.
+    pub prompt_seq: u64,
+    /// The user wants it to end.
+    pub stopping: bool,
+}
+
+/// What is kept of an agent's process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    pub name: String,
+    /// How much of what it said is in the log.
+    pub position: u64,
+    /// Whether it was started to go on with an earlier conversation.
+    pub resumes: bool,
+    /// What it was started with, and has been switched to.
+    pub with: AgentSettings,
 }
 
 /// A session as its actor sees it.
@@ -87,8 +114,6 @@ pub struct SessionRecord {
 pub struct State {
     pub record: SessionRecord,
     pub agent: AgentState,
-    /// What the agent runs with, where this server started it.
-    pub agent_settings: Option<AgentSettings>,
     /// The agent has said something.
     pub agent_heard: bool,
     /// The events that someone wants to be called back for.
@@ -102,6 +127,8 @@ pub struct State {
     pub settled: Vec<(RequestId, String)>,
     pub turns: u64,
     pub seen: RecentIds,
+    /// What may not have reached an agent that an earlier server started: prompts and answers, with their numbers.
+    pub unconfirmed: Vec<Event>,
 }
 
 impl State {
@@ -110,7 +137,6 @@ impl State {
         Self {
             record,
             agent: AgentState::Absent,
-            agent_settings: None,
             agent_heard: false,
             hooks: Vec::new(),
             hooks_open: Vec::new(),
@@ -119,6 +145,7 @@ impl State {
             settled: Vec::new(),
             turns: 0,
             seen: RecentIds::default(),
+            unconfirmed: Vec::new(),
         }
     }
 }
@@ -195,6 +222,8 @@ pub enum AgentState {
 /// A prompt on its way to the agent. The agent takes a prompt with a `uuid` that it knows only once.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Delivery {
+    /// That of the prompt's event.
+    pub number: u64,
     pub uuid: String,
     pub prompt: Prompt,
 }
@@ -203,6 +232,8 @@ pub struct Delivery {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Turn {
     pub number: u64,
+    /// The number of its prompt's event.
+    pub prompt_seq: u64,
     /// The prompt, as long as no agent has been given it.
     pub undelivered: Option<Delivery>,
     pub stopping: bool,
@@ -245,4 +276,17 @@ pub enum Answer {
         message: Option<String>,
         interrupt: bool,
     },
+}
+
+impl Answer {
+    /// The answer to a question about this input: what runs is what was shown, unless the user changed it.
+    pub(super) fn to(self, shown: RawJson) -> Self {
+        match self {
+            Self::Allow { input, permissions } => Self::Allow {
+                input: Some(input.unwrap_or(shown)),
+                permissions,
+            },
+            deny @ Self::Deny { .. } => deny,
+        }
+    }
 }

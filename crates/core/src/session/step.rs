@@ -2,16 +2,16 @@
 //! record and what to do come out. No clock, no I/O, no channel.
 
 use crate::backend::{
-    AgentCommand, AgentEvent, Conversation, Exit, HookCall, Launch, Meaning, Question, TurnEnd,
+    AgentCommand, AgentEvent, Attach, Conversation, Exit, HookCall, Launch, Meaning, Question, TurnEnd,
 };
-use crate::event::{Behavior, DecisionRequest, Event, EventBody, StatusChange};
+use crate::event::{Behavior, DecisionRequest, Event, EventBody, Reply, StatusChange};
 use crate::ids::{RequestId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Prompt;
 use crate::session::settings::SettingsPatch;
 use crate::session::state::{
-    AgentSettings, AgentState, Answer, Approval, DecisionRef, Delivery, PermissionMode, SessionStatus, State,
-    TitleSource, Turn,
+    AgentSettings, AgentState, Answer, Approval, DecisionRef, Delivery, PermissionMode, Run, SessionStatus,
+    State, TitleSource, Turn, TurnRecord,
 };
 
 /// What happens to a session.
@@ -62,8 +62,13 @@ pub enum Input {
     Close {
         reason: &'static str,
     },
-    /// The server has come back and finds the session as the last one left it.
-    Recovered,
+    /// The server has come back and finds the session as the last one left it, with the prompt of the turn that runs
+    /// and the answers since: the agent may not have heard of them.
+    Recovered {
+        unconfirmed: Vec<Event>,
+        /// The latest events, among which may be twins of what the agent says next.
+        recent: Vec<Event>,
+    },
 }
 
 /// What is to be done, in this order. What is recorded before a step to the outside is on disk by then.
@@ -74,7 +79,11 @@ pub enum Effect {
     QueueChanged,
     /// The record is another in a way that no event tells: watchers look it up.
     RecordChanged,
+    /// The record is another in a way that only the next server needs to know.
+    Keep,
     Launch(Launch),
+    /// Go on with an agent that an earlier server started.
+    Attach(Attach),
     /// Give the agent a prompt, with the bytes of its images.
     Deliver(Delivery),
     Send(AgentCommand),
@@ -105,6 +114,7 @@ pub enum Refusal {
 
 /// Takes `input`. The state is changed only if the result is `Ok`.
 pub fn step(state: &mut State, input: Input, now: Timestamp) -> Result<Vec<Effect>, Refusal> {
+    let run_before = state.record.run.as_ref().map(|run| run.name.clone());
     let mut step = Step {
         state,
         now,
@@ -130,8 +140,9 @@ pub fn step(state: &mut State, input: Input, now: Timestamp) -> Result<Vec<Effec
         Input::Agent(event) => step.agent(event),
         Input::StopOverdue { turn } => step.stop_overdue(turn),
         Input::Close { reason } => step.close(reason),
-        Input::Recovered => step.recovered(),
+        Input::Recovered { unconfirmed, recent } => step.recovered(unconfirmed, &recent),
     }
+    step.keep_for_the_next_server(run_before.as_deref());
     Ok(step.effects)
 }
 
@@ -176,12 +187,15 @@ impl Step<'_> {
 
     fn begin_turn(&mut self, prompt: Prompt) {
         // The event after the change of status.
-        let uuid = self.state.record.id.prompt_uuid(self.state.record.last_seq + 2);
+        let prompt_seq = self.state.record.last_seq + 2;
+        let uuid = self.state.record.id.prompt_uuid(prompt_seq);
         self.state.turns += 1;
         self.state.settled.clear();
         self.state.turn = Some(Turn {
             number: self.state.turns,
+            prompt_seq,
             undelivered: Some(Delivery {
+                number: prompt_seq,
                 uuid: uuid.clone(),
                 prompt: prompt.clone(),
             }),
@@ -214,7 +228,7 @@ impl Step<'_> {
             return;
         }
         if self.state.agent == AgentState::Live
-            && let Some(agent) = &mut self.state.agent_settings
+            && let Some(Run { with: agent, .. }) = &mut self.state.record.run
         {
             if agent.settings.model != settings.model {
                 agent.settings.model.clone_from(&settings.model);
@@ -352,12 +366,16 @@ impl Step<'_> {
 
     fn is_outdated(&self) -> bool {
         let wanted = &self.state.record.settings;
-        self.state.agent_settings.as_ref().is_some_and(|agent| {
-            // Who approves is between us and the user; no process knows it.
-            let mut settings = agent.settings.clone();
-            settings.approval = wanted.approval;
-            settings != *wanted || agent.hooks != self.state.hooks
-        })
+        self.state
+            .record
+            .run
+            .as_ref()
+            .is_some_and(|Run { with: agent, .. }| {
+                // Who approves is between us and the user; no process knows it.
+                let mut settings = agent.settings.clone();
+                settings.approval = wanted.approval;
+                settings != *wanted || agent.hooks != self.state.hooks
+            })
     }
 
     fn launch(&mut self) {
@@ -374,18 +392,28 @@ impl Step<'_> {
             }
             (None, None) => Conversation::New(record.id.to_string()),
         };
+        let record = &mut self.state.record;
+        record.runs += 1;
+        let run = record.id.run_name(record.runs);
+        let with = AgentSettings {
+            may_bypass: record.settings.permission_mode == PermissionMode::BypassPermissions,
+            settings: record.settings.clone(),
+            hooks: self.state.hooks.clone(),
+        };
+        record.run = Some(Run {
+            name: run.clone(),
+            position: 0,
+            resumes: matches!(conversation, Conversation::Resume(_)),
+            with,
+        });
         self.effects.push(Effect::Launch(Launch {
             session: record.id,
             cwd: record.cwd.clone().into(),
+            run,
             settings: record.settings.clone(),
             conversation,
             hooks: self.state.hooks.clone(),
         }));
-        self.state.agent_settings = Some(AgentSettings {
-            may_bypass: record.settings.permission_mode == PermissionMode::BypassPermissions,
-            settings: record.settings.clone(),
-            hooks: self.state.hooks.clone(),
-        });
         self.state.agent_heard = false;
         self.state.agent = AgentState::Live;
         self.deliver();
@@ -401,8 +429,7 @@ impl Step<'_> {
         let Some(turn) = &mut self.state.turn else {
             // No turn runs, but something that an earlier one left in the background may be asking.
             for pending in std::mem::take(&mut self.state.pending) {
-                self.settle(&pending, Behavior::Withdrawn);
-                self.reply(pending.agent_request, pending.input, aborted());
+                self.settle_with(&pending, Behavior::Withdrawn, aborted());
             }
             self.set_idle();
             return;
@@ -457,23 +484,31 @@ impl Step<'_> {
             Answer::Allow { .. } => Behavior::Allow,
             Answer::Deny { .. } => Behavior::Deny,
         };
-        self.settle(&pending, behavior);
-        self.reply(pending.agent_request, pending.input, answer);
+        self.settle_with(&pending, behavior, answer);
         Ok(())
     }
 
+    /// Answers on our own, without anybody having been asked. Not numbered: whoever reads the question again answers it
+    /// again, and the agent takes one answer.
     fn reply(&mut self, agent_request: String, shown: RawJson, answer: Answer) {
-        let answer = match answer {
-            // What runs is what was shown, unless the user changed it.
-            Answer::Allow { input, permissions } => Answer::Allow {
-                input: Some(input.unwrap_or(shown)),
-                permissions,
-            },
-            deny @ Answer::Deny { .. } => deny,
-        };
         self.effects.push(Effect::Send(AgentCommand::Answer {
             agent_request,
-            answer,
+            answer: answer.to(shown),
+            number: 0,
+        }));
+    }
+
+    /// Puts an answer on record, and gives it.
+    fn settle_with(&mut self, pending: &DecisionRequest, behavior: Behavior, answer: Answer) {
+        let reply = Reply {
+            agent_request: pending.agent_request.clone(),
+            answer: answer.to(pending.input.clone()),
+        };
+        self.settle_and(pending, behavior, Some(reply.clone()));
+        self.effects.push(Effect::Send(AgentCommand::Answer {
+            agent_request: reply.agent_request,
+            answer: reply.answer,
+            number: self.state.record.last_seq,
         }));
     }
 
@@ -497,7 +532,55 @@ impl Step<'_> {
                     self.settle(&pending, Behavior::Withdrawn);
                 }
             }
+            AgentEvent::Attached { last_input } => self.attached(last_input),
             AgentEvent::Exited(exit) => self.exited(&exit),
+        }
+    }
+
+    /// An agent that an earlier server started is there: it is told what it has not heard.
+    fn attached(&mut self, last_input: u64) {
+        for event in std::mem::take(&mut self.state.unconfirmed) {
+            if event.seq > last_input {
+                self.tell_again(event);
+            }
+        }
+        let Some(turn) = &self.state.turn else { return };
+        let (number, stopping, undelivered) = (turn.number, turn.stopping, turn.undelivered.is_some());
+        if undelivered && stopping {
+            self.state.turn = None;
+            self.set_idle();
+        } else if undelivered && self.is_outdated() {
+            self.end_agent();
+        } else if undelivered {
+            self.deliver();
+        } else if stopping {
+            self.effects.push(Effect::Send(AgentCommand::Interrupt));
+            self.effects.push(Effect::ArmStopDeadline { turn: number });
+        }
+    }
+
+    fn tell_again(&mut self, event: Event) {
+        match (event.body, &mut self.state.turn) {
+            (EventBody::UserPrompt { prompt, uuid }, Some(turn)) => {
+                turn.undelivered = Some(Delivery {
+                    number: event.seq,
+                    uuid,
+                    prompt,
+                });
+            }
+            (
+                EventBody::DecisionResolved {
+                    reply: Some(reply), ..
+                },
+                _,
+            ) => {
+                self.effects.push(Effect::Send(AgentCommand::Answer {
+                    agent_request: reply.agent_request,
+                    answer: reply.answer,
+                    number: event.seq,
+                }));
+            }
+            _ => {}
         }
     }
 
@@ -523,7 +606,7 @@ impl Step<'_> {
 
     /// The agent has changed its mode, on its own or because we asked.
     fn mode_is(&mut self, mode: PermissionMode) {
-        if let Some(agent) = &mut self.state.agent_settings {
+        if let Some(Run { with: agent, .. }) = &mut self.state.record.run {
             // A switch that the process can't make waits for the next one; its old mode is no news then.
             if agent.settings.permission_mode == mode {
                 return;
@@ -619,6 +702,13 @@ impl Step<'_> {
     fn exited(&mut self, exit: &Exit) {
         let was = std::mem::replace(&mut self.state.agent, AgentState::Absent);
         self.state.hooks_open.clear();
+        self.state.record.run = None;
+        let unconfirmed = std::mem::take(&mut self.state.unconfirmed);
+        if *exit == Exit::NeverStarted {
+            for event in unconfirmed {
+                self.tell_again(event);
+            }
+        }
         if *exit == Exit::Expired {
             self.state.record.claude_session_id = None;
             self.state.record.fork_of = None;
@@ -628,7 +718,8 @@ impl Step<'_> {
             self.withdraw_all();
             return;
         };
-        if was == AgentState::Ending && turn.undelivered.is_some() {
+        let another = was == AgentState::Ending || *exit == Exit::NeverStarted;
+        if another && turn.undelivered.is_some() && !turn.stopping {
             // What the old process asked in the background nobody can answer any more.
             self.withdraw_all();
             self.launch();
@@ -666,7 +757,40 @@ impl Step<'_> {
         }
     }
 
-    fn recovered(&mut self) {
+    fn recovered(&mut self, unconfirmed: Vec<Event>, recent: &[Event]) {
+        for event in recent {
+            if let EventBody::Message { uuid: Some(uuid), .. } = &event.body {
+                self.state.seen.insert(uuid);
+            }
+        }
+        let record = &self.state.record;
+        if let Some(run) = &record.run {
+            self.state.agent = AgentState::Live;
+            self.state.agent_heard = true;
+            self.effects.push(Effect::Attach(Attach {
+                session: record.id,
+                run: run.name.clone(),
+                conversation: record
+                    .claude_session_id
+                    .clone()
+                    .unwrap_or_else(|| record.id.to_string()),
+                position: run.position,
+                resumes: run.resumes,
+                busy: self.state.record.turn.is_some(),
+            }));
+            if let Some(TurnRecord { prompt_seq, stopping }) = self.state.record.turn {
+                self.state.turns += 1;
+                self.state.turn = Some(Turn {
+                    number: self.state.turns,
+                    prompt_seq,
+                    undelivered: None,
+                    stopping,
+                    closing: None,
+                });
+                self.state.unconfirmed = unconfirmed;
+            }
+            return;
+        }
         self.withdraw_all();
         if self.state.record.status == SessionStatus::Running {
             let message =
@@ -686,13 +810,34 @@ impl Step<'_> {
         }
     }
 
+    /// What the next server must know of the turn and the agent, beside the events: it goes to disk with them, or else
+    /// on its own.
+    fn keep_for_the_next_server(&mut self, run_before: Option<&str>) {
+        let turn = self.state.turn.as_ref().map(|turn| TurnRecord {
+            prompt_seq: turn.prompt_seq,
+            stopping: turn.stopping,
+        });
+        let record = &mut self.state.record;
+        let changed = record.turn != turn || record.run.as_ref().map(|run| &*run.name) != run_before;
+        record.turn = turn;
+        if changed {
+            self.effects.push(Effect::Keep);
+        }
+    }
+
+    /// Nobody answers it.
     fn settle(&mut self, pending: &DecisionRequest, behavior: Behavior) {
+        self.settle_and(pending, behavior, None);
+    }
+
+    fn settle_and(&mut self, pending: &DecisionRequest, behavior: Behavior, reply: Option<Reply>) {
         let tool_use_id = pending.tool_use_id.clone();
         self.state.settled.push((pending.id, tool_use_id.clone()));
         self.record(EventBody::DecisionResolved {
             request: pending.id,
             tool_use_id,
             behavior,
+            reply,
         });
     }
 

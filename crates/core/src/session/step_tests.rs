@@ -1,6 +1,6 @@
 //! The state machine, by named cases and by generated sequences.
 
-mod sequences;
+pub(super) mod sequences;
 
 use super::*;
 use crate::backend::{
@@ -11,7 +11,7 @@ use crate::ids::{SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Prompt;
 
-fn record() -> SessionRecord {
+pub(super) fn record() -> SessionRecord {
     SessionRecord {
         id: SessionId::random(),
         owner: None,
@@ -30,17 +30,20 @@ fn record() -> SessionRecord {
         updated_at: Timestamp(1),
         queue: Vec::new(),
         last_seq: 0,
+        runs: 0,
+        turn: None,
+        run: None,
     }
 }
 
 /// A session with its story so far.
-struct Story {
-    state: State,
-    effects: Vec<Effect>,
+pub(super) struct Story {
+    pub(super) state: State,
+    pub(super) effects: Vec<Effect>,
 }
 
 impl Story {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             state: State::new(record(), Vec::new()),
             effects: Vec::new(),
@@ -48,14 +51,14 @@ impl Story {
     }
 
     /// A session whose first turn runs and has said its id.
-    fn running() -> Self {
+    pub(super) fn running() -> Self {
         let mut story = Self::new();
         story.take(prompt("hello"));
         story.take(init());
         story
     }
 
-    fn take(&mut self, input: Input) -> &mut Self {
+    pub(super) fn take(&mut self, input: Input) -> &mut Self {
         let effects = step(&mut self.state, input, Timestamp(2)).expect("not refused");
         self.effects.extend(effects);
         self
@@ -73,8 +76,14 @@ impl Story {
     }
 
     /// The effects since the last time, in short.
-    fn tale(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.effects).iter().map(in_short).collect()
+    pub(super) fn tale(&mut self) -> Vec<String> {
+        // Keeping the record is no part of any story but that of a crash.
+        let effects = std::mem::take(&mut self.effects);
+        effects
+            .iter()
+            .filter(|effect| **effect != Effect::Keep)
+            .map(in_short)
+            .collect()
     }
 
     fn status(&self) -> SessionStatus {
@@ -102,6 +111,7 @@ fn in_short(effect: &Effect) -> String {
         },
         Effect::QueueChanged => "queue".to_owned(),
         Effect::RecordChanged => "record".to_owned(),
+        Effect::Keep => "keep".to_owned(),
         Effect::Announce(call) => format!("calls back {}", call.agent_request),
         Effect::Launch(Launch {
             conversation: Conversation::New(_),
@@ -115,19 +125,23 @@ fn in_short(effect: &Effect) -> String {
             conversation: Conversation::Fork { from, .. },
             ..
         }) => format!("launch fork of {from}"),
+        Effect::Attach(attach) => format!("attach {} from {}", attach.run, attach.position),
         Effect::Deliver(delivery) => format!("> {}", delivery.prompt.text),
         Effect::Send(AgentCommand::SetModel(model)) => {
             format!("> model {}", model.as_deref().unwrap_or("default"))
         }
         Effect::Send(AgentCommand::SetPermissionMode(mode)) => format!("> mode {}", mode.as_str()),
         Effect::Send(AgentCommand::AnswerHook { agent_request, .. }) => format!("> hook {agent_request}"),
-        Effect::Send(command @ (AgentCommand::Prompt { .. } | AgentCommand::Inquire(..))) => {
+        Effect::Send(
+            command @ (AgentCommand::Prompt { .. } | AgentCommand::Forget { .. } | AgentCommand::Inquire(..)),
+        ) => {
             panic!("not for the state machine: {command:?}")
         }
         Effect::Send(AgentCommand::Interrupt) => "> interrupt".to_owned(),
         Effect::Send(AgentCommand::Answer {
             agent_request,
             answer: Answer::Allow { input, .. },
+            ..
         }) => {
             format!(
                 "> allow {agent_request} {}",
@@ -137,6 +151,7 @@ fn in_short(effect: &Effect) -> String {
         Effect::Send(AgentCommand::Answer {
             agent_request,
             answer: Answer::Deny { .. },
+            ..
         }) => {
             format!("> deny {agent_request}")
         }
@@ -145,7 +160,7 @@ fn in_short(effect: &Effect) -> String {
     }
 }
 
-fn prompt(text: &str) -> Input {
+pub(super) fn prompt(text: &str) -> Input {
     Input::Prompt(text.into())
 }
 
@@ -157,7 +172,7 @@ fn configure(patch: SettingsPatch) -> Input {
     Input::Configure(patch)
 }
 
-fn message(text: &str, uuid: Option<&str>, meaning: Meaning) -> Input {
+pub(super) fn message(text: &str, uuid: Option<&str>, meaning: Meaning) -> Input {
     let raw = RawJson::of(&text).unwrap();
     Input::Agent(AgentEvent::Message {
         raw,
@@ -166,7 +181,7 @@ fn message(text: &str, uuid: Option<&str>, meaning: Meaning) -> Input {
     })
 }
 
-fn init() -> Input {
+pub(super) fn init() -> Input {
     message(
         "init",
         None,
@@ -176,7 +191,7 @@ fn init() -> Input {
     )
 }
 
-fn success() -> Input {
+pub(super) fn success() -> Input {
     message("result", None, Meaning::TurnEnded(TurnEnd::Success))
 }
 
@@ -190,7 +205,7 @@ fn failure(text: &str) -> Input {
     )
 }
 
-fn asks(number: u8, always_ask: bool) -> Input {
+pub(super) fn asks(number: u8, always_ask: bool) -> Input {
     Input::Agent(AgentEvent::Asks(Question {
         agent_request: format!("r{number}"),
         tool_use_id: format!("t{number}"),
@@ -202,13 +217,13 @@ fn asks(number: u8, always_ask: bool) -> Input {
     }))
 }
 
-fn exited(message: &str) -> Input {
+pub(super) fn exited(message: &str) -> Input {
     Input::Agent(AgentEvent::Exited(Exit::Ended {
         message: message.to_owned(),
     }))
 }
 
-fn allow(tool_use: &str) -> Input {
+pub(super) fn allow(tool_use: &str) -> Input {
     let decision = DecisionRef::ToolUse(tool_use.to_owned());
     Input::Answer {
         decision,
@@ -463,7 +478,7 @@ fn everything_may_be_allowed_at_any_time() {
     story.take(success()).tale();
     story.take(prompt("next")).take(exited("bye"));
     assert_eq!(story.tale().last().unwrap(), "> next");
-    assert!(story.state.agent_settings.as_ref().unwrap().may_bypass);
+    assert!(story.state.record.run.as_ref().unwrap().with.may_bypass);
     story.tale();
     story
         .take(mode(PermissionMode::Default))
@@ -727,7 +742,11 @@ fn a_server_that_comes_back_ends_what_it_can_not_go_on_with() {
         state: State::new(story.state.record.clone(), pending),
         effects: Vec::new(),
     };
-    story.take(Input::Recovered);
+    story.state.record.run = None;
+    story.take(Input::Recovered {
+        unconfirmed: Vec::new(),
+        recent: Vec::new(),
+    });
     let tale = story.tale();
     assert_eq!(tale[0], "withdrawn t1");
     assert!(

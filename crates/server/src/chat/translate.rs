@@ -412,6 +412,7 @@ impl Translator {
                 request,
                 tool_use_id,
                 behavior,
+                ..
             } => {
                 let behavior = behavior.as_str();
                 let data = json!({ "request_id": request.to_string(), "tool_use_id": tool_use_id, "behavior": behavior });

@@ -345,6 +345,7 @@ pub(super) fn event(event: &Event) -> ServerEvent {
             request,
             tool_use_id,
             behavior,
+            ..
         } => ServerEvent::PermissionResolved {
             session_id,
             tool_use_id: tool_use_id.clone(),

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tiller_core::prompt::UiContext;
 use tiller_core::{
-    Approval, Attachment, Behavior, DecisionRequest, Event, EventBody, PermissionMode, Prompt, RawJson,
-    RequestId, SessionId, SessionRecord, SessionStatus, Settings, StatusChange, StoreError, Timestamp,
-    TitleSource,
+    AgentSettings, Answer, Approval, Attachment, Behavior, DecisionRequest, Event, EventBody, PermissionMode,
+    Prompt, RawJson, Reply, RequestId, Run, SessionId, SessionRecord, SessionStatus, Settings, StatusChange,
+    StoreError, Timestamp, TitleSource, TurnRecord,
 };
 
 use super::store_error;
@@ -112,6 +112,141 @@ struct Resolved {
     id: String,
     tool_use_id: String,
     behavior: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reply: Option<Replied>,
+}
+
+/// What the agent was answered.
+#[derive(Deserialize, Serialize)]
+struct Replied {
+    agent_request: String,
+    allow: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    input: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    permissions: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    #[serde(default)]
+    interrupt: bool,
+}
+
+impl Replied {
+    fn of(reply: &Reply) -> serde_json::Result<Self> {
+        let raw = |raw: &RawJson| RawValue::from_string(raw.as_str().to_owned());
+        let agent_request = reply.agent_request.clone();
+        Ok(match &reply.answer {
+            Answer::Allow { input, permissions } => Self {
+                agent_request,
+                allow: true,
+                input: input.as_ref().map(raw).transpose()?,
+                permissions: permissions.as_ref().map(raw).transpose()?,
+                message: None,
+                interrupt: false,
+            },
+            Answer::Deny { message, interrupt } => Self {
+                agent_request,
+                allow: false,
+                input: None,
+                permissions: None,
+                message: message.clone(),
+                interrupt: *interrupt,
+            },
+        })
+    }
+
+    fn into_reply(self) -> Reply {
+        let answer = if self.allow {
+            Answer::Allow {
+                input: self.input.map(RawJson::from),
+                permissions: self.permissions.map(RawJson::from),
+            }
+        } else {
+            Answer::Deny {
+                message: self.message,
+                interrupt: self.interrupt,
+            }
+        };
+        Reply {
+            agent_request: self.agent_request,
+            answer,
+        }
+    }
+}
+
+#[derive(Deserialize, Serialize)]
+struct KeptTurn {
+    prompt_seq: u64,
+    stopping: bool,
+}
+
+pub(super) fn encode_turn(turn: TurnRecord) -> serde_json::Result<String> {
+    serde_json::to_string(&KeptTurn {
+        prompt_seq: turn.prompt_seq,
+        stopping: turn.stopping,
+    })
+}
+
+/// An agent's process and what it was started with. Where it stands in its output is a column of its own.
+#[derive(Deserialize, Serialize)]
+struct KeptRun {
+    name: String,
+    resumes: bool,
+    may_bypass: bool,
+    hooks: Vec<String>,
+    allowed_tools: Option<String>,
+    tools: Option<Vec<String>>,
+    model: Option<String>,
+    permission_mode: String,
+    approval: String,
+    effort: Option<String>,
+    max_turns: Option<u32>,
+    max_budget_usd: Option<f64>,
+}
+
+pub(super) fn encode_run(run: &Run) -> serde_json::Result<String> {
+    let AgentSettings {
+        settings,
+        hooks,
+        may_bypass,
+    } = run.with.clone();
+    serde_json::to_string(&KeptRun {
+        name: run.name.clone(),
+        resumes: run.resumes,
+        may_bypass,
+        hooks,
+        allowed_tools: settings.allowed_tools,
+        tools: settings.tools,
+        model: settings.model,
+        permission_mode: settings.permission_mode.as_str().to_owned(),
+        approval: settings.approval.as_str().to_owned(),
+        effort: settings.effort,
+        max_turns: settings.max_turns,
+        max_budget_usd: settings.max_budget_usd,
+    })
+}
+
+fn decode_run(json: &str, position: u64) -> Result<Run, StoreError> {
+    let kept: KeptRun = from_json(json)?;
+    Ok(Run {
+        name: kept.name,
+        position,
+        resumes: kept.resumes,
+        with: AgentSettings {
+            hooks: kept.hooks,
+            may_bypass: kept.may_bypass,
+            settings: Settings {
+                allowed_tools: kept.allowed_tools,
+                tools: kept.tools,
+                model: kept.model,
+                permission_mode: named(PermissionMode::parse, &kept.permission_mode)?,
+                approval: named(Approval::parse, &kept.approval)?,
+                effort: kept.effort,
+                max_turns: kept.max_turns,
+                max_budget_usd: kept.max_budget_usd,
+            },
+        },
+    })
 }
 
 /// Where an event goes.
@@ -172,12 +307,14 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded> {
             request,
             tool_use_id,
             behavior,
+            reply,
         } => event(
             RESOLVED,
             serde_json::to_string(&Resolved {
                 id: request.to_string(),
                 tool_use_id: tool_use_id.clone(),
                 behavior: behavior.as_str().to_owned(),
+                reply: reply.as_ref().map(Replied::of).transpose()?,
             })?,
         ),
     }
@@ -237,11 +374,13 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
                 id,
                 tool_use_id,
                 behavior,
+                reply,
             } = from_json(&data)?;
             EventBody::DecisionResolved {
                 request: request_id(&id)?,
                 tool_use_id,
                 behavior: named(Behavior::parse, &behavior)?,
+                reply: reply.map(Replied::into_reply),
             }
         }
         Some(kind) => return Err(StoreError::Damaged(format!("an event of unknown kind {kind:?}"))),
@@ -256,7 +395,7 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
 
 pub(super) const SESSION_COLUMNS: &str = "id, title, claude_session_id, status, cwd, allowed_tools, last_prompt, \
      created_at, updated_at, model, permission_mode, approval, owner, expired, queue, last_seq, tools, max_turns, \
-     archived, title_source, effort, max_budget_usd, fork_of, delete_at";
+     archived, title_source, effort, max_budget_usd, fork_of, delete_at, runs, turn, run, run_position";
 
 /// A row of [`SESSION_COLUMNS`].
 pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError> {
@@ -303,6 +442,21 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
             .map(Prompt::from)
             .collect(),
         last_seq: row.get("last_seq").map_err(store_error)?,
+        runs: row.get("runs").map_err(store_error)?,
+        turn: optional(row, "turn")?
+            .as_deref()
+            .map(from_json::<KeptTurn>)
+            .transpose()?
+            .map(|turn| TurnRecord {
+                prompt_seq: turn.prompt_seq,
+                stopping: turn.stopping,
+            }),
+        run: optional(row, "run")?
+            .map(|run| {
+                let position: Option<u64> = row.get("run_position").map_err(store_error)?;
+                decode_run(&run, position.unwrap_or(0))
+            })
+            .transpose()?,
     })
 }
 

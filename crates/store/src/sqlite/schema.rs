@@ -117,6 +117,13 @@ const MIGRATIONS: &[&str] = &[
     -- Up to which event the pieces of streamed messages have been removed.
     ALTER TABLE sessions ADD COLUMN compacted_seq INTEGER NOT NULL DEFAULT 0;
 ",
+    "
+    -- What the next server needs to go on with a turn and with an agent that runs.
+    ALTER TABLE sessions ADD COLUMN runs INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE sessions ADD COLUMN turn TEXT;
+    ALTER TABLE sessions ADD COLUMN run TEXT;
+    ALTER TABLE sessions ADD COLUMN run_position INTEGER;
+",
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {

@@ -76,6 +76,10 @@ impl Store for SqliteStore {
         })
     }
 
+    fn said_since(&self, session: SessionId, since: u64) -> StoreFuture<'_, Vec<Event>> {
+        Box::pin(self.read(move |connection| said_since(connection, session, since)))
+    }
+
     fn fork(&self, source: SessionId, record: SessionRecord) -> StoreFuture<'_, u64> {
         Box::pin(async move {
             let id = record.id;
@@ -160,14 +164,15 @@ fn write_commit(connection: &Connection, commit: &Commit) -> rusqlite::Result<()
 fn write_session(connection: &Connection, record: &SessionRecord) -> rusqlite::Result<()> {
     let sql = "INSERT INTO sessions (id, title, claude_session_id, status, cwd, allowed_tools, last_prompt, \
                    created_at, updated_at, model, permission_mode, approval, expired, queue, last_seq, owner, \
-                   tools, max_turns, archived, title_source, effort, max_budget_usd, fork_of, delete_at) \
+                   tools, max_turns, archived, title_source, effort, max_budget_usd, fork_of, delete_at, \
+                   runs, turn, run, run_position) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
-                   ?21, ?22, ?23, ?24) \
+                   ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28) \
                ON CONFLICT (id) DO UPDATE SET title = ?2, claude_session_id = ?3, status = ?4, cwd = ?5, \
                    allowed_tools = ?6, last_prompt = ?7, updated_at = ?9, model = ?10, permission_mode = ?11, \
                    approval = ?12, expired = ?13, queue = ?14, last_seq = ?15, tools = ?17, max_turns = ?18, \
                    archived = ?19, title_source = ?20, effort = ?21, max_budget_usd = ?22, fork_of = ?23, \
-                   delete_at = ?24";
+                   delete_at = ?24, runs = ?25, turn = ?26, run = ?27, run_position = ?28";
     let settings = &record.settings;
     connection.prepare_cached(sql)?.execute(params![
         record.id.to_string(),
@@ -199,6 +204,19 @@ fn write_session(connection: &Connection, record: &SessionRecord) -> rusqlite::R
         settings.max_budget_usd,
         record.fork_of,
         record.delete_at.map(|at| at.0),
+        record.runs,
+        record
+            .turn
+            .map(codec::encode_turn)
+            .transpose()
+            .map_err(cannot_encode)?,
+        record
+            .run
+            .as_ref()
+            .map(codec::encode_run)
+            .transpose()
+            .map_err(cannot_encode)?,
+        record.run.as_ref().map(|run| run.position),
     ])?;
     Ok(())
 }
@@ -349,6 +367,23 @@ fn image(connection: &Connection, session: SessionId, id: String) -> Result<Opti
         media_type,
         bytes: bytes.into(),
     }))
+}
+
+fn said_since(connection: &Connection, session: SessionId, since: u64) -> Result<Vec<Event>, StoreError> {
+    let sql = "SELECT seq, created_at, NULL, id, data FROM messages WHERE session_id = ?1 AND seq = ?2 \
+               UNION ALL \
+               SELECT seq, created_at, kind, NULL, data FROM events \
+                   WHERE session_id = ?1 AND seq > ?2 AND kind = ?3 \
+               ORDER BY 1";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let mut rows = statement
+        .query(params![session.to_string(), since, codec::RESOLVED])
+        .map_err(store_error)?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next().map_err(store_error)? {
+        events.push(codec::decode_event(session, row)?);
+    }
+    Ok(events)
 }
 
 fn cannot_encode(error: serde_json::Error) -> rusqlite::Error {

@@ -2,9 +2,9 @@ use std::sync::Arc;
 
 use tiller_core::prompt::UiContext;
 use tiller_core::{
-    Approval, Attachment, Behavior, Commit, DecisionRequest, Event, EventBody, Image, Page, PermissionMode,
-    Prompt, RawJson, RequestId, SessionId, SessionRecord, SessionStatus, Settings, StatusChange, Store,
-    Timestamp, TitleSource,
+    AgentSettings, Answer, Approval, Attachment, Behavior, Commit, DecisionRequest, Event, EventBody, Image,
+    Page, PermissionMode, Prompt, RawJson, Reply, RequestId, Run, SessionId, SessionRecord, SessionStatus,
+    Settings, StatusChange, Store, Timestamp, TitleSource, TurnRecord,
 };
 
 use super::open;
@@ -37,6 +37,25 @@ pub(super) fn record(title: &str) -> SessionRecord {
         updated_at: Timestamp(20),
         queue: vec!["next".into(), full_prompt("二")],
         last_seq: 0,
+        runs: 3,
+        turn: Some(TurnRecord {
+            prompt_seq: 2,
+            stopping: true,
+        }),
+        run: Some(Run {
+            name: "run 3".to_owned(),
+            position: 1 << 40,
+            resumes: true,
+            with: AgentSettings {
+                settings: Settings {
+                    tools: Some(vec!["Read".to_owned()]),
+                    max_budget_usd: Some(1.5),
+                    ..Settings::default()
+                },
+                hooks: vec!["PreToolUse".to_owned()],
+                may_bypass: true,
+            },
+        }),
     }
 }
 
@@ -147,8 +166,22 @@ async fn what_was_committed_is_there_after_a_restart() {
         request: asked.id,
         tool_use_id: asked.tool_use_id,
         behavior: Behavior::Allow,
+        reply: Some(Reply {
+            agent_request: "a1".to_owned(),
+            answer: Answer::Allow {
+                input: Some(RawJson::parse(r#"{"b":1,"a":"二"}"#).unwrap()),
+                permissions: None,
+            },
+        }),
     };
-    append(&store, &mut record, vec![resolved]).await;
+    append(&store, &mut record, vec![resolved, message("two")]).await;
+    let all = store.replay(record.id, 0, 100).await.unwrap();
+    let said = store.said_since(record.id, 2).await.unwrap();
+    assert_eq!(
+        said,
+        [all[1].clone(), all[4].clone()],
+        "the prompt and the answer"
+    );
     assert_eq!(
         open(folder.path()).load().await.unwrap(),
         [(record, Vec::new())],

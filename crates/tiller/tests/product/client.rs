@@ -160,6 +160,12 @@ impl EventClient {
         logged.cloned().collect()
     }
 
+    /// The same, after the event with this number.
+    pub(crate) fn logged_since(&self, seq: u64) -> Vec<Value> {
+        let newer = |event: &Value| event["payload"]["seq"].as_u64().is_some_and(|found| found > seq);
+        self.logged().into_iter().filter(newer).collect()
+    }
+
     /// The `seq`s of everything heard, in order.
     pub(crate) fn seqs(&self) -> Vec<u64> {
         self.heard

@@ -18,6 +18,7 @@ mod run;
 mod server;
 mod spine;
 mod steering;
+mod survival;
 mod task;
 mod task_client;
 mod task_refusals;

@@ -145,6 +145,16 @@ impl Server {
         Self { child, address, link }
     }
 
+    /// The same process, which has become a new server and printed another link.
+    pub(crate) fn moved_to(self, link: &str) -> Self {
+        let address = link.strip_prefix("http://").and_then(|rest| rest.split_once('/'));
+        Self {
+            child: self.child,
+            address: address.unwrap().0.to_owned(),
+            link: link.to_owned(),
+        }
+    }
+
     pub(crate) fn path_of(&self, link: &str) -> String {
         link.strip_prefix(&format!("http://{}", self.address))
             .unwrap()

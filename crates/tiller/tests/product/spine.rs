@@ -359,44 +359,6 @@ async fn everything_is_found_again_after_a_reload_and_a_restart() {
 }
 
 #[tokio::test]
-async fn a_server_that_was_killed_comes_back_with_everything_it_showed() {
-    let script = Script::new()
-        .on("take long", [Reply::text("Half of it").gate("never")])
-        .on("go on", [Reply::text("Known: {{prompts}}")]);
-    let world = World::new(script).await;
-    let server = world.serve().await;
-    let cookie = server.sign_in().await;
-    let mut client = EventClient::connect(&server, &cookie).await;
-    let session = client.start(&world.project(), "take long").await;
-    client.until_streamed("Half of it").await;
-    let shown = client.logged();
-    server.kill().await;
-
-    let server = world.serve().await;
-    let mut client = EventClient::connect(&server, &cookie).await;
-    client
-        .send(
-            "session.subscribe",
-            json!({ "sessionId": session, "afterSeq": 0 }),
-        )
-        .await;
-    let error = client.until_status("error").await;
-    assert!(
-        error["error"]
-            .as_str()
-            .unwrap()
-            .contains("Send a message to go on"),
-        "{error}"
-    );
-    assert_eq!(
-        client.logged()[..shown.len()],
-        shown[..],
-        "what was shown is shown again, the same"
-    );
-    server.stop().await;
-}
-
-#[tokio::test]
 async fn a_deleted_session_leaves_nothing() {
     let script = Script::new().on("take long", [Reply::text("Beginning").gate("never")]);
     let world = World::new(script).await;

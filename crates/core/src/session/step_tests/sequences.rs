@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::ids::RequestId;
 
-fn any_input() -> impl Strategy<Value = Input> {
+pub(in crate::session) fn any_input() -> impl Strategy<Value = Input> {
     prop_oneof![
         3 => Just(prompt("p")),
         1 => Just(Input::Stop),
@@ -84,6 +84,8 @@ impl Watcher {
             Effect::Send(_) => assert_eq!(self.agents, 1, "something was sent to nobody"),
             Effect::QueueChanged
             | Effect::RecordChanged
+            | Effect::Keep
+            | Effect::Attach(_)
             | Effect::Announce(_)
             | Effect::EndAgent
             | Effect::ArmStopDeadline { .. } => {}

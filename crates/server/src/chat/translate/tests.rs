@@ -85,6 +85,7 @@ fn asked(tool_use_id: &str) -> EventBody {
 
 fn resolved(tool_use_id: &str, behavior: Behavior) -> EventBody {
     EventBody::DecisionResolved {
+        reply: None,
         request: RequestId::of(session(), 1),
         tool_use_id: tool_use_id.to_owned(),
         behavior,

@@ -1,0 +1,186 @@
+//! What a session has shown, on its way to disk.
+//!
+//! What an agent with a keeper says can be read again after a crash, so it is shown first and written behind, in groups.
+//! Everything else is written before it is shown, together with whatever is still on its way: the log has no other order
+//! than the one in which things were seen.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::time::Instant;
+
+use crate::event::{Event, EventBody};
+use crate::prompt::Image;
+use crate::session::state::SessionRecord;
+use crate::store::{Commit, Store, StoreError};
+
+/// How often what was shown is written, at most: a sync costs more than everything else that a message costs.
+const PACE: Duration = Duration::from_millis(20);
+
+/// How long to wait before a store is asked again that did not take something.
+pub(super) const RETRY: Duration = Duration::from_millis(500);
+
+/// How much may be shown and not yet written. More, and the agent has to wait.
+const MOST_EVENTS: usize = 16 * 1024;
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
+/// The events that everyone may have seen and that are not known to be on disk, in order. Whoever reads the log adds
+/// them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tail(Arc<Mutex<VecDeque<Arc<Event>>>>);
+
+impl Tail {
+    /// To be asked before the log is read: what leaves the tail is in the log by then.
+    pub(crate) fn events(&self) -> Vec<Arc<Event>> {
+        self.lock().iter().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Event>>> {
+        // Whole between any two statements, and held for no longer.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(super) struct Journal {
+    store: Arc<dyn Store>,
+    tail: Tail,
+    bytes: usize,
+    flight: Option<Flight>,
+    next_at: Instant,
+}
+
+/// What is being written.
+struct Flight {
+    events: usize,
+    bytes: usize,
+    /// Up to where in the agent's output.
+    position: Option<u64>,
+    outcome: BoxFuture<'static, Result<(), StoreError>>,
+}
+
+/// What the journal comes back with.
+pub(super) enum Progress {
+    /// It is time to write.
+    Due,
+    /// The agent's output is on disk up to this position.
+    Written { position: Option<u64> },
+}
+
+impl Journal {
+    pub(super) fn new(store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            tail: Tail::default(),
+            bytes: 0,
+            flight: None,
+            next_at: Instant::now(),
+        }
+    }
+
+    pub(super) fn tail(&self) -> Tail {
+        self.tail.clone()
+    }
+
+    /// Whether more may be shown.
+    pub(super) fn has_room(&self) -> bool {
+        self.bytes < MOST_BYTES && self.tail.lock().len() < MOST_EVENTS
+    }
+
+    /// Before they are shown.
+    pub(super) fn add(&mut self, events: &[Arc<Event>]) {
+        self.bytes += events.iter().map(|event| size(event)).sum::<usize>();
+        self.tail.lock().extend(events.iter().cloned());
+    }
+
+    /// Waits for what comes next. May be dropped and called again.
+    pub(super) async fn progress(&mut self) -> Progress {
+        loop {
+            if let Some(flight) = &mut self.flight {
+                let outcome = (&mut flight.outcome).await;
+                if let Ok(position) = self.landed(outcome) {
+                    return Progress::Written { position };
+                }
+                continue;
+            }
+            if self.tail.lock().is_empty() {
+                return std::future::pending().await;
+            }
+            tokio::time::sleep_until(self.next_at).await;
+            return Progress::Due;
+        }
+    }
+
+    /// Begins to write what was shown.
+    pub(super) fn begin(&mut self, record: SessionRecord) {
+        if self.flight.is_some() {
+            return;
+        }
+        let events: Vec<_> = self.tail.events();
+        self.next_at = Instant::now() + PACE;
+        let position = record.run.as_ref().map(|run| run.position);
+        let (store, count, bytes) = (Arc::clone(&self.store), events.len(), self.bytes);
+        let commit = Commit {
+            record,
+            events,
+            images: Vec::new(),
+        };
+        self.flight = Some(Flight {
+            events: count,
+            bytes,
+            position,
+            outcome: Box::pin(async move { store.commit(commit).await }),
+        });
+    }
+
+    /// Writes everything that was shown, and `events` after it; comes back when it is on disk.
+    pub(super) async fn write(
+        &mut self,
+        record: SessionRecord,
+        events: Vec<Arc<Event>>,
+        images: Vec<Image>,
+    ) -> Result<(), StoreError> {
+        if let Some(flight) = &mut self.flight {
+            let outcome = (&mut flight.outcome).await;
+            self.landed(outcome)?;
+        }
+        let mut all = self.tail.events();
+        all.extend(events);
+        let commit = Commit {
+            record,
+            events: all,
+            images,
+        };
+        self.store.commit(commit).await?;
+        self.tail.lock().clear();
+        self.bytes = 0;
+        Ok(())
+    }
+
+    fn landed(&mut self, outcome: Result<(), StoreError>) -> Result<Option<u64>, StoreError> {
+        let Some(flight) = self.flight.take() else {
+            return Ok(None);
+        };
+        match outcome {
+            Ok(()) => {
+                self.tail.lock().drain(..flight.events);
+                self.bytes -= flight.bytes;
+                Ok(flight.position)
+            }
+            Err(error) => {
+                tracing::error!(%error, "can't store what the agent said; trying again");
+                self.next_at = Instant::now() + RETRY;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// About what an event takes in memory.
+fn size(event: &Event) -> usize {
+    match &event.body {
+        EventBody::Message { raw, .. } => raw.as_str().len(),
+        _ => 0,
+    }
+}

@@ -1,0 +1,249 @@
+//! A server that dies at any moment, and the next one.
+
+use proptest::prelude::*;
+
+use super::state::{AgentState, State};
+use super::step::{Effect, Input, step};
+use super::step_tests::sequences::any_input;
+use super::step_tests::{Story, allow, asks, exited, message, prompt, record, success};
+use crate::backend::{AgentCommand, AgentEvent, Exit, Meaning};
+use crate::event::{DecisionRequest, Event, EventBody};
+use crate::ids::Timestamp;
+use crate::session::SessionRecord;
+
+/// What is on disk, and what a keeper has seen.
+#[derive(Clone)]
+struct Disk {
+    record: SessionRecord,
+    pending: Vec<DecisionRequest>,
+    log: Vec<Event>,
+}
+
+impl Disk {
+    fn of(state: &State, log: &[Event]) -> Self {
+        Self {
+            record: state.record.clone(),
+            pending: state.pending.clone(),
+            log: log.to_vec(),
+        }
+    }
+
+    /// The next server's state, and what it does first.
+    fn recover(&self) -> Story {
+        let said = |event: &&Event| {
+            matches!(
+                event.body,
+                EventBody::UserPrompt { .. } | EventBody::DecisionResolved { .. }
+            )
+        };
+        let since = self.record.turn.map(|turn| turn.prompt_seq);
+        let unconfirmed = self
+            .log
+            .iter()
+            .filter(said)
+            .filter(|event| since.is_some_and(|since| event.seq >= since))
+            .cloned()
+            .collect();
+        let mut story = Story {
+            state: State::new(self.record.clone(), self.pending.clone()),
+            effects: Vec::new(),
+        };
+        story.take(Input::Recovered {
+            unconfirmed,
+            recent: self.log.clone(),
+        });
+        story
+    }
+}
+
+fn disk_of(story: &Story) -> Disk {
+    let log: Vec<_> = story
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Record(event) => Some(event.clone()),
+            _ => None,
+        })
+        .collect();
+    Disk::of(&story.state, &log)
+}
+
+fn attached(last_input: u64) -> Input {
+    Input::Agent(AgentEvent::Attached { last_input })
+}
+
+#[test]
+fn a_turn_goes_on_with_the_agent_that_an_earlier_server_started() {
+    let mut story = Story::running();
+    story.take(asks(1, false));
+    let disk = disk_of(&story);
+    let mut story = disk.recover();
+    let run = disk.record.run.unwrap().name;
+    assert_eq!(story.tale(), [format!("attach {run} from 0")]);
+    story.take(attached(2));
+    assert_eq!(story.tale(), [""; 0], "it has heard everything");
+    story.take(allow("t1"));
+    assert_eq!(story.tale(), ["allow t1", r#"> allow r1 {"command":"ls"}"#]);
+    story.take(success());
+    assert_eq!(story.tale(), [r#"message "result""#, "completed"]);
+    story.take(prompt("more"));
+    assert_eq!(
+        story.tale(),
+        ["running", "prompt more", "> more"],
+        "the same agent is told"
+    );
+}
+
+#[test]
+fn what_the_agent_has_not_heard_is_said_again() {
+    let mut story = Story::running();
+    story.take(asks(1, false)).take(allow("t1"));
+    let disk = disk_of(&story);
+    let mut story = disk.recover();
+    story.tale();
+    story.take(attached(0));
+    assert_eq!(story.tale(), [r#"> allow r1 {"command":"ls"}"#, "> hello"]);
+    let mut story = disk.recover();
+    story.tale();
+    story.take(attached(2));
+    assert_eq!(story.tale(), [r#"> allow r1 {"command":"ls"}"#]);
+}
+
+#[test]
+fn an_agent_that_was_never_started_is_started() {
+    let mut story = Story::new();
+    story.take(prompt("hello"));
+    let mut story = disk_of(&story).recover();
+    let first = story.state.record.run.clone().unwrap().name;
+    story.tale();
+    story.take(Input::Agent(AgentEvent::Exited(Exit::NeverStarted)));
+    assert_eq!(story.tale(), ["launch new", "> hello"]);
+    assert_ne!(
+        story.state.record.run.unwrap().name,
+        first,
+        "a run's name is never used twice"
+    );
+}
+
+#[test]
+fn a_stop_is_not_forgotten() {
+    let mut story = Story::running();
+    story.take(Input::Stop);
+    let mut story = disk_of(&story).recover();
+    story.tale();
+    story.take(attached(2));
+    assert_eq!(story.tale(), ["> interrupt", "arm"]);
+    story.take(success());
+    assert_eq!(story.tale(), [r#"message "result""#, "idle"]);
+}
+
+#[test]
+fn an_agent_that_is_gone_ends_the_turn_after_its_last_words() {
+    let mut story = Story::running();
+    story.take(asks(1, false));
+    let mut story = disk_of(&story).recover();
+    story.tale();
+    story
+        .take(message("last", None, Meaning::Nothing))
+        .take(exited("gone"));
+    assert_eq!(story.tale(), [r#"message "last""#, "withdrawn t1", "error: gone"]);
+    assert_eq!(story.state.record.run, None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// What an agent says is shown before it is on disk. Whenever the server dies, the next one reads the same again
+    /// and must come to the same events, and an agent must get every prompt and every answer once.
+    #[test]
+    fn a_crash_changes_nothing_that_was_shown(
+        inputs in prop::collection::vec((any_input(), any::<bool>()), 0..40),
+        written in any::<u8>(),
+    ) {
+        let mut state = State::new(record(), Vec::new());
+        let mut log: Vec<Event> = Vec::new();
+        let mut disk = Disk::of(&state, &log);
+        // What the agent has said since what is on disk.
+        let mut unread: Vec<Input> = Vec::new();
+        let mut delivered: Vec<u64> = Vec::new();
+        for (at, (input, crash)) in inputs.into_iter().enumerate() {
+            let from_agent = matches!(input, Input::Agent(_));
+            if from_agent && state.agent == AgentState::Absent {
+                continue;
+            }
+            // Hooks are forgotten with the server; they are not part of this.
+            if matches!(input, Input::Hooks(_) | Input::AnswerHook { .. }) {
+                continue;
+            }
+            let Ok(effects) = step(&mut state, input.clone(), Timestamp(3)) else { continue };
+            let only_said = effects.iter().all(|effect| {
+                matches!(effect, Effect::Record(_) | Effect::Keep | Effect::Announce(_))
+                    || matches!(effect, Effect::Send(AgentCommand::Answer { number: 0, .. }))
+            });
+            let gone = matches!(input, Input::Agent(AgentEvent::Exited(_)));
+            deliver(&effects, &mut delivered);
+            log.extend(events(&effects));
+            if from_agent && only_said && !gone {
+                unread.push(input);
+                // Written in groups, some time later.
+                if at % (usize::from(written % 7) + 1) == 0 {
+                    disk = Disk::of(&state, &log);
+                    unread.clear();
+                }
+            } else {
+                disk = Disk::of(&state, &log);
+                unread.clear();
+            }
+            if crash && state.agent == AgentState::Live && state.turn.as_ref().is_none_or(|turn| turn.closing.is_none()) {
+                let shown = log.clone();
+                let mut story = disk.recover();
+                let last_input = delivered.last().copied().unwrap_or(0);
+                story.take(attached(last_input));
+                deliver(&story.effects, &mut delivered);
+                for input in &unread {
+                    let effects = step(&mut story.state, input.clone(), Timestamp(3));
+                    let effects = effects.expect("what an agent says is never refused");
+                    deliver(&effects, &mut delivered);
+                    story.effects.extend(effects);
+                }
+                log.clone_from(&disk.log);
+                log.extend(events(&story.effects));
+                prop_assert_eq!(&log, &shown);
+                prop_assert_eq!(&story.state.record, &state.record);
+                prop_assert_eq!(&story.state.pending, &state.pending);
+                let turn = |state: &State| state.turn.as_ref().map(|turn| (turn.stopping, turn.undelivered.clone()));
+                prop_assert_eq!(turn(&story.state), turn(&state));
+                // A new server counts its turns anew; nothing else may differ.
+                state = story.state;
+            }
+        }
+    }
+}
+
+fn events(effects: &[Effect]) -> impl Iterator<Item = Event> {
+    effects.iter().filter_map(|effect| match effect {
+        Effect::Record(event) => Some(event.clone()),
+        _ => None,
+    })
+}
+
+/// As a keeper does: a number that has been here before is not passed on.
+fn deliver(effects: &[Effect], delivered: &mut Vec<u64>) {
+    for effect in effects {
+        let number = match effect {
+            Effect::Launch(_) => {
+                // Another agent has heard nothing.
+                delivered.clear();
+                continue;
+            }
+            Effect::Deliver(delivery) => delivery.number,
+            Effect::Send(AgentCommand::Answer { number, .. }) if *number > 0 => *number,
+            _ => continue,
+        };
+        assert!(
+            delivered.iter().all(|before| *before < number),
+            "said twice, or in another order"
+        );
+        delivered.push(number);
+    }
+}

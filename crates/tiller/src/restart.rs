@@ -1,0 +1,49 @@
+//! `tiller restart`: a new server in the place of the running one, without ending its agents.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use crate::data_dir::DataDir;
+use crate::link;
+
+/// How long a server may take to put everything on disk and come back.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// Comes back when the new server is there.
+pub(crate) async fn run(data_dir: &DataDir) -> anyhow::Result<()> {
+    let server = data_dir
+        .running()
+        .context("no server is running with this data folder. Start one with `tiller`.")?;
+    let before = data_dir.announced_at();
+    ask(server.pid)?;
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        if data_dir.announced_at() > before
+            && let Some(server) = data_dir.running()
+        {
+            let store = data_dir.open_store()?;
+            println!("{}", link::create(&store, &server.url).await?);
+            return Ok(());
+        }
+        if tokio::time::Instant::now() > deadline {
+            bail!("the server did not come back. Its agents wait for it: start it with `tiller`.");
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+#[cfg(unix)]
+fn ask(pid: u32) -> anyhow::Result<()> {
+    use rustix::process::{Pid, Signal, kill_process};
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let pid = pid.context("the server's process id is not right")?;
+    kill_process(pid, Signal::USR2).context("the server can't be reached")
+}
+
+#[cfg(not(unix))]
+fn ask(_pid: u32) -> anyhow::Result<()> {
+    bail!("this system can't do that: stop the server and start it again")
+}

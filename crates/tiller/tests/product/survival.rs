@@ -1,0 +1,267 @@
+//! Agents outlive the server: whatever happens to it, the next one goes on.
+
+use std::collections::HashSet;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tiller_testkit::model::{Reply, Script};
+
+use crate::client::EventClient;
+use crate::server::{PATIENCE, Server, World, processes_in};
+
+/// The agents that work in the world's project.
+fn agents(world: &World) -> Vec<String> {
+    let mut found = processes_in(&world.project());
+    found.retain(|command| command.contains("--print"));
+    found
+}
+
+async fn follow(server: &Server, cookie: &str, session: &str, after: u64) -> EventClient {
+    let mut client = EventClient::connect_to(server, "/ws/events?only=subscribed", cookie).await;
+    let payload = json!({ "sessionId": session, "afterSeq": after });
+    client.send("session.subscribe", payload).await;
+    client
+}
+
+/// Waits for something that no event tells of.
+async fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while !done() {
+        assert!(tokio::time::Instant::now() < deadline, "{what}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_turn_goes_on_while_no_server_is_there() {
+    let script = Script::new()
+        .on(
+            "take long",
+            [Reply::text("Half of it").gate("rest").and_text(" and the rest.")],
+        )
+        .on("go on", [Reply::text("Known: {{prompts}}")]);
+    let world = World::new(script).await;
+    let server = world.serve().await;
+    let cookie = server.sign_in().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    let session = client.start(&world.project(), "take long").await;
+    client.until_streamed("Half of it").await;
+    let shown = client.logged();
+    server.kill().await;
+
+    world.model.gate("rest").open();
+    let server = world.serve().await;
+    let mut client = follow(&server, &cookie, &session, 0).await;
+    client.until_status("completed").await;
+    assert_eq!(client.streamed(), "Half of it and the rest.");
+    assert_eq!(
+        client.logged()[..shown.len()],
+        shown[..],
+        "what was shown is shown again, the same"
+    );
+    let running = agents(&world);
+    client
+        .send(
+            "session.continue",
+            json!({ "sessionId": session, "prompt": "go on" }),
+        )
+        .await;
+    client.until_streamed("Known: take long | go on").await;
+    client.until_status("completed").await;
+    assert_eq!(agents(&world), running, "the same agent goes on");
+    server.stop().await;
+    assert_eq!(processes_in(&world.project()), [""; 0]);
+    assert_eq!(std::fs::read_dir(world.data().join("runs")).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_permission_waits_for_the_next_server_and_is_answered_once() {
+    let make = json!({ "command": "echo made >> made.txt", "description": "Make it" });
+    let script = Script::new().on("make it", [Reply::tool("Bash", make), Reply::text("Made.")]);
+    let world = World::new(script).await;
+    let mut server = world.serve().await;
+    let cookie = server.sign_in().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    let session = client.start(&world.project(), "make it").await;
+    let asked = client.until_type("permission.request").await;
+    // More than once: each server leaves the next one what it found.
+    for _ in 0..2 {
+        server.kill().await;
+        server = world.serve().await;
+    }
+    client = follow(&server, &cookie, &session, 0).await;
+    let again = client.until_type("permission.request").await;
+    assert_eq!(again, asked);
+    let answer = json!({
+        "sessionId": session, "toolUseId": asked["toolUseId"], "result": { "behavior": "allow" },
+    });
+    client.send("permission.response", answer).await;
+    let resolved = client.until_type("permission.resolved").await;
+    assert_eq!(resolved["behavior"], "allow");
+    // Acknowledged, so it counts, whatever happens next.
+    server.kill().await;
+    let server = world.serve().await;
+    let mut client = follow(&server, &cookie, &session, 0).await;
+    client.until_status("completed").await;
+    assert_eq!(client.streamed(), "Made.");
+    let made = std::fs::read_to_string(world.project().join("made.txt")).unwrap();
+    assert_eq!(made, "made\n", "it ran once");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn agents_are_left_to_the_next_server_where_that_is_wanted() {
+    let script = Script::new().on(
+        "take long",
+        [Reply::text("Half").gate("rest").and_text(" and half.")],
+    );
+    let world = World::new(script).await;
+    world.configure("titles = \"prompt\"\non_stop = \"keep\"\n");
+    let server = world.serve().await;
+    let cookie = server.sign_in().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    let session = client.start(&world.project(), "take long").await;
+    client.until_streamed("Half").await;
+    let running = agents(&world);
+    assert_eq!(running.len(), 1);
+    server.stop().await;
+    assert_eq!(agents(&world), running);
+
+    let server = world.serve().await;
+    let restarted = world.command().arg("restart").output().await.unwrap();
+    let link = String::from_utf8(restarted.stdout).unwrap();
+    assert!(
+        restarted.status.success(),
+        "{}",
+        String::from_utf8_lossy(&restarted.stderr)
+    );
+    let server = server.moved_to(link.trim());
+    let mut client = follow(&server, &cookie, &session, 0).await;
+    client.until_streamed("Half").await;
+    assert_eq!(agents(&world), running);
+    world.model.gate("rest").open();
+    client.until_status("completed").await;
+    assert_eq!(client.streamed(), "Half and half.");
+    client
+        .send("session.delete", json!({ "sessionId": session }))
+        .await;
+    client.until_type("session.deleted").await;
+    until("a deleted session's agent lives on", || agents(&world).is_empty()).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_idle_agent_that_no_server_comes_back_for_ends_by_itself() {
+    let world = World::new(Script::new().otherwise(Reply::text("You said: {{prompts}}"))).await;
+    let server = world.serve_with(&[], &[("TILLER_AGENT_GRACE", "1")]).await;
+    let cookie = server.sign_in().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    let session = client.start(&world.project(), "hello").await;
+    client.until_status("completed").await;
+    server.kill().await;
+    until("the agent lives on", || agents(&world).is_empty()).await;
+    let server = world.serve().await;
+    let mut client = follow(&server, &cookie, &session, 0).await;
+    client.until_status("completed").await;
+    client
+        .send(
+            "session.continue",
+            json!({ "sessionId": session, "prompt": "again" }),
+        )
+        .await;
+    client.until_status("completed").await;
+    server.stop().await;
+}
+
+/// How many times the server is killed while an agent streams. `TILLER_LEDGER_KILLS` makes it hundreds.
+fn kills() -> u64 {
+    let kills = std::env::var("TILLER_LEDGER_KILLS").ok();
+    kills.and_then(|kills| kills.parse().ok()).unwrap_or(12)
+}
+
+/// Every event that a client ever saw, through all servers: once, in order, and the same when read again.
+#[tokio::test]
+async fn nothing_is_lost_doubled_or_reordered_however_often_the_server_is_killed() {
+    const EVENTS: u64 = 200;
+    let world = World::with_claude(Script::new(), None).await;
+    let script = world.home().join("script.json");
+    let flood = json!({ "do": "flood", "events": EVENTS, "per_second": 400 });
+    std::fs::write(&script, json!({ "turns": [[flood]] }).to_string()).unwrap();
+    let environment = [("SCRIPTED_CLI", script.to_str().unwrap())];
+    let serve = || world.serve_with(&["--backend", "demo"], &environment);
+
+    let mut server = serve().await;
+    let cookie = server.sign_in().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    let session = client.start(&world.project(), "go").await;
+    let mut ledger: Vec<Value> = client.logged();
+    // Moments that differ from run to run without being random: a failure can be tried again.
+    let mut moment = 7u64;
+    for kill in 0..kills() {
+        moment = moment
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let patience = (moment >> 33) % EVENTS;
+        for _ in 0..patience {
+            let Some(event) = client.next().await else { break };
+            // A queued turn keeps the flow going.
+            if event["type"] == "session.status" && event["payload"]["status"] == "completed" {
+                break;
+            }
+        }
+        ledger.extend(client.logged_since(ledger.len() as u64));
+        server.kill().await;
+        server = serve().await;
+        client = follow(&server, &cookie, &session, ledger.len() as u64).await;
+        client
+            .send(
+                "session.continue",
+                json!({ "sessionId": session, "prompt": format!("more {kill}") }),
+            )
+            .await;
+    }
+    // Those that were not acknowledged by then may or may not have been taken; each that was is there once.
+    loop {
+        client.until_status("completed").await;
+        ledger.extend(client.logged_since(ledger.len() as u64));
+        client.send("session.list", Value::Null).await;
+        let list = client.until_type("session.list").await;
+        if list["sessions"][0]["status"] == "completed" && list["sessions"][0]["queue"] == json!([]) {
+            break;
+        }
+    }
+    for (index, event) in ledger.iter().enumerate() {
+        assert_eq!(event["payload"]["seq"], index as u64 + 1, "{event}");
+    }
+    let mut all = follow(&server, &cookie, &session, 0).await;
+    let last = ledger.len() as u64;
+    all.until("the end", |event| event["payload"]["seq"] == last)
+        .await;
+    assert_eq!(all.logged(), ledger, "read again, it is the same");
+    let ids: Vec<_> = ledger
+        .iter()
+        .filter_map(|event| event["payload"]["message"]["uuid"].as_str())
+        .collect();
+    assert_eq!(
+        ids.iter().collect::<HashSet<_>>().len(),
+        ids.len(),
+        "no message twice"
+    );
+    let count = |kind: &str, what: &dyn Fn(&Value) -> bool| {
+        ledger
+            .iter()
+            .filter(|event| event["type"] == kind && what(&event["payload"]))
+            .count() as u64
+    };
+    let prompts = count("stream.user_prompt", &|_| true);
+    let deltas = count("stream.message", &|payload| {
+        payload["message"]["event"]["delta"]["type"] == "text_delta"
+    });
+    assert_eq!(deltas, prompts * EVENTS, "every turn said everything");
+    assert_eq!(
+        count("session.status", &|payload| payload["status"] == "completed"),
+        prompts
+    );
+    server.signal(Signal::TERM);
+    assert!(server.ended().await.success());
+}
