@@ -3,6 +3,8 @@
 mod start;
 
 use std::path::PathBuf;
+use std::process::Command;
+use std::{env, fs};
 
 use anyhow::{Result, bail};
 
@@ -10,6 +12,11 @@ pub(crate) use self::start::{BASELINE, serve_baseline};
 use crate::project::Project;
 use crate::run;
 use crate::target::Target;
+use crate::web;
+
+/// Where the history's benchmark looks for ccusage.
+const CCUSAGE: &str = "TILLER_BENCH_CCUSAGE";
+const CCUSAGE_VERSION: &str = "18.0.11";
 
 pub(crate) fn list(project: &Project) {
     println!("start      release executable: size, time to the first page, idle memory");
@@ -29,10 +36,41 @@ pub(crate) fn run(project: &Project, name: &str) -> Result<()> {
     if !benches(project, name).is_dir() {
         bail!("there is no benchmark {name:?}; `cargo xtask bench` lists them");
     }
-    run::show(&mut project.cargo(
-        &target,
-        ["bench", "--locked", "--package", &format!("tiller-{name}")],
-    ))
+    let package = format!("tiller-{name}");
+    let mut bench = project.cargo(&target, ["bench", "--locked", "--package", &package]);
+    if name == "history" && env::var_os(CCUSAGE).is_none() {
+        match ccusage(project) {
+            Ok(program) => drop(bench.env(CCUSAGE, program)),
+            Err(error) => eprintln!("without ccusage: {error:#}"),
+        }
+    }
+    run::show(&mut bench)
+}
+
+/// The program that the history's figures of usage are compared with.
+fn ccusage(project: &Project) -> Result<PathBuf> {
+    let folder = project.cache.join("ccusage");
+    let program = folder.join("node_modules/.bin/ccusage");
+    if !program.is_file() {
+        println!("Installing ccusage {CCUSAGE_VERSION} into {}…", folder.display());
+        fs::create_dir_all(&folder)?;
+        run::read(
+            Command::new(web::npm_program())
+                .args([
+                    "install",
+                    "--no-save",
+                    "--no-package-lock",
+                    "--ignore-scripts",
+                    "--no-audit",
+                    "--no-fund",
+                ])
+                .arg("--prefix")
+                .arg(&folder)
+                .arg(format!("ccusage@{CCUSAGE_VERSION}"))
+                .current_dir(&folder),
+        )?;
+    }
+    Ok(program)
 }
 
 fn benches(project: &Project, name: &str) -> PathBuf {

@@ -110,7 +110,7 @@ fn of_last_request(scene: &Scene) -> Vec<String> {
 
 #[tokio::test]
 async fn a_session_is_listed_with_every_field() {
-    for version in Claude::ALL {
+    for version in Claude::WITH_TRANSCRIPTS {
         let (scene, id) = first_session(version).await;
         let history = scene.history();
         let lines = scene.lines(id.as_str());
@@ -148,6 +148,7 @@ async fn a_session_is_listed_with_every_field() {
 
 #[tokio::test]
 async fn the_chain_is_what_the_model_sees_when_the_session_is_resumed() {
+    // Not 2.1.49, which forgets all but one of several calls made at once; those that resume its sessions today do not.
     for version in Claude::ALL {
         let (scene, id) = first_session(version).await;
         scene.run("three at once", &["--resume", id.as_str()]).await;
@@ -170,7 +171,7 @@ async fn the_chain_is_what_the_model_sees_when_the_session_is_resumed() {
 
 #[tokio::test]
 async fn after_a_compaction_the_chain_is_what_is_left_and_the_rest_is_marked() {
-    for version in Claude::ALL {
+    for version in Claude::WITH_TRANSCRIPTS {
         let (scene, id) = first_session(version).await;
         scene.run("three at once", &["--resume", id.as_str()]).await;
         scene.run("/compact", &["--resume", id.as_str()]).await;
@@ -201,7 +202,7 @@ async fn after_a_compaction_the_chain_is_what_is_left_and_the_rest_is_marked() {
 
 #[tokio::test]
 async fn subagents_stand_behind_their_call_and_large_results_can_be_read_whole() {
-    for version in Claude::ALL {
+    for version in Claude::WITH_TRANSCRIPTS {
         let (scene, id) = first_session(version).await;
         let history = scene.history();
         let all = history
@@ -261,7 +262,7 @@ async fn subagents_stand_behind_their_call_and_large_results_can_be_read_whole()
 
 #[tokio::test]
 async fn words_are_found_wherever_they_were_said_called_or_returned() {
-    for version in Claude::ALL {
+    for version in Claude::WITH_TRANSCRIPTS {
         let (scene, id) = first_session(version).await;
         let history = scene.history();
         history.update_index().unwrap();
@@ -366,6 +367,7 @@ async fn words_are_found_wherever_they_were_said_called_or_returned() {
 
 #[tokio::test]
 async fn usage_is_what_the_cli_says_it_was() {
+    // Not 2.1.49, which also counts questions to a small model that it never writes down.
     for version in Claude::ALL {
         let scene = Scene::new(version, script).await;
         let result = scene.run(FIRST, &[]).await;

@@ -13,6 +13,8 @@ pub enum Claude {
     V2_1_325,
     /// The last one that accepts `--sdk-url` for any host.
     V2_1_113,
+    /// An old one, run with Node.js, whose transcripts people still have.
+    V2_1_49,
 }
 
 /// A program that the tests need is not on this machine.
@@ -25,22 +27,27 @@ pub struct Missing {
 }
 
 impl Claude {
-    /// Every version, for tests that must hold for all of them.
+    /// Every version that sessions may run, for tests that must hold for all of them.
     pub const ALL: [Self; 2] = [Self::V2_1_325, Self::V2_1_113];
+
+    /// Every version whose transcripts are read.
+    pub const WITH_TRANSCRIPTS: [Self; 3] = [Self::V2_1_325, Self::V2_1_113, Self::V2_1_49];
 
     /// The version as `claude --version` begins.
     pub const fn version(self) -> &'static str {
         match self {
             Self::V2_1_325 => "2.1.325",
             Self::V2_1_113 => "2.1.113",
+            Self::V2_1_49 => "2.1.49",
         }
     }
 
-    /// The executable, which is known to exist.
+    /// The executable, which is known to exist; one that ends in `.js` is run with Node.js.
     pub fn executable(self) -> Result<PathBuf, Missing> {
         let variable = match self {
             Self::V2_1_325 => "TILLER_TEST_CLAUDE_325",
             Self::V2_1_113 => "TILLER_TEST_CLAUDE_113",
+            Self::V2_1_49 => "TILLER_TEST_CLAUDE_49",
         };
         // One package for each platform, and only this machine's is there.
         let packages = cache_folder()
@@ -51,7 +58,7 @@ impl Claude {
             .into_iter()
             .flatten()
             .flatten()
-            .map(|package| package.path().join("claude"))
+            .flat_map(|package| ["claude", "cli.js"].map(|name| package.path().join(name)))
             .find(|executable| executable.is_file())
             .unwrap_or(packages);
         find(format!("Claude Code {}", self.version()), variable, cached)

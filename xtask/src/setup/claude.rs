@@ -1,4 +1,5 @@
-//! The real Claude Code, in the versions that the tests cover, from npm's platform packages: each is one native executable.
+//! The real Claude Code, in the versions that the tests cover, from npm: platform packages with one native executable each,
+//! and, for an old version, the package that runs with Node.js.
 
 use std::env::consts::{ARCH, OS};
 use std::fs;
@@ -10,14 +11,23 @@ use anyhow::{Context, Result, bail};
 use crate::project::Project;
 use crate::{run, web};
 
-/// The newest version, and the last one that accepts `--sdk-url` for any host; with the variables that tests read.
-pub(super) const VERSIONS: [(&str, &str); 2] = [
+/// The newest version, the last one that accepts `--sdk-url` for any host, and an old one whose transcripts people still
+/// have; with the variables that tests read.
+pub(super) const VERSIONS: [(&str, &str); 3] = [
     ("2.1.325", "TILLER_TEST_CLAUDE_325"),
     ("2.1.113", "TILLER_TEST_CLAUDE_113"),
+    (BEFORE_PLATFORM_PACKAGES, "TILLER_TEST_CLAUDE_49"),
 ];
 
+/// Its only package has no native executable.
+const BEFORE_PLATFORM_PACKAGES: &str = "2.1.49";
+
 pub(super) fn install(project: &Project, version: &str) -> Result<PathBuf> {
-    let package = format!("@anthropic-ai/claude-code-{}", platform()?);
+    let package = if version == BEFORE_PLATFORM_PACKAGES {
+        "@anthropic-ai/claude-code".to_owned()
+    } else {
+        format!("@anthropic-ai/claude-code-{}", platform()?)
+    };
     let folder = project.cache.join("claude").join(version);
     let executable = executable_in(&folder, &package);
     if runs_as(&executable, version) {
@@ -53,12 +63,18 @@ pub(super) fn install(project: &Project, version: &str) -> Result<PathBuf> {
         bail!("{package}@{version} was installed but does not run on this machine");
     }
     fs::rename(&half_made, &folder).with_context(|| format!("{} can't be created", folder.display()))?;
-    Ok(executable)
+    Ok(executable_in(&folder, &package))
 }
 
 fn executable_in(folder: &Path, package: &str) -> PathBuf {
-    let name = if cfg!(windows) { "claude.exe" } else { "claude" };
-    folder.join("node_modules").join(package).join(name)
+    let native = if cfg!(windows) { "claude.exe" } else { "claude" };
+    let package = folder.join("node_modules").join(package);
+    let script = package.join("cli.js");
+    if script.is_file() {
+        script
+    } else {
+        package.join(native)
+    }
 }
 
 /// How npm's packages name this platform.
@@ -86,6 +102,12 @@ fn platform() -> Result<String> {
 }
 
 fn runs_as(executable: &Path, version: &str) -> bool {
-    executable.is_file()
-        && run::read(Command::new(executable).arg("--version")).is_ok_and(|said| said.starts_with(version))
+    let mut command = if executable.extension().is_some_and(|extension| extension == "js") {
+        let mut node = Command::new("node");
+        node.arg(executable);
+        node
+    } else {
+        Command::new(executable)
+    };
+    executable.is_file() && run::read(command.arg("--version")).is_ok_and(|said| said.starts_with(version))
 }

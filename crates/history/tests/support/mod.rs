@@ -51,7 +51,13 @@ impl Scene {
             .version
             .executable()
             .unwrap_or_else(|missing| panic!("{missing}"));
-        let mut command = tokio::process::Command::new(program);
+        let mut command = if program.extension().is_some_and(|extension| extension == "js") {
+            let mut node = tokio::process::Command::new("node");
+            node.arg(program);
+            node
+        } else {
+            tokio::process::Command::new(program)
+        };
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
