@@ -2,6 +2,8 @@ import { defineConfig } from "@playwright/test";
 
 export default defineConfig({
   testDir: "e2e",
+  // Pictures for the documents are made when they are asked for.
+  testIgnore: process.env.TILLER_SCREENSHOTS ? [] : ["**/screenshots.spec.ts"],
   outputDir: "test-results",
   // Every test starts the whole product and a real agent: two at once is what two cores carry.
   workers: 2,

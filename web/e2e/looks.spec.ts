@@ -1,33 +1,7 @@
 /** Every page in both themes and on a phone: nothing that keeps anyone out, and nothing that overflows. */
-import { AxeBuilder } from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
+import { expectAccessible } from "./access";
 import { expect, type Product, test, tool } from "./product";
-
-/** Both themes at each stop: everything in the light, and in the dark what the dark can change. */
-async function expectAccessible(page: Page, where: string): Promise<void> {
-  // A menu or a list of options lies over the page, outside its landmarks, as such things do.
-  const popup = (await page.getByRole("menu").or(page.getByRole("listbox")).count()) > 0;
-  await page.emulateMedia({ colorScheme: "light" });
-  await examine(page, `${where}, light`, (axe) => axe.disableRules(popup ? ["region"] : []));
-  await page.emulateMedia({ colorScheme: "dark" });
-  await examine(page, `${where}, dark`, (axe) => axe.withRules(["color-contrast"]));
-}
-
-async function examine(page: Page, where: string, choose: (axe: AxeBuilder) => AxeBuilder): Promise<void> {
-  // Measured when nothing moves: a colour halfway through a transition is no colour of ours.
-  await page.evaluate(async () => {
-    const ending = document
-      .getAnimations()
-      .filter((each) => each.effect?.getComputedTiming().iterations !== Infinity);
-    // One that is cancelled has ended, too.
-    await Promise.allSettled(ending.map((each) => each.finished));
-  });
-  const { violations } = await choose(new AxeBuilder({ page })).analyze();
-  const found = violations.map(
-    ({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join("\n  ")}`,
-  );
-  expect(found, where).toEqual([]);
-}
 
 async function expectNoSidewaysScroll(page: Page): Promise<void> {
   const { scroll, width } = await page.evaluate(() => ({

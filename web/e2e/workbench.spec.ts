@@ -1,6 +1,7 @@
 /** The frame around the conversations, and what a session can be told beside its prompts. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { examine } from "./access";
 import { expect, say, startSession, test, tool } from "./product";
 
 const reply = (text: string) => ({ parts: [{ type: "text" as const, text }] });
@@ -15,7 +16,11 @@ const gated = (gate: string) => ({
   ],
 });
 
-test("every entry of the navigation leads to a page with something on it", async ({ page, product }) => {
+test("every entry of the navigation leads to a page with something on it, open to everyone", async ({
+  page,
+  product,
+}) => {
+  test.slow();
   const claude = join(product.project, ".claude");
   mkdirSync(join(claude, "skills/release"), { recursive: true });
   writeFileSync(
@@ -40,6 +45,8 @@ test("every entry of the navigation leads to a page with something on it", async
   const open = async (name: string) => {
     await navigation.getByRole("link", { name }).click();
     await expect(main.getByRole("heading", { level: 1, name })).toBeVisible();
+    await expect(main.getByRole("status")).toBeHidden();
+    await examine(page, name);
   };
   await open("Inbox");
   await expect(main.getByText("Nothing waits for you.")).toBeVisible();
@@ -75,6 +82,7 @@ test("every entry of the navigation leads to a page with something on it", async
   await expect(main.getByRole("heading", { name: "Keyboard shortcuts" })).toBeVisible();
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: "Command palette" }).fill("hook");
+  await examine(page, "palette");
   await page.keyboard.press("Enter");
   await expect(main.getByText("lint.sh")).toBeVisible();
 });

@@ -180,7 +180,7 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
           className="px-3.5 pt-3 pb-1"
         />
         <div className="flex items-center gap-1 pr-2 pb-2 pl-1.5">
-          <div className="flex min-w-0 flex-1 flex-wrap items-center">
+          <div className="flex min-w-0 flex-1 items-center overflow-x-auto [scrollbar-width:none] sm:flex-wrap">
             <Controls
               models={models}
               model={session.settings.model}
@@ -194,7 +194,7 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
           <IconButton
             label={t("composer.clear")}
             onClick={() => clearView(session.id, session.lastSeq)}
-            className="hidden sm:inline-flex"
+            className="max-sm:hidden"
           >
             <Eraser className="size-4" />
           </IconButton>

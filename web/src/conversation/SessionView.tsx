@@ -10,6 +10,7 @@ import { openSession } from "../store/controller";
 import { useApp, useLog, useSession } from "../store/hooks";
 import { Composer } from "./Composer";
 import { Conversation } from "./Conversation";
+import { DrivenElsewhere } from "./DrivenElsewhere";
 import { Opening } from "./Opening";
 import { StatisticsBar } from "./StatisticsBar";
 
@@ -41,6 +42,7 @@ export function SessionView({ id }: { id: string }) {
             <Conversation key={id} session={session} log={log} />
           )}
           {calm && <StatisticsBar session={session} log={calm} />}
+          <DrivenElsewhere session={session} />
           <Composer key={`composer:${id}`} session={session} />
         </div>
         {panelOpen && <SidePanel key={`panel:${id}`} session={session} log={calm} />}

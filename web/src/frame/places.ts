@@ -12,7 +12,6 @@ import {
   Sparkles,
   Webhook,
 } from "lucide-react";
-import { hasHistory } from "../pages/history";
 import type { PageName } from "../store/route";
 
 export interface Place {
@@ -24,7 +23,7 @@ export const workPlaces: readonly Place[] = [
   { page: "inbox", icon: Inbox },
   { page: "history", icon: History },
   { page: "examples", icon: Lightbulb },
-].filter((place) => place.page !== "history" || hasHistory) as Place[];
+];
 
 /** What Claude Code is and has. */
 export const agentPlaces: readonly Place[] = [

@@ -1,7 +1,6 @@
 /** The pages beside the sessions, each loaded when it is first opened. */
 import type { ComponentType } from "react";
 import { onDemand } from "../lib/onDemand";
-import { loadHistory } from "./history";
 import type { PageName } from "../store/route";
 import { Opening } from "../conversation/Opening";
 
@@ -21,5 +20,5 @@ export const pages: Record<PageName, ComponentType> = {
   plugins: load(async () => (await inventory()).PluginsPage),
   hooks: load(async () => (await inventory()).HooksPage),
   shortcuts: load(async () => (await import("./ShortcutsPage")).ShortcutsPage),
-  history: load(loadHistory),
+  history: load(async () => (await import("../history/HistoryPage")).HistoryPage),
 };

@@ -104,7 +104,11 @@ function applyEvents(events: readonly ServerEvent[]): void {
   for (const event of events) {
     if (event.type === "runner.error") {
       const message = errorText(event.payload);
-      const { sessionId } = event.payload;
+      const { sessionId, driver } = event.payload;
+      if (sessionId && driver) {
+        state = { ...state, drivers: new Map(state.drivers).set(sessionId, driver) };
+        continue;
+      }
       // What was refused is said where it was asked for; only what belongs nowhere is called out.
       if (state.starting) state = { ...state, starting: undefined, startError: message };
       else if (sessionId && before.outbox.sending.has(sessionId))
@@ -276,6 +280,16 @@ export function changeQueue(
     type: "session.queue",
     payload: { sessionId, prompts: [...prompts], expected: [...expected] },
   });
+}
+
+/** Ends the process that drives the conversation from elsewhere; from then on it is driven here. */
+export function takeOver(sessionId: string): void {
+  request({ type: "session.takeover", payload: { sessionId } });
+  forgetDriver(sessionId);
+}
+
+export function forgetDriver(sessionId: string): void {
+  store.setState(({ drivers }) => ({ drivers: withoutKey(drivers, sessionId) }));
 }
 
 export function forkSession(sessionId: string): void {

@@ -1,6 +1,6 @@
 /** The page's live state, outside React. Changed only by the controller, once a frame at most. */
 import { createStore } from "zustand/vanilla";
-import type { ServerEvent } from "../gen/events";
+import type { DriverInfo, ServerEvent } from "../gen/events";
 import {
   acceptEvents,
   acceptHistory,
@@ -38,6 +38,8 @@ export interface AppState {
   readonly outbox: Outbox;
   readonly starting: Starting | undefined;
   readonly startError: string | undefined;
+  /** Who else drives a session's conversation, by session: nothing is sent into it until the user has decided. */
+  readonly drivers: ReadonlyMap<string, DriverInfo>;
   /** Why the last prompt was not taken, by session. */
   readonly refused: ReadonlyMap<string, string>;
   /** How the machine does, once someone wants to know. Shares from 0 to 1. */
@@ -59,6 +61,7 @@ export const initialState: AppState = {
   starting: undefined,
   startError: undefined,
   refused: new Map(),
+  drivers: new Map(),
   statistics: undefined,
 };
 

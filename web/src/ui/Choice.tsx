@@ -21,7 +21,7 @@ export function Choice<T extends string>({ label, value, options, onChange, clas
       <Select.Trigger
         aria-label={label}
         className={cn(
-          "inline-flex h-8 items-center gap-1.5 rounded-lg px-2.5 text-sm text-ink-2 transition-colors hover:bg-hover hover:text-ink data-[popup-open]:bg-active",
+          "inline-flex h-8 shrink-0 items-center gap-1.5 rounded-lg px-2.5 text-sm max-sm:gap-0.5 max-sm:px-2 max-sm:text-xs text-ink-2 transition-colors hover:bg-hover hover:text-ink data-[popup-open]:bg-active",
           className,
         )}
       >
