@@ -291,6 +291,8 @@ pub struct Offers {
 pub enum AgentEvent {
     /// An agent that an earlier server started is still there, and was given everything up to this number.
     Attached { last_input: u64 },
+    /// Which process it is, where that is known.
+    Runs { pid: Option<u32> },
     Message {
         raw: RawJson,
         uuid: Option<String>,
@@ -317,6 +319,10 @@ pub enum Meaning {
     Mode(PermissionMode),
     /// The turn is over.
     TurnEnded(TurnEnd),
+    /// How much goes on in the background.
+    Background {
+        running: usize,
+    },
     Nothing,
 }
 

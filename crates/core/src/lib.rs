@@ -11,6 +11,7 @@ mod hub;
 mod ids;
 mod json;
 mod paths;
+mod processes;
 pub mod prompt;
 mod registry;
 pub mod session;
@@ -24,7 +25,9 @@ pub use ids::{RequestId, SessionId, Timestamp};
 pub use json::RawJson;
 pub use paths::{FolderListing, PathPolicy, PathRefused};
 pub use prompt::{Attachment, Image, NewImage, NewPrompt, Prompt, PromptRefused};
-pub use registry::{Accepted, CommandError, HistoryPage, Page, Retention, Sessions, StartSession, Titles};
+pub use registry::{
+    Accepted, CommandError, HistoryPage, Page, Rest, Retention, Sessions, StartSession, Titles, Usage,
+};
 pub use session::{
     AgentSettings, AgentStatus, Answer, Approval, DecisionRef, PermissionMode, Run, SessionRecord,
     SessionStatus, Settings, SettingsPatch, TitleSource, TurnRecord,

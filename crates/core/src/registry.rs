@@ -35,9 +35,11 @@ const RECENT: u32 = 512;
 /// How long a title may be.
 const MAX_TITLE: usize = 200;
 
+mod rest;
 mod steer;
 mod upkeep;
 
+pub use rest::{Rest, Usage};
 pub use upkeep::Retention;
 
 /// The sessions of this server, as one viewer may see and use them. Cheap to clone.
@@ -56,6 +58,8 @@ struct Shared {
     entries: Mutex<HashMap<SessionId, Entry>>,
     /// Something is to be deleted earlier than was known.
     tidy: Notify,
+    /// What each agent uses, as it was last looked at.
+    usage: Mutex<HashMap<SessionId, Usage>>,
     titles: Titles,
     /// How many titles are asked for at once.
     titling: Semaphore,
@@ -189,6 +193,7 @@ impl Sessions {
             hub: Hub::new(),
             entries: Mutex::new(entries),
             tidy: Notify::new(),
+            usage: Mutex::default(),
             titles,
             titling: Semaphore::new(TITLES_AT_ONCE),
         };

@@ -26,3 +26,4 @@ pub use events::wire as event_wire;
 pub use guard::HostPolicy;
 pub use history::{HistoryHandle, wire as history_wire};
 pub use pages::{Asset, Assets};
+pub use system::total_memory;

@@ -35,6 +35,13 @@ pub(crate) struct System {
     roots: Vec<String>,
 }
 
+/// How much memory the machine has, in bytes.
+pub fn total_memory() -> u64 {
+    use sysinfo::{MemoryRefreshKind, RefreshKind};
+    let wanted = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
+    sysinfo::System::new_with_specifics(wanted).total_memory()
+}
+
 pub(crate) async fn system(State(app): State<App>) -> Result<Json<System>, ApiError> {
     tokio::task::spawn_blocking(move || Json(describe(&app)))
         .await

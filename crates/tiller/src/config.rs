@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde::Deserialize;
-use tiller_core::Retention;
+use tiller_core::{Rest, Retention};
 
 use crate::data_dir::DataDir;
 
@@ -27,6 +27,11 @@ pub(crate) struct Config {
     pub(crate) on_stop: OnStop,
     /// How many seconds agents that no server comes back for may go without work.
     pub(crate) agent_grace_s: Option<u64>,
+    /// After how many seconds without anything to do an agent is put to sleep; 0 is never. The next message wakes it.
+    pub(crate) hibernate_after_s: u64,
+    /// How much memory all agents together may use before those that have nothing to do are put to sleep; 0 is any
+    /// amount.
+    pub(crate) agent_memory_mb: Option<u64>,
 }
 
 impl Default for Config {
@@ -38,6 +43,8 @@ impl Default for Config {
             delta_retention_hours: 24,
             on_stop: OnStop::default(),
             agent_grace_s: None,
+            hibernate_after_s: 1800,
+            agent_memory_mb: None,
         }
     }
 }
@@ -75,6 +82,16 @@ impl Config {
             Err(error) => return Err(error).with_context(|| format!("can't read {}", path.display())),
         };
         toml::from_str(&text).with_context(|| format!("{} is not right", path.display()))
+    }
+
+    /// Where nothing is said, agents may have half of the machine's memory.
+    pub(crate) fn rest(&self) -> Rest {
+        let half = || tiller_server::total_memory() / 2;
+        let budget = self.agent_memory_mb.map_or_else(half, |mb| mb * 1024 * 1024);
+        Rest {
+            after: (self.hibernate_after_s > 0).then(|| Duration::from_secs(self.hibernate_after_s)),
+            budget_bytes: (budget > 0).then_some(budget),
+        }
     }
 
     /// `TILLER_AGENT_GRACE` comes before the file.

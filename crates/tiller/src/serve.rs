@@ -120,6 +120,8 @@ impl Service {
         let sessions = Sessions::open(Arc::new(store.clone()), Arc::new(backend), paths, titles).await?;
         tracing::info!("{}", sessions.backend().reason);
         let (tidied, retention) = (sessions.clone(), config.retention());
+        let (rested, rest) = (sessions.clone(), config.rest());
+        tokio::spawn(async move { rested.rest(rest).await });
         tokio::spawn(async move { tidied.upkeep(retention).await });
         let history = HistoryHandle::start(
             claude_home(args)?,

@@ -406,6 +406,9 @@ fn channels() -> (AgentChannels, Ends) {
 impl Ends {
     async fn relay(mut self, started: Started, attached: bool, busy: bool, lease: Option<Lease>) {
         let Started { link, inbox, run } = started;
+        let runs = AgentEvent::Runs { pid: link.pid() };
+        // The session may be gone; the relay finds out.
+        drop(self.events.send(Heard::lost(runs)).await);
         let relay = Relay {
             link,
             attached,

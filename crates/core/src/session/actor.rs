@@ -66,6 +66,9 @@ pub(crate) struct View {
     pub(crate) record: SessionRecord,
     pub(crate) pending: Vec<DecisionRequest>,
     pub(crate) agent: AgentStatus,
+    pub(crate) pid: Option<u32>,
+    /// Whether its agent could be ended without anybody missing it.
+    pub(crate) may_hibernate: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -102,6 +105,8 @@ impl View {
             record: state.record.clone(),
             pending: state.pending.clone(),
             agent: state.agent_status(),
+            pid: state.agent_pid,
+            may_hibernate: state.may_hibernate(),
         }
     }
 }
@@ -338,8 +343,8 @@ impl Actor {
     /// An agent may come and go without an event.
     fn show_agent(&mut self) {
         let view = View::of(&self.state);
-        if self.view.borrow().agent != view.agent {
-            self.view.send_replace(Arc::new(view));
+        let before = self.view.send_replace(Arc::new(view));
+        if before.agent != self.view.borrow().agent {
             self.publish(Notice::Updated(self.state.record.id));
         }
     }

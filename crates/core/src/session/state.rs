@@ -116,6 +116,11 @@ pub struct State {
     pub agent: AgentState,
     /// The agent has said something.
     pub agent_heard: bool,
+    pub agent_pid: Option<u32>,
+    /// How much the agent does in the background.
+    pub background: usize,
+    /// The agent was ended to save memory, and the next message wakes it.
+    pub hibernated: bool,
     /// The events that someone wants to be called back for.
     pub hooks: Vec<String>,
     /// The agent's ids of the callbacks that wait for an answer.
@@ -138,6 +143,9 @@ impl State {
             record,
             agent: AgentState::Absent,
             agent_heard: false,
+            agent_pid: None,
+            background: 0,
+            hibernated: false,
             hooks: Vec::new(),
             hooks_open: Vec::new(),
             turn: None,
@@ -151,9 +159,22 @@ impl State {
 }
 
 impl State {
+    /// An agent that does nothing and waits for nobody.
+    pub fn may_hibernate(&self) -> bool {
+        self.agent == AgentState::Live
+            && self.turn.is_none()
+            && self.pending.is_empty()
+            && self.hooks_open.is_empty()
+            && self.unconfirmed.is_empty()
+            && self.background == 0
+            // Without it the conversation could not be gone on with.
+            && self.record.claude_session_id.is_some()
+    }
+
     /// How the agent looks from outside.
     pub fn agent_status(&self) -> AgentStatus {
         match self.agent {
+            AgentState::Absent if self.hibernated => AgentStatus::Hibernated,
             AgentState::Absent => AgentStatus::Absent,
             AgentState::Live | AgentState::Ending if !self.agent_heard => AgentStatus::Starting,
             AgentState::Live | AgentState::Ending if self.turn.is_some() => AgentStatus::Running,

@@ -49,6 +49,8 @@ pub enum Input {
     Restore,
     /// Something is asked of an agent outside of a turn: there must be one.
     Wake,
+    /// The agent may be ended if it does nothing.
+    Hibernate,
     Answer {
         decision: DecisionRef,
         answer: Answer,
@@ -136,6 +138,7 @@ pub fn step(state: &mut State, input: Input, now: Timestamp) -> Result<Vec<Effec
         Input::Discard { at } => step.discard(at),
         Input::Restore => step.restore(),
         Input::Wake => step.wake()?,
+        Input::Hibernate => step.hibernate(),
         Input::Answer { decision, answer } => step.answer(&decision, answer)?,
         Input::Agent(event) => step.agent(event),
         Input::StopOverdue { turn } => step.stop_overdue(turn),
@@ -364,6 +367,13 @@ impl Step<'_> {
         Ok(())
     }
 
+    fn hibernate(&mut self) {
+        if self.state.may_hibernate() {
+            self.state.hibernated = true;
+            self.end_agent();
+        }
+    }
+
     fn is_outdated(&self) -> bool {
         let wanted = &self.state.record.settings;
         self.state
@@ -415,6 +425,8 @@ impl Step<'_> {
             hooks: self.state.hooks.clone(),
         }));
         self.state.agent_heard = false;
+        self.state.hibernated = false;
+        self.state.background = 0;
         self.state.agent = AgentState::Live;
         self.deliver();
     }
@@ -533,6 +545,7 @@ impl Step<'_> {
                 }
             }
             AgentEvent::Attached { last_input } => self.attached(last_input),
+            AgentEvent::Runs { pid } => self.state.agent_pid = pid,
             AgentEvent::Exited(exit) => self.exited(&exit),
         }
     }
@@ -593,6 +606,7 @@ impl Step<'_> {
                 self.state.record.fork_of = None;
             }
             Meaning::Mode(mode) => self.mode_is(*mode),
+            Meaning::Background { running } => self.state.background = *running,
             Meaning::TurnEnded(_) | Meaning::Nothing => {}
         }
         if uuid.as_deref().is_some_and(|uuid| !self.state.seen.insert(uuid)) {
@@ -702,6 +716,7 @@ impl Step<'_> {
     fn exited(&mut self, exit: &Exit) {
         let was = std::mem::replace(&mut self.state.agent, AgentState::Absent);
         self.state.hooks_open.clear();
+        self.state.agent_pid = None;
         self.state.record.run = None;
         let unconfirmed = std::mem::take(&mut self.state.unconfirmed);
         if *exit == Exit::NeverStarted {

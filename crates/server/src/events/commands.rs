@@ -176,6 +176,7 @@ pub(super) fn entry(sessions: &Sessions, id: SessionId) -> Option<SessionInfo> {
         record,
         pending.len(),
         sessions.agent_status(id),
+        sessions.usage(id),
     ))
 }
 

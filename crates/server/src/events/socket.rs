@@ -143,7 +143,8 @@ impl Connection {
                 let sessions = sessions
                     .map(|(record, pending)| {
                         let agent = self.sessions.agent_status(record.id);
-                        translate::session(record, pending, agent)
+                        let usage = self.sessions.usage(record.id);
+                        translate::session(record, pending, agent, usage)
                     })
                     .collect();
                 self.send(&ServerEvent::SessionList { sessions }).await

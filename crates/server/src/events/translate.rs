@@ -6,7 +6,7 @@ use tiller_core::session::Refusal;
 use tiller_core::{
     AgentStatus, Answer, CommandError, DecisionRef, DecisionRequest, Event, EventBody, HistoryPage, Inquiry,
     InquiryFailed, NewImage, NewPrompt, Page, Prompt, PromptRefused, RawJson, SessionRecord, Settings,
-    SettingsPatch, StartSession,
+    SettingsPatch, StartSession, Usage,
 };
 
 use super::wire::{
@@ -382,7 +382,12 @@ pub(super) fn history(page: HistoryPage) -> ServerEvent {
     })
 }
 
-pub(super) fn session(record: SessionRecord, pending: usize, agent: AgentStatus) -> SessionInfo {
+pub(super) fn session(
+    record: SessionRecord,
+    pending: usize,
+    agent: AgentStatus,
+    usage: Option<Usage>,
+) -> SessionInfo {
     let settings = record.settings;
     let permission_mode = match settings.permission_mode {
         tiller_core::PermissionMode::Default => PermissionMode::Default,
@@ -427,8 +432,8 @@ pub(super) fn session(record: SessionRecord, pending: usize, agent: AgentStatus)
                 AgentStatus::Idle => AgentState::Idle,
                 AgentStatus::Hibernated => AgentState::Hibernated,
             },
-            memory_bytes: None,
-            cpu: None,
+            memory_bytes: usage.map(|usage| usage.memory_bytes),
+            cpu: usage.map(|usage| f64::from(usage.cpu)),
         },
         delete_at: record.delete_at.map(|at| at.0),
         last_seq: record.last_seq,

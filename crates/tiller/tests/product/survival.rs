@@ -173,6 +173,29 @@ async fn an_idle_agent_that_no_server_comes_back_for_ends_by_itself() {
     server.stop().await;
 }
 
+#[tokio::test]
+async fn an_agent_with_nothing_to_do_sleeps_and_is_woken_by_the_next_message() {
+    let world = World::new(Script::new().otherwise(Reply::text("You said: {{prompts}}"))).await;
+    world.configure("titles = \"prompt\"\nhibernate_after_s = 1\n");
+    let server = world.serve().await;
+    let cookie = server.sign_in().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    let session = client.start(&world.project(), "hello").await;
+    client.until_status("completed").await;
+    let asleep = |event: &Value| event["payload"]["session"]["agent"]["state"] == "hibernated";
+    client.until("it sleeps", asleep).await;
+    assert_eq!(agents(&world), [""; 0]);
+    client
+        .send(
+            "session.continue",
+            json!({ "sessionId": session, "prompt": "again" }),
+        )
+        .await;
+    client.until_streamed("You said: hello | again").await;
+    client.until_status("completed").await;
+    server.stop().await;
+}
+
 /// How many times the server is killed while an agent streams. `TILLER_LEDGER_KILLS` makes it hundreds.
 fn kills() -> u64 {
     let kills = std::env::var("TILLER_LEDGER_KILLS").ok();

@@ -17,6 +17,12 @@ pub(super) fn meaning(message: &Message) -> Meaning {
             let mode = status.permission_mode.as_deref().and_then(PermissionMode::parse);
             mode.map_or(Meaning::Nothing, Meaning::Mode)
         }
+        (Kind::System, Some("background_tasks_changed"), _) => {
+            let background: Background = serde_json::from_str(message.json()).unwrap_or_default();
+            Meaning::Background {
+                running: background.tasks.len(),
+            }
+        }
         (Kind::Result, subtype, _) => {
             let result: TurnResult = serde_json::from_str(message.json()).unwrap_or_default();
             // The CLI's own word on something in the background; the user's turn goes on.
@@ -37,6 +43,12 @@ pub(super) fn meaning(message: &Message) -> Meaning {
 #[serde(default, rename_all = "camelCase")]
 struct Status {
     permission_mode: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Background {
+    tasks: Vec<serde::de::IgnoredAny>,
 }
 
 #[derive(Default, Deserialize)]

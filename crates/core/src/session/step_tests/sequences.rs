@@ -32,6 +32,8 @@ pub(in crate::session) fn any_input() -> impl Strategy<Value = Input> {
         }),
         1 => Just(Input::Discard { at: Timestamp(9) }),
         2 => Just(Input::Restore),
+        1 => Just(Input::Hibernate),
+        1 => (0usize..2).prop_map(|running| message("background", None, Meaning::Background { running })),
         2 => (0u8..4).prop_map(|number| allow(&format!("t{number}"))),
         2 => Just(init()),
         3 => Just(message("m", None, Meaning::Nothing)),

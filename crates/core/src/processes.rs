@@ -1,0 +1,101 @@
+//! What processes use, with all that they started. From `/proc`; elsewhere nothing is known.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// What a tree of processes uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Sample {
+    pub(crate) memory_bytes: u64,
+    /// Time on the processors so far, in the system's own count.
+    ticks: u64,
+}
+
+impl Sample {
+    /// How much of a processor was used since `before`, on average.
+    #[allow(clippy::cast_precision_loss, reason = "a rough figure for people")]
+    pub(crate) fn cpu_since(&self, before: &Self, elapsed: Duration) -> f32 {
+        // A child that has ended takes its time along.
+        let ticks = self.ticks.saturating_sub(before.ticks) as f32;
+        let seconds = ticks / rustix::param::clock_ticks_per_second() as f32;
+        seconds / elapsed.as_secs_f32().max(0.001)
+    }
+}
+
+struct Process {
+    sample: Sample,
+    children: Vec<u32>,
+}
+
+pub(crate) struct Processes(HashMap<u32, Process>);
+
+impl Processes {
+    pub(crate) fn read() -> Self {
+        let page = rustix::param::page_size() as u64;
+        let mut all: HashMap<u32, Process> = HashMap::new();
+        let mut parents = Vec::new();
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        for pid in entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
+            if let Some((parent, sample)) = read(pid, page) {
+                parents.push((parent, pid));
+                let children = Vec::new();
+                all.insert(pid, Process { sample, children });
+            }
+        }
+        for (parent, pid) in parents {
+            if let Some(parent) = all.get_mut(&parent) {
+                parent.children.push(pid);
+            }
+        }
+        Self(all)
+    }
+
+    /// For each of the processes, what it and its descendants use.
+    pub(crate) fn trees(&self, roots: &[u32]) -> Vec<Sample> {
+        roots.iter().map(|root| self.tree(*root)).collect()
+    }
+
+    fn tree(&self, root: u32) -> Sample {
+        let mut total = Sample::default();
+        let mut open = vec![root];
+        while let Some(process) = open.pop().and_then(|pid| self.0.get(&pid)) {
+            total.memory_bytes += process.sample.memory_bytes;
+            total.ticks += process.sample.ticks;
+            open.extend(&process.children);
+        }
+        total
+    }
+}
+
+fn read(pid: u32, page: u64) -> Option<(u32, Sample)> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name is in brackets and may hold anything, brackets too: the fields follow the last one.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    Some((
+        u32::try_from(number(1)?).ok()?,
+        Sample {
+            memory_bytes: number(21)? * page,
+            ticks: number(11)? + number(12)?,
+        },
+    ))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_counted_with_its_children() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let processes = Processes::read();
+        let [own, childs] = processes.trees(&[std::process::id(), child.id()])[..] else {
+            panic!("one for each");
+        };
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(childs.memory_bytes > 0);
+        assert!(own.memory_bytes > childs.memory_bytes);
+        assert_eq!(processes.trees(&[u32::MAX]), [Sample::default()]);
+    }
+}

@@ -1,0 +1,200 @@
+//! Agents that have nothing to do: what they use, and when they are put to sleep. One costs some 200 MB; the next message
+//! wakes it with its conversation, and only takes a little longer.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Entry, Sessions};
+use crate::ids::SessionId;
+use crate::processes::{Processes, Sample};
+use crate::session::Input;
+
+/// How often agents are looked at.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+const SHORTEST: Duration = Duration::from_millis(500);
+
+/// When agents are put to sleep.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Rest {
+    /// After so long without anything to do. `None`: never.
+    pub after: Option<Duration>,
+    /// When all agents together use more memory than this, those that have had nothing to do for longest. `None`: never.
+    pub budget_bytes: Option<u64>,
+}
+
+/// What an agent uses, with everything that it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    pub memory_bytes: u64,
+    /// Of one processor: 1 is all of it.
+    pub cpu: f32,
+}
+
+struct Watched {
+    id: SessionId,
+    pid: u32,
+    idle: bool,
+    last_seq: u64,
+}
+
+impl Sessions {
+    /// What the session's agent uses, if it has one and it was looked at already.
+    pub fn usage(&self, session: SessionId) -> Option<Usage> {
+        let usage = self.shared.usage.lock();
+        usage
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .get(&session)
+            .copied()
+    }
+
+    /// Looks after the agents, for ever.
+    pub async fn rest(&self, rest: Rest) {
+        let mut last: HashMap<SessionId, (Sample, Instant)> = HashMap::new();
+        // Since when each has had nothing to do, and its last event then.
+        let mut idle_since: HashMap<SessionId, (Instant, u64)> = HashMap::new();
+        // Nobody rests much longer than was said.
+        let interval = rest
+            .after
+            .map_or(INTERVAL, |after| after.clamp(SHORTEST, INTERVAL));
+        loop {
+            tokio::time::sleep(interval).await;
+            let agents = self.agents();
+            if agents.is_empty() {
+                last.clear();
+                idle_since.clear();
+                self.set_usage(HashMap::new());
+                continue;
+            }
+            let pids = agents.iter().map(|agent| agent.pid).collect::<Vec<_>>();
+            // Reads the process table, which takes milliseconds.
+            let Ok(samples) = tokio::task::spawn_blocking(move || Processes::read().trees(&pids)).await
+            else {
+                continue;
+            };
+            let now = Instant::now();
+            let mut usage = HashMap::new();
+            for (agent, sample) in agents.iter().zip(samples) {
+                let before = last.insert(agent.id, (sample, now));
+                let cpu = before.map_or(0.0, |(before, at)| sample.cpu_since(&before, now - at));
+                usage.insert(
+                    agent.id,
+                    Usage {
+                        memory_bytes: sample.memory_bytes,
+                        cpu,
+                    },
+                );
+                let same = idle_since
+                    .get(&agent.id)
+                    .is_some_and(|(_, seq)| *seq == agent.last_seq);
+                if !agent.idle {
+                    idle_since.remove(&agent.id);
+                } else if !same {
+                    idle_since.insert(agent.id, (now, agent.last_seq));
+                }
+            }
+            last.retain(|id, _| usage.contains_key(id));
+            idle_since.retain(|id, _| usage.contains_key(id));
+            for id in sleepy(rest, &usage, &idle_since, now) {
+                tracing::info!(session = %id, "an agent that has nothing to do is put to sleep");
+                // A session that was deleted meanwhile has no agent either.
+                self.input(id, Input::Hibernate).await.ok();
+            }
+            self.set_usage(usage);
+        }
+    }
+
+    fn agents(&self) -> Vec<Watched> {
+        let entries = self.entries();
+        let awake = entries.iter().filter_map(|(id, entry)| match entry {
+            Entry::Awake(actor) => Some((*id, actor.view.borrow())),
+            Entry::Dormant(_) => None,
+        });
+        awake
+            .filter_map(|(id, view)| {
+                Some(Watched {
+                    id,
+                    pid: view.pid?,
+                    idle: view.may_hibernate,
+                    last_seq: view.record.last_seq,
+                })
+            })
+            .collect()
+    }
+
+    fn set_usage(&self, usage: HashMap<SessionId, Usage>) {
+        *self
+            .shared
+            .usage
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = usage;
+    }
+}
+
+/// Who is to sleep: whoever has rested for long enough, and then the longest resting until the rest fits.
+fn sleepy(
+    rest: Rest,
+    usage: &HashMap<SessionId, Usage>,
+    idle_since: &HashMap<SessionId, (Instant, u64)>,
+    now: Instant,
+) -> Vec<SessionId> {
+    let mut idle: Vec<_> = idle_since.iter().map(|(id, (since, _))| (*since, *id)).collect();
+    idle.sort_unstable();
+    let mut used: u64 = usage.values().map(|usage| usage.memory_bytes).sum();
+    idle.into_iter()
+        .filter(|(since, id)| {
+            let long = rest.after.is_some_and(|after| now - *since >= after);
+            let sleeps = long || rest.budget_bytes.is_some_and(|budget| used > budget);
+            if sleeps {
+                used -= usage.get(id).map_or(0, |usage| usage.memory_bytes);
+            }
+            sleeps
+        })
+        .map(|(_, id)| id)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_rest_longest_sleep_first_and_only_as_many_as_are_needed() {
+        let now = Instant::now() + Duration::from_hours(1);
+        let ids: Vec<_> = (0..4).map(|_| SessionId::random()).collect();
+        let usage: HashMap<_, _> = ids
+            .iter()
+            .map(|id| {
+                (
+                    *id,
+                    Usage {
+                        memory_bytes: 100,
+                        cpu: 0.0,
+                    },
+                )
+            })
+            .collect();
+        // The last one works.
+        let idle: HashMap<_, _> = [30, 10, 20]
+            .into_iter()
+            .zip(&ids)
+            .map(|(minutes, id)| (*id, (now - Duration::from_mins(minutes), 1)))
+            .collect();
+        let who = |after: Option<u64>, budget_bytes| {
+            let after = after.map(Duration::from_mins);
+            sleepy(Rest { after, budget_bytes }, &usage, &idle, now)
+        };
+        assert_eq!(who(None, None), []);
+        assert_eq!(who(Some(20), None), [ids[0], ids[2]]);
+        assert_eq!(who(None, Some(400)), []);
+        assert_eq!(who(None, Some(399)), [ids[0]]);
+        assert_eq!(
+            who(None, Some(0)),
+            [ids[0], ids[2], ids[1]],
+            "whoever works goes on"
+        );
+        assert_eq!(who(Some(25), Some(250)), [ids[0], ids[2]]);
+    }
+}
