@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
+use tiller_core::title_from_prompt;
 use tokio::time::Instant;
 
 use crate::attach::{Asking, Terminal};
@@ -289,7 +290,8 @@ fn start(task: &RunArgs, prompt: &str) -> anyhow::Result<Value> {
         None => std::env::current_dir().context("the current folder is gone")?,
     };
     let mut start = json!({
-        "title": "", "prompt": prompt, "cwd": cwd, "requestId": "run",
+        // A script does not pay for a title that nobody asked for.
+        "title": title_from_prompt(prompt), "prompt": prompt, "cwd": cwd, "requestId": "run",
         "model": task.model, "permissionMode": task.permission_mode, "allowedTools": task.allowed_tools,
         "maxTurns": task.max_turns, "maxBudgetUsd": task.max_budget_usd,
     });

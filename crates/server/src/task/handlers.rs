@@ -9,7 +9,10 @@ use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
-use tiller_core::{CommandError, SessionId, SessionRecord, Sessions, Settings, SettingsPatch, StartSession};
+use tiller_core::{
+    CommandError, SessionId, SessionRecord, Sessions, Settings, SettingsPatch, StartSession,
+    title_from_prompt,
+};
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::decide::session_id;
@@ -308,6 +311,8 @@ async fn newest(app: &App, visitor: &Visitor, sessions: &Sessions, cwd: String) 
 
 fn start(task: &Task, cwd: Option<String>, resume: Option<SessionId>) -> StartSession {
     StartSession {
+        // A program does not pay for a title that nobody asked for.
+        title: title_from_prompt(&task.prompt),
         prompt: task.prompt.clone().into(),
         cwd,
         settings: patch(task).applied(&Settings::default()),

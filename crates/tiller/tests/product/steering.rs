@@ -463,6 +463,14 @@ async fn a_title_comes_from_the_model_unless_someone_gave_one() {
     let body = json!({ "prompt": "tell me about it" }).to_string();
     let answer = http::request(&server.address, "POST", "/api/session-title", &headers, &body).await;
     assert_eq!(answer.json()["title"], "Scripted", "{}", answer.body);
+
+    // A program's task does not cost a call more than it needs.
+    let body = json!({ "prompt": "a task", "working_dir": world.project() }).to_string();
+    let side_calls = || world.model.requests().len() - world.model.conversation_requests().len();
+    let before = side_calls();
+    let answer = http::request(&server.address, "POST", "/api/task", &headers, &body).await;
+    assert_eq!(answer.json()["success"], true, "{}", answer.body);
+    assert_eq!(side_calls(), before);
     server.stop().await;
 }
 
