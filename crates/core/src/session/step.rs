@@ -620,14 +620,15 @@ impl Step<'_> {
 
     /// The agent has changed its mode, on its own or because we asked.
     fn mode_is(&mut self, mode: PermissionMode) {
+        let wanted = self.state.record.settings.permission_mode;
         if let Some(Run { with: agent, .. }) = &mut self.state.record.run {
-            // A switch that the process can't make waits for the next one; its old mode is no news then.
-            if agent.settings.permission_mode == mode {
+            let before = std::mem::replace(&mut agent.settings.permission_mode, mode);
+            // A switch that the process can't make waits for the next one, whatever this one does meanwhile.
+            if before == mode || before != wanted {
                 return;
             }
-            agent.settings.permission_mode = mode;
         }
-        if self.state.record.settings.permission_mode != mode {
+        if wanted != mode {
             self.state.record.settings.permission_mode = mode;
             self.record_changed();
         }

@@ -513,6 +513,14 @@ fn a_mode_that_the_agent_chose_is_the_sessions() {
         "> go on",
         "no other process is needed"
     );
+
+    story.take(mode(PermissionMode::BypassPermissions)).tale();
+    story.take(status(PermissionMode::Default));
+    assert_eq!(
+        story.state.record.settings.permission_mode,
+        PermissionMode::BypassPermissions,
+        "what the user chose waits for the next process"
+    );
 }
 
 #[test]
