@@ -117,6 +117,9 @@ test("a conversation in a terminal appears, is found, read, exported and continu
   await prompt.press("Enter");
   await expect(page).toHaveURL(new RegExp(`#/s/${tree}$`));
   await expect(page.getByText("Pruned.")).toBeVisible();
+  // With its messages, which are told before those of today.
+  await expect(page.getByText("The baobab stands tall.")).toBeVisible();
+  await expect(page.getByRole("article", { name: "Tool Write" })).toBeVisible();
   const requests = await product.model?.requests();
   expect(JSON.stringify(requests?.at(-1))).toContain("The baobab stands");
 });

@@ -9,7 +9,9 @@ import { loadOlder } from "../store/controller";
 import { useApp } from "../store/hooks";
 import { ErrorBoundary } from "../ui/ErrorBoundary";
 import { IconButton } from "../ui/IconButton";
+import { useEarlier } from "../history/earlier";
 import { showAll, useClearedUpTo } from "./cleared";
+import { RawSource } from "./rawSource";
 import { RowView } from "./rows";
 import { useFollowEnd } from "./useFollowEnd";
 
@@ -23,10 +25,11 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
   const content = useRef<HTMLDivElement>(null);
   const sending = useApp((state) => state.outbox.sending.get(session.id));
   const cleared = useClearedUpTo(session.id);
-  const rows = useMemo(
-    () => projectRows(log, session.status, sending).filter((row) => isNewer(row, cleared)),
-    [log, session.status, sending, cleared],
-  );
+  const earlier = useEarlier(session, !hasOlder(log) && !isLoading(log));
+  const rows = useMemo(() => {
+    const own = projectRows(log, session.status, sending).filter((row) => isNewer(row, cleared));
+    return cleared === 0 ? [...earlier.rows, ...own] : own;
+  }, [log, session.status, sending, cleared, earlier]);
   const keys = useStableKeys(rows);
   const getItemKey = useCallback((index: number) => keys[index] ?? index, [keys]);
   const older = hasOlder(log) && !isLoading(log) && cleared === 0;
@@ -101,7 +104,9 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
                     style={{ transform: `translateY(${item.start}px)` }}
                   >
                     <ErrorBoundary>
-                      <RowView row={row} sessionId={session.id} cwd={session.cwd} />
+                      <RawSource value={earlier.rows[item.index] === row ? earlier.transcript : undefined}>
+                        <RowView row={row} sessionId={session.id} cwd={session.cwd} />
+                      </RawSource>
                     </ErrorBoundary>
                   </div>
                 )
