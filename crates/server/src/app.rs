@@ -17,7 +17,7 @@ use crate::listen::listen;
 use crate::pages::Assets;
 use crate::statistics::Statistics;
 use crate::task::{self, Tasks};
-use crate::{auth, chat, error, events, guard, inventory, pages, system};
+use crate::{auth, chat, error, events, guard, inventory, openapi, pages, system};
 
 /// The largest body and the largest WebSocket message.
 pub(crate) const MAX_MESSAGE: usize = 32 << 20;
@@ -67,6 +67,9 @@ impl App {
             .route("/api/directories", get(system::directories))
             .route("/api/session-title", post(system::session_title))
             .route("/api/claude", get(inventory::inventory))
+            .route("/api/openapi.json", get(openapi::json))
+            .route("/api/docs", get(openapi::docs))
+            .route("/api/docs/style.css", get(openapi::style))
             .merge(history::routes())
             .merge(task::routes())
             .route_layer(from_fn_with_state(self.clone(), auth::require_credential));

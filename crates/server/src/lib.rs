@@ -15,6 +15,7 @@ mod history;
 mod inventory;
 mod limit;
 mod listen;
+mod openapi;
 mod pages;
 mod statistics;
 mod system;

@@ -14,6 +14,7 @@ mod event_table;
 mod history;
 mod history_live;
 mod http;
+mod openapi;
 mod run;
 mod server;
 mod spine;

@@ -1,0 +1,88 @@
+//! The description of the API, and whether the server keeps to it.
+
+use tiller_testkit::installed;
+use tiller_testkit::model::Script;
+
+use crate::http::get;
+use crate::server::World;
+
+/// Checks that can't hold here. What is valid by its form may still name a folder or a session that does not exist, and
+/// whoever tries many wrong keys is told to wait, which is tested elsewhere.
+const NOT_HERE: &str = "positive_data_acceptance,ignored_auth";
+
+#[tokio::test]
+async fn the_server_does_what_its_description_says() {
+    let world = World::with_claude(Script::new(), None).await;
+    let server = world
+        .serve_with(
+            &["--backend", "demo"],
+            &[("TILLER_API_KEY", "key"), ("DEMO_AGENT_SPEED", "1000")],
+        )
+        .await;
+    let address = format!("http://{}", server.address);
+    let python = installed::python().unwrap_or_else(|missing| panic!("{missing}"));
+    let output = tokio::process::Command::new(python)
+        .args(["-m", "schemathesis.cli", "run"])
+        .arg(format!("{address}/api/openapi.json"))
+        .args([
+            "--header",
+            "Authorization: Bearer key",
+            "--header",
+            "Accept-Language: en",
+        ])
+        // A stream without an end.
+        .args(["--exclude-path", "/api/history/live"])
+        .args(["--exclude-checks", NOT_HERE, "--suppress-health-check", "all"])
+        .args([
+            "--seed",
+            "1",
+            "--max-examples",
+            "5",
+            "--generation-database",
+            "none",
+            "--no-color",
+        ])
+        .args(["--request-timeout", "30", "--warnings", "off"])
+        .current_dir(world.home())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn people_can_read_it() {
+    let world = World::with_claude(Script::new(), None).await;
+    let server = world.serve_with(&[], &[("TILLER_API_KEY", "key")]).await;
+    let key = ("x-api-key", "key");
+    for path in ["/api/docs", "/api/openapi.json", "/api/docs/style.css"] {
+        assert_eq!(get(&server.address, path, &[]).await.status, 401, "{path}");
+        assert_eq!(get(&server.address, path, &[key]).await.status, 200, "{path}");
+    }
+    let chinese = get(&server.address, "/api/docs", &[key]).await;
+    assert!(chinese.body.contains("执行任务并等待结果"));
+    let english = get(&server.address, "/api/docs", &[key, ("accept-language", "en")]).await;
+    assert!(english.body.contains("Run a task and wait for its end"));
+    assert!(
+        get(&server.address, "/api/docs?lang=en", &[key])
+            .await
+            .body
+            .contains("Run a task")
+    );
+    let policy = english.header("content-security-policy").unwrap();
+    assert!(policy.contains("default-src 'none'") && policy.contains("style-src 'self'"));
+    let json = get(&server.address, "/api/openapi.json", &[key]).await.json();
+    assert!(
+        json["openapi"].as_str().unwrap().starts_with("3.1"),
+        "{}",
+        json["openapi"]
+    );
+    server.stop().await;
+}
