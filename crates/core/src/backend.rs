@@ -59,6 +59,11 @@ pub trait Backend: Send + Sync + 'static {
     fn offers(&self) -> Option<Arc<Offers>> {
         None
     }
+
+    /// Where the connections of agents go that connect to us. `None` if none does.
+    fn runs(&self) -> Option<claude::Runs> {
+        None
+    }
 }
 
 /// Which agent runs here, and why.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore, oneshot};
 
+use crate::backend::claude::Runs;
 use crate::backend::{Backend, BackendInfo, Driver, Inquiry, InquiryFailed, InquiryReply};
 use crate::credentials::Viewer;
 use crate::event::{DecisionRequest, Event, EventBody};
@@ -250,6 +251,11 @@ impl Sessions {
 
     pub fn backend(&self) -> BackendInfo {
         self.shared.backend.info()
+    }
+
+    /// Where the connections of agents go that connect to us. `None` if none does.
+    pub fn runs(&self) -> Option<Runs> {
+        self.shared.backend.runs()
     }
 
     pub fn paths(&self) -> &PathPolicy {

@@ -17,7 +17,7 @@ use crate::listen::listen;
 use crate::pages::Assets;
 use crate::statistics::Statistics;
 use crate::task::{self, Tasks};
-use crate::{auth, chat, error, events, guard, inventory, openapi, pages, system};
+use crate::{auth, chat, cli, error, events, guard, inventory, openapi, pages, system};
 
 /// The largest body and the largest WebSocket message.
 pub(crate) const MAX_MESSAGE: usize = 32 << 20;
@@ -75,6 +75,7 @@ impl App {
             .route_layer(from_fn_with_state(self.clone(), auth::require_credential));
         let open = Router::new()
             .route("/health", get(system::health))
+            .route("/ws/cli/{session_id}", get(cli::upgrade))
             .route("/", get(pages::index));
         protected
             .merge(open)

@@ -7,6 +7,7 @@ mod app;
 mod auth;
 mod body;
 mod chat;
+mod cli;
 mod error;
 mod events;
 mod follow;

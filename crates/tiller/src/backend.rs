@@ -9,7 +9,7 @@ use tiller_core::backend::claude::ClaudeBackend;
 use tiller_core::backend::{BackendInfo, Capabilities};
 use tiller_keeper::Keeping;
 
-use crate::cli::BackendChoice;
+use crate::cli::{BackendChoice, TransportChoice};
 use crate::data_dir::DataDir;
 
 /// The hidden command under which this executable is the demo agent.
@@ -39,8 +39,9 @@ fn own_executable() -> PathBuf {
     std::env::current_exe().unwrap_or(this_one)
 }
 
-pub(crate) fn choose(
+pub(crate) async fn choose(
     choice: BackendChoice,
+    transport: TransportChoice,
     claude_bin: Option<PathBuf>,
     claude_home: Option<PathBuf>,
 ) -> anyhow::Result<ClaudeBackend> {
@@ -52,8 +53,10 @@ pub(crate) fn choose(
     };
     match (choice, found) {
         (BackendChoice::Auto | BackendChoice::Claude, Ok(executable)) => {
-            let reason = format!("Claude Code was found at {}.", executable.path.display());
-            Ok(claude(executable, claude_home, reason))
+            let (sdk_url, why) = connects(&executable, transport).await;
+            let reason = format!("Claude Code was found at {}. {why}", executable.path.display());
+            let backend = claude(executable, claude_home, sdk_url, reason);
+            Ok(if sdk_url { backend.connecting() } else { backend })
         }
         (BackendChoice::Claude, Err(error)) => {
             Err(error).with_context(|| format!("install it with `{INSTALL}`"))
@@ -71,7 +74,36 @@ pub(crate) fn choose(
     }
 }
 
-fn claude(executable: Executable, claude_home: Option<PathBuf>, reason: String) -> ClaudeBackend {
+/// Whether agents connect to us, and why or why not.
+async fn connects(executable: &Executable, transport: TransportChoice) -> (bool, String) {
+    let stdio = |why: &str| (false, format!("It is spoken with over stdio, {why}."));
+    match transport {
+        TransportChoice::Auto => stdio("which every version takes"),
+        TransportChoice::Stdio => stdio("as --transport says"),
+        TransportChoice::SdkUrl => match executable.version().await {
+            Ok(version) if version.capabilities().sdk_url => {
+                let why = format!(
+                    "It connects to this server (--sdk-url), as --transport says and version {version} can."
+                );
+                (true, why)
+            }
+            Ok(version) => stdio(&format!(
+                "although --transport says sdk-url: version {version} connects to its maker's servers only. \
+                 2.1.113 is the last one known to connect to others"
+            )),
+            Err(error) => stdio(&format!(
+                "although --transport says sdk-url: its version can't be told ({error})"
+            )),
+        },
+    }
+}
+
+fn claude(
+    executable: Executable,
+    claude_home: Option<PathBuf>,
+    sdk_url: bool,
+    reason: String,
+) -> ClaudeBackend {
     let capabilities = Capabilities {
         streaming: true,
         permissions: true,
@@ -81,7 +113,7 @@ fn claude(executable: Executable, claude_home: Option<PathBuf>, reason: String) 
     let info = BackendInfo {
         name: "claude",
         version: None,
-        transport: "stdio",
+        transport: if sdk_url { "sdk-url" } else { "stdio" },
         reason,
         capabilities,
     };

@@ -90,6 +90,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "TILLER_BACKEND", default_value = "auto", global = true)]
     pub(crate) backend: BackendChoice,
 
+    /// How to speak with Claude Code: `auto` is stdio; old releases also connect to us with `sdk-url`.
+    #[arg(long, env = "TILLER_TRANSPORT", default_value = "auto", global = true)]
+    pub(crate) transport: TransportChoice,
+
     /// A folder beneath which agents may work; may be given several times [default: the home folder]
     #[arg(long = "root", value_name = "DIR", global = true)]
     roots: Vec<PathBuf>,
@@ -166,6 +170,16 @@ pub(crate) enum Approve {
     Deny,
     /// Allow everything but questions and plans.
     All,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum TransportChoice {
+    /// Stdio, which every version takes.
+    Auto,
+    /// Standard input and output.
+    Stdio,
+    /// Claude Code connects to this server; 2.1.113 and older do.
+    SdkUrl,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

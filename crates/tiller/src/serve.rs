@@ -107,7 +107,8 @@ impl Service {
         }
 
         let paths = paths(args, data_dir)?;
-        let backend = backend::choose(args.backend, args.claude_bin.clone(), args.claude_home.clone())?;
+        let claude = (args.claude_bin.clone(), args.claude_home.clone());
+        let backend = backend::choose(args.backend, args.transport, claude.0, claude.1).await?;
         backend.detect_version();
         let backend = backend.kept(backend::keeping(data_dir, config.agent_grace()?));
 
@@ -119,6 +120,18 @@ impl Service {
         };
         let sessions = Sessions::open(Arc::new(store.clone()), Arc::new(backend), paths, titles).await?;
         tracing::info!("{}", sessions.backend().reason);
+        if let Some(runs) = sessions.runs() {
+            // On this machine, whatever address others use.
+            let host = if bound.ip().is_unspecified() {
+                "127.0.0.1".to_owned()
+            } else {
+                SocketAddr::new(bound.ip(), 0)
+                    .to_string()
+                    .trim_end_matches(":0")
+                    .to_owned()
+            };
+            runs.serve_at(format!("ws://{host}:{}", bound.port()));
+        }
         let (tidied, retention) = (sessions.clone(), config.retention());
         let (rested, rest) = (sessions.clone(), config.rest());
         tokio::spawn(async move { rested.rest(rest).await });

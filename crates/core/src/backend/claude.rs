@@ -6,6 +6,7 @@
 mod driver;
 mod inquiry;
 mod meaning;
+mod runs;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -27,11 +28,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::inquiry::{LastOffers, initialize, inquire};
 use self::meaning::meaning;
+pub use self::runs::Runs;
 use super::{
     AgentChannels, AgentCommand, AgentEvent, Attach, Backend, BackendInfo, Conversation, Driver, Exit,
     HOOK_TIME, Heard, HookCall, Inquiry, Launch, Meaning, Offers, Question,
 };
-use crate::ids::Timestamp;
+use crate::ids::{SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::session::{Answer, PermissionMode};
 
@@ -73,6 +75,8 @@ pub struct ClaudeBackend {
     offers: LastOffers,
     /// How agents outlive us; `None`: they don't.
     keeping: Option<Keeping>,
+    /// For agents that connect to us, which have no keeper. `None`: all speak over pipes.
+    runs: Option<Runs>,
 }
 
 impl ClaudeBackend {
@@ -85,7 +89,15 @@ impl ClaudeBackend {
             version: Arc::default(),
             offers: LastOffers::default(),
             keeping: None,
+            runs: None,
         }
+    }
+
+    /// Lets agents connect with `--sdk-url`, which old releases of the CLI take, instead of speaking over pipes.
+    #[must_use]
+    pub fn connecting(mut self) -> Self {
+        self.runs = Some(Runs::default());
+        self
     }
 
     /// Gives every agent a keeper, so that it outlives this program.
@@ -127,13 +139,22 @@ impl Backend for ClaudeBackend {
             hooks: launch.hooks,
             offers: self.offers.clone(),
         };
-        let keeping = self.keeping.clone();
+        let (keeping, runs) = (self.keeping.clone(), self.runs.clone());
         tokio::spawn(async move {
             // Held for as long as the agent lives.
             let lease = match take_lease(&greeting.conversation) {
                 Ok(lease) => lease,
                 Err(message) => return ends.exited(Exit::NotStarted { message }, None).await,
             };
+            if let Some(runs) = runs {
+                // The guard is kept until the agent is gone: it may connect again.
+                let (started, _guard) = match start_connecting(&executable, &options, &runs, launch.session) {
+                    Ok(started) => started,
+                    Err(message) => return ends.exited(Exit::NotStarted { message }, None).await,
+                };
+                initialize(&started.link, &greeting.hooks, greeting.offers);
+                return ends.relay(started, false, false, lease).await;
+            }
             let exit = match start(&executable, &options, keeping.as_ref(), &launch.run).await {
                 Ok(started) => {
                     initialize(&started.link, &greeting.hooks, greeting.offers);
@@ -144,6 +165,10 @@ impl Backend for ClaudeBackend {
             ends.exited(exit, None).await;
         });
         channels
+    }
+
+    fn runs(&self) -> Option<Runs> {
+        self.runs.clone()
     }
 
     fn attach(&self, attach: Attach) -> AgentChannels {
@@ -459,6 +484,28 @@ async fn start(
     };
     let (link, inbox) = tiller_agent::connect_over(wire, LinkSettings::from(options));
     Ok(Started { link, inbox, run })
+}
+
+/// Starts an agent that connects to us.
+fn start_connecting(
+    executable: &Executable,
+    options: &Options,
+    runs: &Runs,
+    session: SessionId,
+) -> Result<(Started, runs::Guard), String> {
+    let run = runs.expect(session).map_err(|error| error.to_string())?;
+    let launch = tiller_agent::Launch::with_executable(executable, options, Channel::SdkUrl(&run.url))
+        .map_err(|error| error.to_string())?;
+    let spawned = tiller_agent::spawn(&launch, None)
+        .map_err(|error| format!("The agent could not be started: {error}"))?;
+    let wire = tiller_agent::websocket(spawned, run.sockets);
+    let (link, inbox) = tiller_agent::connect_over(wire, LinkSettings::from(options));
+    let started = Started {
+        link,
+        inbox,
+        run: None,
+    };
+    Ok((started, run.guard))
 }
 
 /// Carries words both ways between a session and a running CLI.

@@ -30,7 +30,7 @@ use super::schemas::*;
     modifiers(&Keys),
     paths(
         task, task_stream, task_watch, task_answer, task_permission, task_stop,
-        chat, events, image,
+        chat, events, cli, image,
         history_projects, history_project_sessions, history_sessions, history_session, history_export,
         history_tool_result, history_search, history_usage, history_live, history_vault, history_turn_vault,
         history_restore,
@@ -122,6 +122,17 @@ operations! {
         (status = 400, body = ErrorBody, description = "Not a WebSocket."), Refusals,
     ))]
     events;
+
+    /// Where a Claude Code that was started with --sdk-url connects; for nobody else
+    #[utoipa::path(get, path = "/ws/cli/{session_id}", tag = "sessions", security(()), params(
+        ("session_id" = String, Path),
+        ("run" = Option<String>, Query, description = "The secret that this run was started with."),
+    ), responses(
+        (status = 101, description = "The WebSocket is open."),
+        (status = 400, body = ErrorBody, description = "Not a WebSocket."),
+        (status = 401, body = ErrorBody, description = "No such run is expected."), (status = 403, body = ErrorBody),
+    ))]
+    cli;
 
     /// An image that was sent with a prompt
     #[utoipa::path(get, path = "/api/sessions/{session}/images/{image}", tag = "sessions", params(

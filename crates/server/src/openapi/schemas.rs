@@ -3,6 +3,7 @@
 //! Written down here and not derived from the types that handlers use: those of the history and of the core must not
 //! know what an OpenAPI description is. That both agree is what the schemathesis test is for.
 #![expect(dead_code, reason = "only described, never made")]
+#![expect(clippy::struct_field_names, reason = "the names are the contract's")]
 
 use std::collections::BTreeMap;
 

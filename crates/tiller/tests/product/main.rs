@@ -16,6 +16,7 @@ mod history_live;
 mod http;
 mod openapi;
 mod run;
+mod sdk_url;
 mod server;
 mod spine;
 mod steering;

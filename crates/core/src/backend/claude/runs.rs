@@ -1,0 +1,157 @@
+//! Agents that connect to us instead of speaking over pipes.
+//!
+//! Each run has a secret of its own, which it is started with and which serves for as long as it lives, reconnects
+//! included. The server takes the connection; what is said over it is the CLI's format and stays in here.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use bytes::Bytes;
+use futures_util::{Sink, Stream};
+use tiller_agent::{Socket, SocketSender, Sockets, sockets};
+
+use crate::credentials::{Secret, SecretHash};
+use crate::ids::SessionId;
+use crate::store::StoreError;
+
+/// The runs that a connection may come from. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Runs(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    /// `ws://HOST:PORT`, once the server listens.
+    address: OnceLock<String>,
+    /// Held for look-ups only.
+    expected: Mutex<HashMap<SessionId, Expected>>,
+}
+
+struct Expected {
+    secret: SecretHash,
+    sender: SocketSender,
+}
+
+/// One run, expected until this is dropped.
+pub(super) struct Run {
+    pub(super) url: String,
+    pub(super) sockets: Sockets,
+    pub(super) guard: Guard,
+}
+
+pub(super) struct Guard {
+    runs: Runs,
+    session: SessionId,
+    secret: SecretHash,
+}
+
+impl Runs {
+    /// Where agents reach this server: `ws://HOST:PORT`.
+    pub fn serve_at(&self, address: String) {
+        // Said once; a second word on it would come from a second server.
+        self.0.address.set(address).ok();
+    }
+
+    /// Expects the agent of a session. A run before it is expected no more.
+    pub(super) fn expect(&self, session: SessionId) -> Result<Run, StoreError> {
+        let address = self
+            .0
+            .address
+            .get()
+            .ok_or_else(|| StoreError::Unavailable("the server does not listen yet".to_owned()))?;
+        let secret = Secret::generate("")?;
+        let (sender, sockets) = sockets();
+        let expected = Expected {
+            secret: secret.hash(),
+            sender,
+        };
+        let mut runs = self.0.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.insert(session, expected);
+        let guard = Guard {
+            runs: self.clone(),
+            session,
+            secret: secret.hash(),
+        };
+        let url = format!("{address}/ws/cli/{session}?run={}", secret.expose());
+        Ok(Run { url, sockets, guard })
+    }
+
+    /// Whether a connection with this secret is expected.
+    pub fn expects(&self, session: SessionId, secret: &str) -> bool {
+        self.find(session, secret).is_some()
+    }
+
+    fn find(&self, session: SessionId, secret: &str) -> Option<SocketSender> {
+        let runs = self.0.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        let expected = runs.get(&session)?;
+        // Hashes of 256 random bits: how long the comparison takes tells nothing of use.
+        (expected.secret == SecretHash::of(secret)).then(|| expected.sender.clone())
+    }
+
+    /// Hands over a connection. It takes the place of the one before, if there was one. False: nobody expects it.
+    pub async fn attach(
+        &self,
+        session: SessionId,
+        secret: &str,
+        incoming: impl Stream<Item = Bytes> + Send + 'static,
+        outgoing: impl Sink<String, Error = io::Error> + Send + 'static,
+    ) -> bool {
+        let Some(sender) = self.find(session, secret) else {
+            return false;
+        };
+        sender.attach(Socket::new(incoming, outgoing)).await.is_ok()
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let mut runs = self
+            .runs
+            .0
+            .expected
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        // A newer run of the session has a secret of its own.
+        if runs
+            .get(&self.session)
+            .is_some_and(|expected| expected.secret == self.secret)
+        {
+            runs.remove(&self.session);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_serves_its_own_run_for_as_long_as_it_lives() {
+        let runs = Runs::default();
+        let (session, other) = (SessionId::random(), SessionId::random());
+        assert!(runs.expect(session).is_err(), "nobody listens yet");
+        runs.serve_at("ws://127.0.0.1:1".to_owned());
+        let secret = |run: &Run| run.url.split_once("?run=").unwrap().1.to_owned();
+
+        let first = runs.expect(session).unwrap();
+        let first_secret = secret(&first);
+        assert!(
+            first
+                .url
+                .starts_with(&format!("ws://127.0.0.1:1/ws/cli/{session}?run="))
+        );
+        assert!(runs.expects(session, &first_secret));
+        assert!(!runs.expects(other, &first_secret) && !runs.expects(session, "guessed"));
+
+        let second = runs.expect(session).unwrap();
+        assert!(!runs.expects(session, &first_secret));
+        drop(first);
+        assert!(
+            runs.expects(session, &secret(&second)),
+            "the end of the first is not the second's"
+        );
+        let last = secret(&second);
+        drop(second);
+        assert!(!runs.expects(session, &last));
+    }
+}

@@ -1,0 +1,58 @@
+//! Where an agent connects that was started with `--sdk-url`.
+//!
+//! The secret in the address is its credential, good for one run. What is said over the connection goes to the backend
+//! as it comes.
+
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{Message, WebSocketUpgrade};
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
+use serde::Deserialize;
+use tiller_core::SessionId;
+
+use crate::app::{App, MAX_MESSAGE};
+use crate::error::ApiError;
+
+#[derive(Deserialize)]
+pub(crate) struct Options {
+    run: Option<String>,
+}
+
+/// `GET /ws/cli/{session_id}?run=SECRET`
+pub(crate) async fn upgrade(
+    State(app): State<App>,
+    Path(session): Path<String>,
+    options: Result<Query<Options>, axum::extract::rejection::QueryRejection>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, ApiError> {
+    // Without the secret nobody learns whether there is such a session or run.
+    let Query(options) = options.map_err(|_| ApiError::Unauthorized)?;
+    let session: SessionId = session.parse().map_err(|_| ApiError::Unauthorized)?;
+    let secret = options.run.ok_or(ApiError::Unauthorized)?;
+    let runs = app.sessions.runs().ok_or(ApiError::Unauthorized)?;
+    if !runs.expects(session, &secret) {
+        return Err(ApiError::Unauthorized);
+    }
+    let upgrade = upgrade
+        .map_err(|_| ApiError::NotAWebSocket)?
+        .max_message_size(MAX_MESSAGE)
+        .max_frame_size(MAX_MESSAGE);
+    Ok(upgrade.on_upgrade(async move |socket| {
+        let (outgoing, incoming) = socket.split();
+        let incoming = incoming.filter_map(|message| async move {
+            match message {
+                Ok(Message::Text(text)) => Some(Bytes::from(text)),
+                Ok(Message::Binary(bytes)) => Some(bytes),
+                _ => None,
+            }
+        });
+        let outgoing = outgoing
+            .with(|text: String| async move { Ok::<_, axum::Error>(Message::Text(text.into())) })
+            .sink_map_err(std::io::Error::other);
+        if !runs.attach(session, &secret, incoming, outgoing).await {
+            tracing::debug!(%session, "an agent connected after its run had ended");
+        }
+    }))
+}
