@@ -803,20 +803,3 @@ fn a_turn_that_is_closed_ends_when_the_agent_has_ended() {
         "nothing comes after, and nothing more is sent"
     );
 }
-
-#[test]
-fn what_is_derived_from_an_event_is_the_same_again() {
-    let session = SessionId::random();
-    assert_eq!(
-        crate::ids::RequestId::of(session, 7),
-        crate::ids::RequestId::of(session, 7)
-    );
-    assert_ne!(
-        crate::ids::RequestId::of(session, 7),
-        crate::ids::RequestId::of(session, 8)
-    );
-    assert_eq!(
-        Behavior::parse(Behavior::Withdrawn.as_str()),
-        Some(Behavior::Withdrawn)
-    );
-}

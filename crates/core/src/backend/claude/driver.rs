@@ -281,6 +281,8 @@ fn private_folder(folder: &Path) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncReadExt as _;
+
     use super::*;
 
     fn words(line: &str) -> Vec<String> {
@@ -315,14 +317,24 @@ mod tests {
         let mut child = tokio::process::Command::new("/bin/sh")
             .args([
                 "-c",
-                "trap 'exit 0' INT; while :; do read -r line; done",
+                "trap 'exit 0' INT; echo ready; while :; do read -r line; done",
                 "claude",
                 "--resume",
             ])
             .arg(&conversation)
             .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
             .kill_on_drop(true)
             .spawn()
+            .unwrap();
+        // A process that has only just been made has no command line yet.
+        let mut ready = [0; 6];
+        child
+            .stdout
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut ready)
+            .await
             .unwrap();
         let wanted = Wanted {
             conversation: &conversation,

@@ -155,7 +155,7 @@ fn addressed(input: Input, number: usize, state: &State) -> Input {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn no_sequence_of_inputs_breaks_the_rules(auto in any::<bool>(), inputs in prop::collection::vec(any_input(), 0..60)) {
@@ -200,4 +200,21 @@ proptest! {
         prop_assert!(!watcher.running, "a turn that never ended");
         prop_assert!(watcher.open.is_empty(), "a decision that was neither answered nor withdrawn");
     }
+}
+
+#[test]
+fn what_is_derived_from_an_event_is_the_same_again() {
+    let session = SessionId::random();
+    assert_eq!(
+        crate::ids::RequestId::of(session, 7),
+        crate::ids::RequestId::of(session, 7)
+    );
+    assert_ne!(
+        crate::ids::RequestId::of(session, 7),
+        crate::ids::RequestId::of(session, 8)
+    );
+    assert_eq!(
+        Behavior::parse(Behavior::Withdrawn.as_str()),
+        Some(Behavior::Withdrawn)
+    );
 }
