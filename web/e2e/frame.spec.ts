@@ -236,3 +236,18 @@ test("raw messages are one click away", async ({ page, product }) => {
   await page.getByRole("log").getByRole("button", { name: "Show raw message" }).nth(2).click();
   await expect(page.getByRole("dialog", { name: "Raw message" })).toContainText('"type": "assistant"');
 });
+
+test("a turn that fails says so once, and can be tried again", async ({ page, product }) => {
+  const link = await product.start({
+    // As often as the agent tries by itself.
+    rules: [
+      { contains: "will fail", replies: Array.from({ length: 8 }, () => ({ error: { status: 400 } })) },
+    ],
+  });
+  await startSession(page, link, "this will fail");
+  const result = page.getByRole("region", { name: "Result" });
+  await expect(result).toContainText("Failed");
+  await expect(page.getByRole("log").getByText(/API Error/)).toHaveCount(1);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await expect(result).toHaveCount(2);
+});

@@ -17,7 +17,7 @@ export type Part =
   | { type: "gate"; name: string };
 
 export interface Script {
-  rules: { contains: string; replies: { parts: Part[] }[] }[];
+  rules: { contains: string; replies: ({ parts: Part[] } | { error: { status: number } })[] }[];
 }
 
 interface ModelRequest {

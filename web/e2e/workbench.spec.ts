@@ -223,6 +223,12 @@ test("the field completes commands and files, recalls prompts, and takes images 
     .getByRole("textbox", { name: "Message" })
     .or(page.getByRole("combobox", { name: "Message" }));
 
+  await page.getByText("First answer.").selectText();
+  await page.keyboard.press("Shift");
+  await page.getByRole("button", { name: "Quote" }).click();
+  await expect(field).toHaveValue("> First answer.\n\n");
+  await field.fill("");
+
   await field.press("ArrowUp");
   await expect(field).toHaveValue("one");
   await field.press("ArrowDown");

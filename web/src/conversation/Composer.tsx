@@ -18,6 +18,7 @@ import { Controls } from "./Controls";
 import { imageFiles, imageTypes } from "./images";
 import { ImageStrip } from "./ImageStrip";
 import { PromptField } from "./PromptField";
+import { asQuote, takeQuote, useQuote } from "./quotes";
 import { notRecalling, step } from "./recall";
 import { type Suggestion, Suggestions } from "./Suggestions";
 import { useImages } from "./useImages";
@@ -73,6 +74,15 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
     setText((typed) => (typed === "" ? returned : `${returned}\n${typed}`));
     acknowledgeReturned(session.id);
   }, [returned, session.id, setText]);
+
+  // Words that were chosen above are put into the field, to be answered.
+  const quoted = useQuote(session.id);
+  useEffect(() => {
+    if (quoted === undefined) return;
+    setText((typed) => `${typed}${typed === "" || typed.endsWith("\n") ? "" : "\n"}${asQuote(quoted)}`);
+    takeQuote(session.id);
+    field.current?.focus();
+  }, [quoted, session.id, setText]);
 
   const stop = () => stopSession(session.id);
 

@@ -11,6 +11,7 @@ import { ErrorBoundary } from "../ui/ErrorBoundary";
 import { IconButton } from "../ui/IconButton";
 import { useEarlier } from "../history/earlier";
 import { showAll, useClearedUpTo } from "./cleared";
+import { QuoteButton } from "./QuoteButton";
 import { RawSource } from "./rawSource";
 import { RowView } from "./rows";
 import { useFollowEnd } from "./useFollowEnd";
@@ -125,6 +126,7 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
           </IconButton>
         )}
       </div>
+      <QuoteButton sessionId={session.id} scroller={scroller} />
       {away && waiting && (
         <button
           type="button"

@@ -9,6 +9,7 @@ import {
   FileCode,
   Info,
   LoaderCircle,
+  RotateCcw,
 } from "lucide-react";
 import { memo, type ReactNode, useId } from "react";
 import { useTranslation } from "react-i18next";
@@ -19,7 +20,10 @@ import { Markdown } from "../markdown/Markdown";
 import type { InitItem, Item, NoticeItem, PromptItem, ResultItem, TextItem } from "../session/items";
 import type { Decision } from "../session/log";
 import type { Row } from "../session/rows";
+import { continueSession } from "../store/controller";
+import { useSession } from "../store/hooks";
 import { ToolCard } from "../tools/ToolCard";
+import { Button } from "../ui/Button";
 import { useExpansion } from "./expansion";
 import { Queued } from "./Queued";
 import { RewindButton } from "./RewindButton";
@@ -257,9 +261,34 @@ function Result({ item, sessionId }: { item: ResultItem; sessionId: string }) {
           ) : (
             <p>{t("result.unknown", { subtype: item.subtype })}</p>
           )}
+          <Remedies sessionId={sessionId} problems={item.problems} />
         </div>
       )}
     </section>
+  );
+}
+
+const SIGN_IN = /log ?in|api key|authenticat|oauth|\b401\b/i;
+
+/** What can be done about a turn that failed. */
+function Remedies({ sessionId, problems }: { sessionId: string; problems: readonly string[] }) {
+  const { t } = useTranslation();
+  const prompt = useSession(sessionId)?.lastPrompt;
+  const running = useSession(sessionId)?.status === "running";
+  return (
+    <div className="mt-2 flex flex-wrap items-center gap-3">
+      {prompt && !running && (
+        <Button size="sm" onClick={() => continueSession(sessionId, prompt)}>
+          <RotateCcw className="size-3.5" aria-hidden />
+          {t("common.retry")}
+        </Button>
+      )}
+      {problems.some((problem) => SIGN_IN.test(problem)) && (
+        <a href="#/status" className="text-xs font-medium text-accent hover:underline">
+          {t("result.signIn")}
+        </a>
+      )}
+    </div>
   );
 }
 

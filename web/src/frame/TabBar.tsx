@@ -25,13 +25,7 @@ export function TabBar() {
   const route = useRoute();
   const waiting = usePending() > 0;
   const open = useTabs((state) => state.open);
-  const strip = useRef<HTMLUListElement>(null);
   const current = route.view === "session" ? route.id : route.view === "start" ? "new" : undefined;
-
-  useEffect(() => {
-    const tab = current && strip.current?.querySelector(`[data-tab="${current}"]`);
-    if (tab) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }, [current]);
 
   return (
     <header className="flex h-11 shrink-0 items-end border-b border-line bg-side pl-1 md:pl-2">
@@ -48,11 +42,10 @@ export function TabBar() {
         )}
       </span>
       <ul
-        ref={strip}
         aria-label={t("tabs.label")}
         className="-mb-px flex min-w-0 flex-1 items-end gap-1 overflow-x-auto overflow-y-hidden px-1 pb-px [scrollbar-width:none]"
       >
-        <li data-tab="new" className={tabClass(current === "new")}>
+        <li className={tabClass(current === "new")}>
           <a
             href="#/new"
             aria-current={current === "new" ? "page" : undefined}
@@ -73,10 +66,15 @@ export function TabBar() {
 function SessionTab({ id, current }: { id: string; current: boolean }) {
   const { t } = useTranslation();
   const session = useApp((state) => (state.leaving.has(id) ? undefined : state.sessions.get(id)));
+  const place = useRef<HTMLLIElement>(null);
+  const there = session !== undefined;
+  useEffect(() => {
+    if (current && there) place.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [current, there]);
   // One that has been deleted has no tab; it comes back with its session when that is undone.
   if (!session) return null;
   return (
-    <li data-tab={id} className={cn(tabClass(current), "group/tab max-w-52 min-w-0")}>
+    <li ref={place} className={cn(tabClass(current), "group/tab max-w-52 min-w-0")}>
       <a
         href={`#/s/${id}`}
         aria-current={current ? "page" : undefined}
