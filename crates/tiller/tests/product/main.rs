@@ -11,6 +11,7 @@ mod client;
 mod commands;
 mod demo;
 mod event_table;
+mod examples;
 mod history;
 mod history_live;
 mod http;

@@ -1,0 +1,134 @@
+//! The client examples, as someone would run them; and one session through every door at once.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tiller_testkit::installed;
+use tiller_testkit::model::{Reply, Script};
+
+use crate::chat::ChatClient;
+use crate::client::EventClient;
+use crate::server::{PATIENCE, Server, World};
+use crate::task_client::{KEY, TaskClient, serve};
+
+fn bash(command: &str) -> Reply {
+    Reply::tool("Bash", json!({ "command": command, "description": "a test" }))
+}
+
+/// What an example prints; it must succeed.
+async fn example(server: &Server, program: &Path, script: &str, argument: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/clients");
+    let output = tokio::process::Command::new(program)
+        .arg(folder.join(script))
+        .arg(argument)
+        .env("TILLER_URL", format!("http://{}", server.address))
+        .env("TILLER_KEY", KEY)
+        .kill_on_drop(true)
+        .output();
+    let output = tokio::time::timeout(PATIENCE, output)
+        .await
+        .unwrap_or_else(|_| panic!("{script} does not end"))
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{script}: {said}\n{complaint}");
+    said
+}
+
+#[tokio::test]
+async fn the_client_examples_work() {
+    let script = Script::new()
+        .on("plant", [bash("touch tree"), Reply::text("A tree grows.")])
+        .on("say", [Reply::text("It grows.")]);
+    let world = World::new(script).await;
+    let server = serve(&world).await;
+    let python = installed::python().unwrap_or_else(|missing| panic!("{missing}"));
+    let shell = Path::new("/bin/sh");
+    let tree = world.project().join("tree");
+    for name in ["python/task.py", "python/chat.py", "python/event.py"] {
+        let said = example(&server, &python, name, "plant something").await;
+        assert!(said.contains("A tree grows."), "{name}: {said}");
+        assert!(tree.exists(), "{name} allows it");
+        std::fs::remove_file(&tree).unwrap();
+    }
+    let said = example(&server, shell, "curl/task.sh", "say \"it\"").await;
+    assert!(
+        said.contains("event: complete") && said.contains(r#""success":true"#),
+        "{said}"
+    );
+    for (program, name) in [
+        (python.as_path(), "python/history.py"),
+        (shell, "curl/history.sh"),
+    ] {
+        let said = example(&server, program, name, "grows").await;
+        assert!(said.contains(world.project().to_str().unwrap()), "{name}: {said}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn every_door_shows_the_same_session() {
+    let script = Script::new().on("plant", [bash("touch seed"), Reply::text("A tree grows slowly.")]);
+    let world = World::new(script).await;
+    let server = serve(&world).await;
+    let mut events = EventClient::connect_with(&server, "/ws/events", &[("x-api-key", KEY)])
+        .await
+        .unwrap();
+    let session = events.start(&world.project(), "plant a tree").await;
+    let (mut chat, _) = ChatClient::open(&server, &format!("?session_id={session}&after_seq=0")).await;
+    let client = TaskClient::new(&server);
+    let mut stream = client.watch(&session, None).await;
+    // Asked at every door, answered at one.
+    let asked = events.until_type("permission.request").await;
+    let in_chat = chat.until("permission_request").await;
+    let in_stream = stream.until("permission_request").await;
+    assert_eq!(in_chat["request_id"], asked["requestId"]);
+    assert_eq!(in_stream["request_id"], asked["requestId"]);
+    assert_eq!(
+        (&in_chat["input"], &in_stream["input"]),
+        (&asked["input"], &asked["input"])
+    );
+    chat.send(
+        json!({ "type": "permission_response", "request_id": asked["requestId"], "decision": "allow" }),
+    )
+    .await;
+    events.until_status("completed").await;
+    let result = chat.until("result").await;
+    let complete = stream.complete().await;
+
+    // The same words, the same calls, the same end.
+    let in_pieces: String = chat
+        .heard()
+        .iter()
+        .filter_map(|frame| frame["event"]["delta"]["text"].as_str())
+        .collect();
+    assert_eq!(events.streamed(), "A tree grows slowly.");
+    assert_eq!(in_pieces, events.streamed());
+    assert_eq!(stream.joined("text"), events.streamed());
+    assert_eq!(
+        (&result["result"], &complete["message"]),
+        (&json!("A tree grows slowly."), &json!("A tree grows slowly."))
+    );
+    let blocks = |content: &Value, kind: &str| -> Vec<Value> {
+        let blocks = content.as_array().into_iter().flatten();
+        blocks
+            .filter(|block| block["type"] == kind)
+            .map(|block| block["id"].clone())
+            .collect()
+    };
+    let called: Vec<Value> = events
+        .heard
+        .iter()
+        .flat_map(|event| blocks(&event["payload"]["message"]["message"]["content"], "tool_use"))
+        .collect();
+    let called_in_chat: Vec<Value> = chat
+        .heard()
+        .iter()
+        .flat_map(|frame| blocks(&frame["content"], "tool_use"))
+        .collect();
+    let calls = stream.heard.iter().filter(|event| event.kind == "tool_use");
+    let called_in_stream: Vec<Value> = calls.map(|event| event.data["tool_use_id"].clone()).collect();
+    assert_eq!(called.len(), 1);
+    assert_eq!((&called_in_chat, &called_in_stream), (&called, &called));
+    server.stop().await;
+}
