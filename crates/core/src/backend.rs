@@ -108,7 +108,12 @@ pub enum Conversation {
     /// The one that the agent knows under this id.
     Resume(String),
     /// A new one under `id` that begins with everything that was said in `from`.
-    Fork { from: String, id: String },
+    Fork {
+        from: String,
+        /// Up to this message, by the agent's own id; all of it where nothing is said.
+        at: Option<String>,
+        id: String,
+    },
 }
 
 /// What to go on with.

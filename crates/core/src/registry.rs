@@ -357,6 +357,7 @@ impl Sessions {
             claude_session_id: start.resume.map(|id| id.to_string()),
             expired: false,
             fork_of: None,
+            fork_at: None,
             delete_at: None,
             status: SessionStatus::Idle,
             cwd: cwd.to_string_lossy().into_owned(),

@@ -333,10 +333,16 @@ fn options(launch: &Launch, claude_home: Option<PathBuf>) -> Options {
     match &launch.conversation {
         Conversation::New(id) => options.session_id(id),
         Conversation::Resume(id) => options.resume(id),
-        Conversation::Fork { from, id } => options
-            .resume(from)
-            .fork(true)
-            .extra_arg("session-id", Some(id.clone())),
+        Conversation::Fork { from, at, id } => {
+            let options = options
+                .resume(from)
+                .fork(true)
+                .extra_arg("session-id", Some(id.clone()));
+            match at {
+                Some(message) => options.resume_at(message),
+                None => options,
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{CommandError, Entry, MAX_TITLE, Sessions, Titles, allowed, check_settings};
+use super::{CommandError, Entry, MAX_TITLE, Page, Sessions, Titles, allowed, check_settings};
 use crate::backend::{Driver, Inquiry, Offers};
 use crate::event::Notice;
 use crate::ids::{SessionId, Timestamp};
@@ -11,6 +11,9 @@ use crate::json::RawJson;
 use crate::prompt::Image;
 use crate::session::{AgentStatus, Input, Refusal, SessionRecord, SessionStatus, SettingsPatch, TitleSource};
 use crate::title::{title_from_model, title_from_prompt};
+
+/// How far back the last message of an agent is looked for.
+const LAST_MESSAGES: u32 = 500;
 
 impl Sessions {
     /// Changes settings: at once where a running agent can be told (model, permission mode, approval), else from the
@@ -134,6 +137,10 @@ impl Sessions {
         let (source, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
         let conversation = source.claude_session_id.or(source.fork_of);
         let fork_of = Some(conversation.ok_or(Refusal::NoResumeId)?);
+        let fork_at = match source.fork_at {
+            None if source.status != SessionStatus::Running => self.last_message(session).await?,
+            at => at,
+        };
         let now = Timestamp::now();
         let mut record = SessionRecord {
             id: SessionId::random(),
@@ -147,6 +154,7 @@ impl Sessions {
             claude_session_id: None,
             expired: false,
             fork_of,
+            fork_at,
             delete_at: None,
             status: SessionStatus::Idle,
             created_at: now,
@@ -165,6 +173,24 @@ impl Sessions {
             .insert(id, Entry::Dormant(Box::new((record, Vec::new()))));
         self.shared.hub.publish(owner.as_ref(), Notice::Updated(id));
         Ok(id)
+    }
+
+    /// The agent's id of the last thing that it said itself.
+    async fn last_message(&self, session: SessionId) -> Result<Option<String>, CommandError> {
+        #[derive(serde::Deserialize)]
+        struct Line {
+            r#type: String,
+            uuid: Option<String>,
+            parent_tool_use_id: Option<String>,
+        }
+        let page = Page::Last { limit: LAST_MESSAGES };
+        let messages = self.shared.store.history(session, page).await?;
+        Ok(messages.iter().rev().find_map(|(_, raw)| {
+            let line: Line = serde_json::from_str(raw.as_str()).ok()?;
+            // A subagent's words are not in the conversation's own line.
+            let spoken = line.r#type == "assistant" && line.parent_tool_use_id.is_none();
+            line.uuid.filter(|_| spoken)
+        }))
     }
 
     /// Restores the files to what they were before the prompt with this uuid, or only tells what that would change.

@@ -69,6 +69,8 @@ pub struct SessionRecord {
     pub expired: bool,
     /// The agent's id of the conversation that this one goes on from, under an id of its own, with its first message.
     pub fork_of: Option<String>,
+    /// The agent's id of the last message that the fork begins with; what came after it belongs to the other.
+    pub fork_at: Option<String>,
     /// When the session is to be deleted for good; until then it can be brought back.
     pub delete_at: Option<Timestamp>,
     pub status: SessionStatus,

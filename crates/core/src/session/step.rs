@@ -394,6 +394,7 @@ impl Step<'_> {
             (Some(id), _) => Conversation::Resume(id.clone()),
             (None, Some(from)) => Conversation::Fork {
                 from: from.clone(),
+                at: record.fork_at.clone(),
                 id: record.id.to_string(),
             },
             // The agent refuses an id that it has seen before, so a fresh start gets a fresh one.
@@ -604,6 +605,7 @@ impl Step<'_> {
                 self.state.record.claude_session_id = Some(conversation.clone());
                 self.state.record.expired = false;
                 self.state.record.fork_of = None;
+                self.state.record.fork_at = None;
             }
             Meaning::Mode(mode) => self.mode_is(*mode),
             Meaning::Background { running } => self.state.background = *running,
@@ -728,6 +730,7 @@ impl Step<'_> {
         if *exit == Exit::Expired {
             self.state.record.claude_session_id = None;
             self.state.record.fork_of = None;
+            self.state.record.fork_at = None;
             self.state.record.expired = true;
         }
         let Some(turn) = &self.state.turn else {

@@ -19,6 +19,7 @@ pub(super) fn record() -> SessionRecord {
         title_source: TitleSource::Prompt,
         archived: false,
         fork_of: None,
+        fork_at: None,
         delete_at: None,
         claude_session_id: None,
         expired: false,

@@ -395,7 +395,8 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
 
 pub(super) const SESSION_COLUMNS: &str = "id, title, claude_session_id, status, cwd, allowed_tools, last_prompt, \
      created_at, updated_at, model, permission_mode, approval, owner, expired, queue, last_seq, tools, max_turns, \
-     archived, title_source, effort, max_budget_usd, fork_of, delete_at, runs, turn, run, run_position";
+     archived, title_source, effort, max_budget_usd, fork_of, delete_at, runs, turn, run, run_position, \
+     fork_at";
 
 /// A row of [`SESSION_COLUMNS`].
 pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError> {
@@ -418,6 +419,7 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
         claude_session_id: optional(row, "claude_session_id")?,
         expired: row.get("expired").map_err(store_error)?,
         fork_of: optional(row, "fork_of")?,
+        fork_at: optional(row, "fork_at")?,
         delete_at: row
             .get::<_, Option<i64>>("delete_at")
             .map_err(store_error)?

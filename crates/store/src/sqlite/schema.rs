@@ -124,6 +124,9 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE sessions ADD COLUMN run TEXT;
     ALTER TABLE sessions ADD COLUMN run_position INTEGER;
 ",
+    "
+    ALTER TABLE sessions ADD COLUMN fork_at TEXT;
+",
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {

@@ -165,14 +165,14 @@ fn write_session(connection: &Connection, record: &SessionRecord) -> rusqlite::R
     let sql = "INSERT INTO sessions (id, title, claude_session_id, status, cwd, allowed_tools, last_prompt, \
                    created_at, updated_at, model, permission_mode, approval, expired, queue, last_seq, owner, \
                    tools, max_turns, archived, title_source, effort, max_budget_usd, fork_of, delete_at, \
-                   runs, turn, run, run_position) \
+                   runs, turn, run, run_position, fork_at) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
-                   ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28) \
+                   ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29) \
                ON CONFLICT (id) DO UPDATE SET title = ?2, claude_session_id = ?3, status = ?4, cwd = ?5, \
                    allowed_tools = ?6, last_prompt = ?7, updated_at = ?9, model = ?10, permission_mode = ?11, \
                    approval = ?12, expired = ?13, queue = ?14, last_seq = ?15, tools = ?17, max_turns = ?18, \
                    archived = ?19, title_source = ?20, effort = ?21, max_budget_usd = ?22, fork_of = ?23, \
-                   delete_at = ?24, runs = ?25, turn = ?26, run = ?27, run_position = ?28";
+                   delete_at = ?24, runs = ?25, turn = ?26, run = ?27, run_position = ?28, fork_at = ?29";
     let settings = &record.settings;
     connection.prepare_cached(sql)?.execute(params![
         record.id.to_string(),
@@ -217,6 +217,7 @@ fn write_session(connection: &Connection, record: &SessionRecord) -> rusqlite::R
             .transpose()
             .map_err(cannot_encode)?,
         record.run.as_ref().map(|run| run.position),
+        record.fork_at,
     ])?;
     Ok(())
 }

@@ -19,6 +19,7 @@ pub(super) fn record(title: &str) -> SessionRecord {
         claude_session_id: Some("c1".to_owned()),
         expired: true,
         fork_of: Some("c0".to_owned()),
+        fork_at: Some("m0".to_owned()),
         delete_at: Some(Timestamp(40)),
         status: SessionStatus::Running,
         cwd: "/项目/a b".to_owned(),

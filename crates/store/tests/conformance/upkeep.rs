@@ -53,6 +53,8 @@ fn quiet(title: &str, updated_at: i64) -> SessionRecord {
         updated_at: Timestamp(updated_at),
         queue: Vec::new(),
         delete_at: None,
+        turn: None,
+        run: None,
         ..record(title)
     }
 }

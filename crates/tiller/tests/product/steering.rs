@@ -354,9 +354,10 @@ async fn files_are_rewound_and_a_conversation_is_forked() {
         Some(length),
         "numbered from 1, without a gap"
     );
-    say(&mut client, &fork, "in the fork").await;
-    client.until_status("completed").await;
+    // The source goes on first: what it learns is not the fork's.
     say(&mut client, &session, "in the source").await;
+    client.until_status("completed").await;
+    say(&mut client, &fork, "in the fork").await;
     client.until_status("completed").await;
     let streamed = client.streamed();
     assert!(
