@@ -49,7 +49,8 @@ pub(super) struct Translator {
     whole: HashMap<String, u64>,
     calls: HashMap<String, String>,
     todos: Todos,
-    tools_used: Vec<String>,
+    /// Every call's id and tool, in order.
+    tool_calls: Vec<(String, String)>,
     files_changed: Vec<String>,
     result: Option<Value>,
 }
@@ -71,7 +72,7 @@ impl Translator {
             whole: HashMap::new(),
             calls: HashMap::new(),
             todos: Todos::default(),
-            tools_used: Vec::new(),
+            tool_calls: Vec::new(),
             files_changed: Vec::new(),
             result: None,
         }
@@ -189,9 +190,7 @@ impl Translator {
             block["name"].as_str().unwrap_or_default(),
         );
         self.calls.insert(id.to_owned(), name.to_owned());
-        if !self.tools_used.iter().any(|used| used == name) {
-            self.tools_used.push(name.to_owned());
-        }
+        self.tool_calls.push((id.to_owned(), name.to_owned()));
         let data = json!({ "tool_use_id": id, "name": name, "input": block["input"] });
         out.push(TaskEvent {
             kind: "tool_use",
@@ -295,7 +294,7 @@ impl Translator {
                 .as_u64()
                 .or_else(|| elapsed.and_then(|elapsed| u64::try_from(elapsed).ok())),
             files_changed: std::mem::take(&mut self.files_changed),
-            tools_used: std::mem::take(&mut self.tools_used),
+            tools_used: self.tools_used(&result["permission_denials"]),
             num_turns: result["num_turns"].as_u64(),
             usage: Some(result["usage"].clone()).filter(|usage| !usage.is_null()),
             permission_denials: result["permission_denials"]
@@ -308,6 +307,19 @@ impl Translator {
             data: serde_json::to_value(&response).unwrap_or_default(),
         });
         translated.response = Some(response);
+    }
+
+    /// The tools that were used, each once. A call that was denied has used nothing.
+    fn tools_used(&self, denials: &Value) -> Vec<String> {
+        let denials = denials.as_array().map(Vec::as_slice).unwrap_or_default();
+        let was_denied = |id: &str| denials.iter().any(|denial| denial["tool_use_id"] == id);
+        let mut used: Vec<String> = Vec::new();
+        for (id, name) in &self.tool_calls {
+            if !was_denied(id) && !used.contains(name) {
+                used.push(name.clone());
+            }
+        }
+        used
     }
 
     /// Agents tell what the conversation has cost so far. A smaller sum than before is that of a new process, which

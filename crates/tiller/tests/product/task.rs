@@ -107,6 +107,7 @@ async fn nobody_is_asked_by_a_task_that_waits() {
         (&json!("Bash"), &json!("touch made"))
     );
     assert!(denial["tool_use_id"].is_string());
+    assert_eq!(denied["tools_used"], json!([]), "what was denied was not used");
     assert!(
         denied["message"]
             .as_str()
