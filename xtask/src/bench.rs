@@ -20,6 +20,7 @@ const CCUSAGE_VERSION: &str = "18.0.11";
 
 pub(crate) fn list(project: &Project) {
     println!("start      release executable: size, time to the first page, idle memory");
+    println!("events     from an agent to a client: rate, delay, CPU and memory, beside a bare bridge");
     for name in ["agent", "history", "core", "store", "server"] {
         if benches(project, name).is_dir() {
             println!("{name:<10} benchmarks of tiller-{name}");
@@ -32,6 +33,10 @@ pub(crate) fn run(project: &Project, name: &str) -> Result<()> {
     let _turn = target.take_turn(project)?;
     if name == "start" {
         return start::measure(project, &target);
+    }
+    if name == "events" {
+        let arguments = ["bench", "--locked", "--package", "tiller", "--bench", "events"];
+        return run::show(&mut project.cargo(&target, arguments));
     }
     if !benches(project, name).is_dir() {
         bail!("there is no benchmark {name:?}; `cargo xtask bench` lists them");

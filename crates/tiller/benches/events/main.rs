@@ -1,0 +1,117 @@
+//! How fast events come from an agent to a client: through keeper, store and WebSocket, beside a bare bridge that reads
+//! the agent's pipe and writes each line to a WebSocket, in the same run.
+//!
+//! Reports and fails on nothing. This executable plays all parts but the product's: agent, bridge and client.
+
+#![allow(
+    clippy::expect_used,
+    clippy::cast_precision_loss,
+    reason = "a benchmark that can't go on says where, and its figures are rough"
+)]
+
+mod agent;
+mod bridge;
+mod client;
+mod product;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use self::client::Delays;
+
+/// How many events at full speed.
+const FULL: u64 = 300_000;
+/// How many at a thousand a second.
+const PACED: u64 = 5_000;
+const PACE: u64 = 1_000;
+/// How many sessions at once, and how fast each.
+const MANY: usize = 50;
+const MANY_PACE: u64 = 20;
+const MANY_EVENTS: u64 = 200;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.first().map(String::as_str) {
+        // How an agent is started.
+        Some("--print") => agent::play(),
+        Some("--version") => println!("2.1.325 (Claude Code)"),
+        Some("bridge") => bridge::serve(),
+        // What cargo passes to every benchmark.
+        _ => {
+            let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+            runtime.block_on(measure());
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+async fn measure() {
+    println!("full speed, {FULL} events             events/s    CPU per event");
+    let mut bridge = bridge::start(FULL, None).await;
+    let bare = client::full_speed(&mut bridge.connect().await, FULL).await;
+    let cpu = bridge.cpu();
+    row("bare bridge", bare, cpu, FULL);
+    drop(bridge);
+    let product = product::start(FULL, None).await;
+    let mut client = product.session().await;
+    let ours = client::full_speed(&mut client, FULL).await;
+    product.settle(&client, FULL).await;
+    let cpu = product.cpu();
+    row("tiller", ours, cpu, FULL);
+    println!("  of the bridge's rate: {:.2}", ours / bare);
+    let page = product.last_page(&client).await;
+    println!("  last 50 messages of {FULL}: {:.1} ms", milliseconds(page));
+    drop(product);
+
+    println!("paced, {PACE} events a second          median        p99      first");
+    let mut bridge = bridge::start(PACED, Some(PACE)).await;
+    let bare = client::delays(&mut bridge.connect().await, PACED).await;
+    delays("bare bridge", &bare);
+    drop(bridge);
+    let product = product::start(PACED, Some(PACE)).await;
+    let mut client = product.session().await;
+    let ours = client::delays(&mut client, PACED).await;
+    delays("tiller", &ours);
+    println!(
+        "  of the bridge's median: {:.2}",
+        ours.median.as_secs_f64() / bare.median.as_secs_f64()
+    );
+    println!("  keeper's memory: {:.1} MB", product.keeper_megabytes());
+    drop(product);
+
+    let product = product::start(MANY_EVENTS, Some(MANY_PACE)).await;
+    let clients: Vec<_> = futures_util::future::join_all((0..MANY).map(|_| product.session())).await;
+    let readers = clients.into_iter().map(|mut client| async move {
+        client::full_speed(&mut client, MANY_EVENTS).await;
+    });
+    futures_util::future::join_all(readers).await;
+    println!(
+        "{MANY} sessions at {MANY_PACE} events a second: {:.1} MB",
+        product.megabytes()
+    );
+}
+
+fn row(name: &str, rate: f64, cpu: Duration, events: u64) {
+    let each = cpu.as_secs_f64() * 1e6 / events as f64;
+    println!("  {name:<32} {rate:>10.0}    {each:>8.2} µs");
+}
+
+fn delays(name: &str, delays: &Delays) {
+    let micros = |time: Duration| time.as_secs_f64() * 1e6;
+    println!(
+        "  {name:<32} {:>8.0} µs {:>8.0} µs {:>8.0} µs",
+        micros(delays.median),
+        micros(delays.p99),
+        micros(delays.first)
+    );
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// Nanoseconds of the clock that all processes of the machine share.
+fn now() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
