@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::state::{AgentState, State};
+use super::state::{AgentState, AgentStatus, State};
 use super::step::{Effect, Input, step};
 use super::step_tests::sequences::any_input;
 use super::step_tests::{Story, allow, asks, exited, message, prompt, record, success};
@@ -148,6 +148,29 @@ fn an_agent_that_is_gone_ends_the_turn_after_its_last_words() {
         .take(exited("gone"));
     assert_eq!(story.tale(), [r#"message "last""#, "withdrawn t1", "error: gone"]);
     assert_eq!(story.state.record.run, None);
+}
+
+#[test]
+fn an_idle_agent_sleeps_and_the_next_message_wakes_it() {
+    let mut story = Story::running();
+    story.take(Input::Hibernate);
+    assert_eq!(story.tale().last().unwrap(), r#"message "init""#, "it works");
+    story.take(success()).tale();
+    story.take(message("started", None, Meaning::Background { running: 1 }));
+    story.take(Input::Hibernate);
+    assert_eq!(
+        story.tale(),
+        [r#"message "started""#],
+        "it works in the background"
+    );
+    story.take(message("ended", None, Meaning::Background { running: 0 }));
+    story.tale();
+    story.take(Input::Hibernate).take(exited("bye"));
+    assert_eq!(story.tale(), ["end agent"]);
+    assert_eq!(story.state.agent_status(), AgentStatus::Hibernated);
+    story.take(prompt("more"));
+    assert_eq!(story.tale(), ["running", "prompt more", "launch c1", "> more"]);
+    assert_eq!(story.state.agent_status(), AgentStatus::Starting);
 }
 
 proptest! {

@@ -767,29 +767,6 @@ fn a_server_that_comes_back_ends_what_it_can_not_go_on_with() {
 }
 
 #[test]
-fn an_idle_agent_sleeps_and_the_next_message_wakes_it() {
-    let mut story = Story::running();
-    story.take(Input::Hibernate);
-    assert_eq!(story.tale().last().unwrap(), r#"message "init""#, "it works");
-    story.take(success()).tale();
-    story.take(message("started", None, Meaning::Background { running: 1 }));
-    story.take(Input::Hibernate);
-    assert_eq!(
-        story.tale(),
-        [r#"message "started""#],
-        "it works in the background"
-    );
-    story.take(message("ended", None, Meaning::Background { running: 0 }));
-    story.tale();
-    story.take(Input::Hibernate).take(exited("bye"));
-    assert_eq!(story.tale(), ["end agent"]);
-    assert_eq!(story.state.agent_status(), AgentStatus::Hibernated);
-    story.take(prompt("more"));
-    assert_eq!(story.tale(), ["running", "prompt more", "launch c1", "> more"]);
-    assert_eq!(story.state.agent_status(), AgentStatus::Starting);
-}
-
-#[test]
 fn a_turn_that_is_closed_ends_when_the_agent_has_ended() {
     let mut story = Story::running();
     story.take(asks(1, false)).take(prompt("later")).tale();

@@ -1,0 +1,395 @@
+//! Between a session and a running CLI.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tiller_agent::{
+    ControlRequest, ElicitationReply, HookRequest, Inbound, InboundRequest, Inbox, Interrupt, Link,
+    PermissionReply, Reply, RequestId, RequestKind, SetModel, SetPermissionMode, UserMessage,
+};
+use tiller_keeper::Run;
+use tokio::sync::mpsc;
+
+use super::cli_mode;
+use super::inquiry::inquire;
+use super::meaning::meaning;
+use crate::backend::{AgentCommand, AgentEvent, Exit, HOOK_TIME, Heard, HookCall, Meaning, Question};
+use crate::json::RawJson;
+use crate::session::Answer;
+
+/// How long an interrupted turn may take to end when its agent is to end. The CLI needs about 25 ms.
+const INTERRUPT_TIME: Duration = Duration::from_millis(1500);
+
+/// Tools with which the agent speaks to a person, whatever the approval mode.
+const FOR_PEOPLE: &[&str] = &["AskUserQuestion", "ExitPlanMode"];
+
+/// Begins our id of an MCP server's question, which is answered in another form than the rest. It stands in the id
+/// because that is all that is known of a question which an earlier server was asked.
+const ELICITED: &str = "elicitation/";
+
+/// The name under which an MCP server's question is put to the user.
+const ELICITATION: &str = "Elicitation";
+
+/// Carries words both ways between a session and a running CLI.
+pub(super) struct Relay {
+    pub(super) link: Link,
+    /// An earlier server has started the CLI, and may have been asked what we are to answer.
+    pub(super) attached: bool,
+    pub(super) events: mpsc::Sender<Heard>,
+    /// A turn is running, as far as we know.
+    pub(super) busy: bool,
+    pub(super) run: Option<Run>,
+    /// Where what the CLI said last ends, if it can be read again.
+    pub(super) position: Option<u64>,
+}
+
+/// Nobody listens to the agent any more.
+struct Unheard;
+
+impl Relay {
+    pub(super) async fn run(mut self, mut inbox: Inbox, commands: &mut mpsc::Receiver<AgentCommand>) -> Exit {
+        loop {
+            tokio::select! {
+                command = commands.recv() => {
+                    let Some(command) = command else { return self.last_words(inbox).await };
+                    self.command(command).await;
+                }
+                inbound = inbox.next() => match inbound {
+                    Some(Inbound::Exited(exit)) => return describe(&exit),
+                    Some(inbound) => {
+                        if self.hear(inbound, &inbox).await.is_err() {
+                            return describe(&self.link.kill().await);
+                        }
+                    }
+                    None => return describe(&self.link.exited().await),
+                }
+            }
+        }
+    }
+
+    /// Ends the CLI. What it says until then belongs to the session.
+    async fn last_words(mut self, mut inbox: Inbox) -> Exit {
+        // A CLI whose input ends in the middle of a turn takes that for a 'no' to whatever it was asking, and goes on
+        // with the turn. So the turn is interrupted first, and a CLI that does not listen is killed.
+        if self.busy
+            && let Some(exit) = self.interrupted(&mut inbox).await
+        {
+            return exit;
+        }
+        let (link, busy) = (self.link.clone(), self.busy);
+        // Not waited for here: a CLI whose output nobody reads can't end by itself.
+        tokio::spawn(async move {
+            if busy {
+                link.kill().await
+            } else {
+                link.close().await
+            }
+        });
+        while let Some(inbound) = inbox.next().await {
+            if let Inbound::Exited(exit) = inbound {
+                return describe(&exit);
+            }
+            if self.hear(inbound, &inbox).await.is_err() {
+                break;
+            }
+        }
+        describe(&self.link.exited().await)
+    }
+
+    /// Interrupts the turn and waits a little for its end; the CLI's own end, if that comes instead.
+    async fn interrupted(&mut self, inbox: &mut Inbox) -> Option<Exit> {
+        let deadline = tokio::time::Instant::now() + INTERRUPT_TIME;
+        self.command(AgentCommand::Interrupt).await;
+        while self.busy {
+            match tokio::time::timeout_at(deadline, inbox.next()).await.ok()?? {
+                Inbound::Exited(exit) => return Some(describe(&exit)),
+                inbound => self.hear(inbound, inbox).await.ok()?,
+            }
+        }
+        None
+    }
+
+    /// An error means that the CLI is gone, and its end says so.
+    async fn command(&mut self, command: AgentCommand) {
+        match command {
+            AgentCommand::Prompt {
+                uuid,
+                words,
+                images,
+                number,
+            } => {
+                self.busy = true;
+                let mut message = UserMessage::text(words).with_uuid(uuid);
+                for image in images {
+                    message = message.with_image(image.media_type, BASE64.encode(&image.bytes));
+                }
+                if self.link.send_user_once(&message, number).await.is_err() {
+                    tracing::debug!("a prompt came too late");
+                }
+            }
+            AgentCommand::Answer {
+                agent_request,
+                answer,
+                number,
+            } => self.answer(&agent_request, answer, number).await,
+            AgentCommand::Forget { before } => {
+                if let Some(run) = &self.run {
+                    run.forget(before);
+                }
+            }
+            AgentCommand::SetModel(model) => self.switch(SetModel { model }, "model"),
+            AgentCommand::SetPermissionMode(mode) => {
+                self.switch(SetPermissionMode { mode: cli_mode(mode) }, "permission mode");
+            }
+            AgentCommand::AnswerHook {
+                agent_request,
+                output,
+            } => {
+                let Some(output) = boxed(&output) else { return };
+                let reply = Reply::Success(output);
+                if let Err(error) = self.link.respond(&RequestId::from(agent_request), reply).await {
+                    tracing::debug!(%error, "the answer to a callback came too late");
+                }
+            }
+            AgentCommand::Inquire(inquiry, reply) => {
+                let link = self.link.clone();
+                // Not waited for here, as with everything that is asked of the CLI.
+                tokio::spawn(async move { reply.send(inquire(&link, inquiry).await) });
+            }
+            AgentCommand::Interrupt => {
+                let link = self.link.clone();
+                // Not waited for here: what the CLI says meanwhile must be read.
+                tokio::spawn(async move {
+                    if let Err(error) = link.request(Interrupt {}).await {
+                        tracing::debug!(%error, "the CLI did not take an interrupt");
+                    }
+                });
+            }
+        }
+    }
+
+    /// Changes how the CLI works from now on. If it won't, people are told.
+    fn switch<R: ControlRequest<Answer: Send> + 'static>(&self, request: R, what: &'static str) {
+        let (link, events) = (self.link.clone(), self.events.clone());
+        tokio::spawn(async move {
+            if let Err(error) = link.request(request).await {
+                let text = format!("The agent did not change its {what}: {error}.");
+                if let Some(notice) = notice(&text) {
+                    // Nobody listens any more: then nobody needs it.
+                    drop(events.send(Heard::lost(notice)).await);
+                }
+            }
+        });
+    }
+
+    async fn hook(&mut self, agent_request: String, hook: HookRequest) -> Result<(), Unheard> {
+        let (link, events) = (self.link.clone(), self.events.clone());
+        let id = agent_request.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = tokio::time::sleep(HOOK_TIME) => {}
+                _ = link.exited() => return,
+            }
+            // Fails if it was answered in time.
+            let goes_on = serde_json::value::to_raw_value(&json!({ "continue": true })).map(Reply::Success);
+            if let Ok(goes_on) = goes_on
+                && link.respond(&RequestId::from(id.clone()), goes_on).await.is_ok()
+            {
+                let event = AgentEvent::TakesBack { agent_request: id };
+                drop(events.send(Heard::lost(event)).await);
+            }
+        });
+        self.tell(AgentEvent::Hook(HookCall {
+            agent_request,
+            event: hook.callback_id,
+            input: hook.input.into(),
+            tool_use_id: hook.tool_use_id,
+        }))
+        .await
+    }
+
+    async fn answer(&mut self, agent_request: &str, answer: Answer, number: u64) {
+        let (id, reply) = match agent_request.strip_prefix(ELICITED) {
+            Some(id) => (id, elicitation_reply(answer)),
+            None => (agent_request, permission_reply(answer)),
+        };
+        let id = RequestId::from(id.to_owned());
+        if self.attached {
+            self.link.reopen(id.clone());
+        }
+        if let Err(error) = self.link.respond_once(&id, reply, number).await {
+            tracing::debug!(%error, "an answer came too late");
+        }
+    }
+
+    /// Takes what was just read from `inbox`.
+    async fn hear(&mut self, inbound: Inbound, inbox: &Inbox) -> Result<(), Unheard> {
+        self.position = self.run.is_some().then(|| inbox.position());
+        self.inbound(inbound).await
+    }
+
+    async fn inbound(&mut self, inbound: Inbound) -> Result<(), Unheard> {
+        match inbound {
+            // Says what becomes of a prompt that has an id, which is between the CLI and us.
+            Inbound::Message(message) if message.type_name() == "command_lifecycle" => Ok(()),
+            Inbound::Message(message) => {
+                let Ok(raw) = RawJson::parse(message.json()) else {
+                    return Ok(());
+                };
+                let uuid = message.uuid().map(str::to_owned);
+                let meaning = meaning(&message);
+                if matches!(meaning, Meaning::TurnEnded(_)) {
+                    self.busy = false;
+                }
+                self.tell(AgentEvent::Message { raw, uuid, meaning }).await
+            }
+            Inbound::Request(request) => self.request(request).await,
+            Inbound::Cancelled(id) => {
+                // Whichever of the two it was; the session knows the one it has.
+                for agent_request in [id.as_str().to_owned(), format!("{ELICITED}{}", id.as_str())] {
+                    self.tell(AgentEvent::TakesBack { agent_request }).await?;
+                }
+                Ok(())
+            }
+            Inbound::Malformed { line, error } => {
+                tracing::warn!(%error, length = line.len(), "the CLI wrote a line that is no message");
+                self.notice(&format!(
+                    "A line of the agent's was not understood and left out: {error}."
+                ))
+                .await
+            }
+            Inbound::Oversized { length } => {
+                self.notice(&format!("A message of {length} bytes was too long and left out."))
+                    .await
+            }
+            // Handled by the callers, for whom it is the end.
+            Inbound::Exited(_) => Ok(()),
+        }
+    }
+
+    async fn request(&mut self, request: InboundRequest) -> Result<(), Unheard> {
+        let agent_request = request.id.as_str().to_owned();
+        match request.kind {
+            RequestKind::CanUseTool(asked) => {
+                let always_ask = FOR_PEOPLE.contains(&asked.tool_name.as_str())
+                    || asked.requires_user_interaction.unwrap_or(false);
+                let question = Question {
+                    tool_use_id: asked.tool_use_id.clone().unwrap_or_else(|| agent_request.clone()),
+                    tool_name: asked.tool_name.clone(),
+                    input: asked.input.clone().into(),
+                    suggestions: asked.permission_suggestions.clone().map(RawJson::from),
+                    description: asked.description.clone(),
+                    always_ask,
+                    agent_request,
+                };
+                self.tell(AgentEvent::Asks(question)).await
+            }
+            RequestKind::Hook(hook) => self.hook(agent_request, hook).await,
+            RequestKind::Elicitation(asked) => {
+                let input = json!({
+                    "server": asked.mcp_server_name, "message": asked.message, "mode": asked.mode, "url": asked.url,
+                    "requestedSchema": asked.requested_schema,
+                });
+                let Ok(input) = RawJson::of(&input) else {
+                    return Ok(());
+                };
+                let agent_request = format!("{ELICITED}{agent_request}");
+                let description = Some(asked.message.clone());
+                self.tell(AgentEvent::Asks(Question {
+                    tool_use_id: asked.elicitation_id.unwrap_or_else(|| agent_request.clone()),
+                    tool_name: ELICITATION.to_owned(),
+                    input,
+                    suggestions: None,
+                    description,
+                    always_ask: true,
+                    agent_request,
+                }))
+                .await
+            }
+            _ => {
+                let refusal = Reply::Error("This client does not offer that.".to_owned());
+                if let Err(error) = self.link.respond(&request.id, refusal).await {
+                    tracing::debug!(%error, "a refusal came too late");
+                }
+                Ok(())
+            }
+        }
+    }
+
+    async fn notice(&self, text: &str) -> Result<(), Unheard> {
+        match notice(text) {
+            Some(notice) => self.tell(notice).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn tell(&self, event: AgentEvent) -> Result<(), Unheard> {
+        let position = self.position;
+        self.events
+            .send(Heard { event, position })
+            .await
+            .map_err(|_| Unheard)
+    }
+}
+
+/// Words of ours in the agent's stream.
+fn notice(text: &str) -> Option<AgentEvent> {
+    let notice = json!({ "type": "system", "subtype": "notice", "level": "warning", "message": text });
+    Some(AgentEvent::Message {
+        raw: RawJson::of(&notice).ok()?,
+        uuid: None,
+        meaning: Meaning::Nothing,
+    })
+}
+
+/// What runs is always named: older versions of the CLI insist on it.
+fn permission_reply(answer: Answer) -> Reply {
+    let wire = match answer {
+        Answer::Allow { input, permissions } => PermissionReply::Allow {
+            updated_input: input.as_ref().and_then(boxed),
+            updated_permissions: permissions.as_ref().and_then(boxed),
+        },
+        Answer::Deny { message, interrupt } => {
+            let message = message.filter(|message| !message.trim().is_empty());
+            let message = message.unwrap_or_else(|| "The user does not want this to be done.".to_owned());
+            PermissionReply::Deny { message, interrupt }
+        }
+    };
+    wire.into()
+}
+
+fn elicitation_reply(answer: Answer) -> Reply {
+    match answer {
+        Answer::Allow { input, .. } => {
+            let content = input.and_then(|input| serde_json::from_str(input.as_str()).ok());
+            ElicitationReply::Accept { content }.into()
+        }
+        Answer::Deny { .. } => ElicitationReply::Decline.into(),
+    }
+}
+
+fn boxed(raw: &RawJson) -> Option<Box<RawValue>> {
+    RawValue::from_string(raw.as_str().to_owned()).ok()
+}
+
+fn describe(exit: &tiller_agent::Exit) -> Exit {
+    if exit.expired {
+        return Exit::Expired;
+    }
+    let how = match (exit.code, exit.signal) {
+        (Some(code), _) => format!("The agent ended unexpectedly with exit code {code}."),
+        (None, Some(signal)) => format!("The agent was ended by signal {signal}."),
+        (None, None) => "The agent ended unexpectedly.".to_owned(),
+    };
+    let tail = exit.stderr_tail.trim();
+    Exit::Ended {
+        message: if tail.is_empty() {
+            how
+        } else {
+            format!("{how}\n{tail}")
+        },
+    }
+}

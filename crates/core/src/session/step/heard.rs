@@ -1,0 +1,281 @@
+//! What an agent says, and what becomes of the session when it is gone or found again.
+
+use super::{Effect, Step, aborted};
+use crate::backend::{AgentCommand, AgentEvent, Attach, Exit, Meaning, Question, TurnEnd};
+use crate::event::{Behavior, DecisionRequest, Event, EventBody};
+use crate::ids::RequestId;
+use crate::json::RawJson;
+use crate::session::state::{
+    AgentState, Answer, Approval, Delivery, PermissionMode, Run, SessionStatus, Turn, TurnRecord,
+};
+
+impl Step<'_> {
+    pub(super) fn agent(&mut self, event: AgentEvent) {
+        match event {
+            AgentEvent::Message { raw, uuid, meaning } => self.message(raw, uuid, meaning),
+            AgentEvent::Asks(question) => self.asks(question),
+            AgentEvent::Hook(call) => {
+                self.state.hooks_open.push(call.agent_request.clone());
+                self.effects.push(Effect::Announce(call));
+            }
+            AgentEvent::TakesBack { agent_request } => {
+                self.state.hooks_open.retain(|open| *open != agent_request);
+                let found = self
+                    .state
+                    .pending
+                    .iter()
+                    .position(|pending| pending.agent_request == agent_request);
+                if let Some(position) = found {
+                    let pending = self.state.pending.remove(position);
+                    self.settle(&pending, Behavior::Withdrawn);
+                }
+            }
+            AgentEvent::Attached { last_input } => self.attached(last_input),
+            AgentEvent::Runs { pid } => self.state.agent_pid = pid,
+            AgentEvent::Exited(exit) => self.exited(&exit),
+        }
+    }
+
+    /// An agent that an earlier server started is there: it is told what it has not heard.
+    fn attached(&mut self, last_input: u64) {
+        for event in std::mem::take(&mut self.state.unconfirmed) {
+            if event.seq > last_input {
+                self.tell_again(event);
+            }
+        }
+        let Some(turn) = &self.state.turn else { return };
+        let (number, stopping, undelivered) = (turn.number, turn.stopping, turn.undelivered.is_some());
+        if undelivered && stopping {
+            self.state.turn = None;
+            self.set_idle();
+        } else if undelivered && self.is_outdated() {
+            self.end_agent();
+        } else if undelivered {
+            self.deliver();
+        } else if stopping {
+            self.effects.push(Effect::Send(AgentCommand::Interrupt));
+            self.effects.push(Effect::ArmStopDeadline { turn: number });
+        }
+    }
+
+    fn tell_again(&mut self, event: Event) {
+        match (event.body, &mut self.state.turn) {
+            (EventBody::UserPrompt { prompt, uuid }, Some(turn)) => {
+                turn.undelivered = Some(Delivery {
+                    number: event.seq,
+                    uuid,
+                    prompt,
+                });
+            }
+            (
+                EventBody::DecisionResolved {
+                    reply: Some(reply), ..
+                },
+                _,
+            ) => {
+                self.effects.push(Effect::Send(AgentCommand::Answer {
+                    agent_request: reply.agent_request,
+                    answer: reply.answer,
+                    number: event.seq,
+                }));
+            }
+            _ => {}
+        }
+    }
+
+    fn message(&mut self, raw: RawJson, uuid: Option<String>, meaning: Meaning) {
+        self.state.agent_heard = true;
+        match &meaning {
+            Meaning::Init { conversation } => {
+                self.state.record.claude_session_id = Some(conversation.clone());
+                self.state.record.expired = false;
+                self.state.record.fork_of = None;
+                self.state.record.fork_at = None;
+            }
+            Meaning::Mode(mode) => self.mode_is(*mode),
+            Meaning::Background { running } => self.state.background = *running,
+            Meaning::TurnEnded(_) | Meaning::Nothing => {}
+        }
+        if uuid.as_deref().is_some_and(|uuid| !self.state.seen.insert(uuid)) {
+            return;
+        }
+        self.record(EventBody::Message { raw, uuid });
+        if let Meaning::TurnEnded(end) = meaning {
+            self.turn_ended(end);
+        }
+    }
+
+    /// The agent has changed its mode, on its own or because we asked.
+    fn mode_is(&mut self, mode: PermissionMode) {
+        let wanted = self.state.record.settings.permission_mode;
+        if let Some(Run { with: agent, .. }) = &mut self.state.record.run {
+            let before = std::mem::replace(&mut agent.settings.permission_mode, mode);
+            // A switch that the process can't make waits for the next one, whatever this one does meanwhile.
+            if before == mode || before != wanted {
+                return;
+            }
+        }
+        if wanted != mode {
+            self.state.record.settings.permission_mode = mode;
+            self.record_changed();
+        }
+    }
+
+    fn asks(&mut self, question: Question) {
+        let stopping = self
+            .state
+            .turn
+            .as_ref()
+            .is_some_and(|turn| turn.stopping || turn.closing.is_some());
+        if stopping {
+            // It asked before it heard of the stop.
+            self.reply(question.agent_request, question.input, aborted());
+        } else if !question.always_ask && !self.may_have(&question.tool_name) {
+            let answer = Answer::Deny {
+                message: Some("This tool is not among those that this session may use.".to_owned()),
+                interrupt: false,
+            };
+            self.reply(question.agent_request, question.input, answer);
+        } else if !question.always_ask && self.allows_everything() {
+            let answer = Answer::Allow {
+                input: None,
+                permissions: None,
+            };
+            self.reply(question.agent_request, question.input, answer);
+        } else {
+            let request = DecisionRequest {
+                id: RequestId::of(self.state.record.id, self.state.record.last_seq + 1),
+                agent_request: question.agent_request,
+                tool_use_id: question.tool_use_id,
+                tool_name: question.tool_name,
+                input: question.input,
+                suggestions: question.suggestions,
+                description: question.description,
+            };
+            self.record(EventBody::DecisionRequested(request.clone()));
+            self.state.pending.push(request);
+        }
+    }
+
+    /// Also where the agent's own process was started for less and will be replaced with the next turn.
+    fn allows_everything(&self) -> bool {
+        let settings = &self.state.record.settings;
+        settings.approval == Approval::Auto || settings.permission_mode == PermissionMode::BypassPermissions
+    }
+
+    fn may_have(&self, tool: &str) -> bool {
+        let tools = self.state.record.settings.tools.as_ref();
+        tools.is_none_or(|tools| tools.iter().any(|listed| listed == tool))
+    }
+
+    fn turn_ended(&mut self, end: TurnEnd) {
+        let Some(turn) = &self.state.turn else { return };
+        if turn.undelivered.is_some() {
+            // The last words of a process that is on its way out, about an earlier turn.
+            return;
+        }
+        if turn.closing.is_some() {
+            // Its end, which follows, ends the turn.
+            return;
+        }
+        let stopped = turn.stopping;
+        // Open decisions stay: an agent in the background may still wait for them. The CLI takes back what it does not
+        // want to know any more.
+        self.state.turn = None;
+        match end {
+            _ if stopped => self.set_idle(),
+            TurnEnd::Success => self.finish(SessionStatus::Completed, None),
+            TurnEnd::Failure { message } => self.finish(SessionStatus::Error, Some(message)),
+        }
+        // A stop keeps the queue: the user wanted quiet.
+        if !stopped {
+            self.next_in_queue();
+        }
+    }
+
+    fn exited(&mut self, exit: &Exit) {
+        let was = std::mem::replace(&mut self.state.agent, AgentState::Absent);
+        self.state.hooks_open.clear();
+        self.state.agent_pid = None;
+        self.state.record.run = None;
+        let unconfirmed = std::mem::take(&mut self.state.unconfirmed);
+        if *exit == Exit::NeverStarted {
+            for event in unconfirmed {
+                self.tell_again(event);
+            }
+        }
+        if *exit == Exit::Expired {
+            self.state.record.claude_session_id = None;
+            self.state.record.fork_of = None;
+            self.state.record.fork_at = None;
+            self.state.record.expired = true;
+        }
+        let Some(turn) = &self.state.turn else {
+            self.withdraw_all();
+            return;
+        };
+        let another = was == AgentState::Ending || *exit == Exit::NeverStarted;
+        if another && turn.undelivered.is_some() && !turn.stopping {
+            // What the old process asked in the background nobody can answer any more.
+            self.withdraw_all();
+            self.launch();
+            return;
+        }
+        let (stopped, closing) = (turn.stopping, turn.closing);
+        self.withdraw_all();
+        self.state.turn = None;
+        if stopped {
+            self.set_idle();
+        } else if let Some(reason) = closing {
+            self.finish(SessionStatus::Error, Some(reason.to_owned()));
+        } else {
+            self.finish(SessionStatus::Error, Some(exit.message().to_owned()));
+            // What the user queued for a conversation must not go to another one unseen.
+            if *exit != Exit::Expired && self.state.record.claude_session_id.is_some() {
+                self.next_in_queue();
+            }
+        }
+    }
+
+    pub(super) fn recovered(&mut self, unconfirmed: Vec<Event>, recent: &[Event]) {
+        for event in recent {
+            if let EventBody::Message { uuid: Some(uuid), .. } = &event.body {
+                self.state.seen.insert(uuid);
+            }
+        }
+        let record = &self.state.record;
+        if let Some(run) = &record.run {
+            self.state.agent = AgentState::Live;
+            self.state.agent_heard = true;
+            self.effects.push(Effect::Attach(Attach {
+                session: record.id,
+                run: run.name.clone(),
+                conversation: record
+                    .claude_session_id
+                    .clone()
+                    .unwrap_or_else(|| record.id.to_string()),
+                position: run.position,
+                resumes: run.resumes,
+                busy: self.state.record.turn.is_some(),
+            }));
+            if let Some(TurnRecord { prompt_seq, stopping }) = self.state.record.turn {
+                self.state.turns += 1;
+                self.state.turn = Some(Turn {
+                    number: self.state.turns,
+                    prompt_seq,
+                    undelivered: None,
+                    stopping,
+                    closing: None,
+                });
+                self.state.unconfirmed = unconfirmed;
+            }
+            return;
+        }
+        self.withdraw_all();
+        if self.state.record.status == SessionStatus::Running {
+            let message =
+                "Tiller ended while this turn was running. Send a message to go on from where it stopped.";
+            self.finish(SessionStatus::Error, Some(message.to_owned()));
+        }
+    }
+}
