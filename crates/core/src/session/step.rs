@@ -14,6 +14,8 @@ use crate::session::state::{
     TitleSource, Turn, TurnRecord,
 };
 
+mod steering;
+
 /// What happens to a session.
 #[derive(Clone, Debug)]
 pub enum Input {
@@ -225,146 +227,11 @@ impl Step<'_> {
         }
     }
 
-    fn configure(&mut self, patch: &SettingsPatch) {
-        let settings = patch.applied(&self.state.record.settings);
-        if self.state.record.settings == settings {
-            return;
-        }
-        if self.state.agent == AgentState::Live
-            && let Some(Run { with: agent, .. }) = &mut self.state.record.run
-        {
-            if agent.settings.model != settings.model {
-                agent.settings.model.clone_from(&settings.model);
-                let command = AgentCommand::SetModel(settings.model.clone());
-                self.effects.push(Effect::Send(command));
-            }
-            let mode = settings.permission_mode;
-            let possible = mode != PermissionMode::BypassPermissions || agent.may_bypass;
-            if agent.settings.permission_mode != mode && possible {
-                agent.settings.permission_mode = mode;
-                self.effects
-                    .push(Effect::Send(AgentCommand::SetPermissionMode(mode)));
-            }
-        }
-        self.state.record.settings = settings;
-        self.record_changed();
-    }
-
-    fn rename(&mut self, title: String, source: TitleSource) {
-        let record = &mut self.state.record;
-        if source != TitleSource::User && record.title_source != TitleSource::Prompt {
-            return;
-        }
-        record.title_source = source;
-        if record.title != title {
-            record.title = title;
-        }
-        self.record_changed();
-    }
-
-    fn archive(&mut self, archived: bool) {
-        if self.state.record.archived != archived {
-            self.state.record.archived = archived;
-            self.record_changed();
-        }
-    }
-
     /// Not a change of `updated_at`: that is about the conversation.
     fn record_changed(&mut self) {
         if !self.effects.contains(&Effect::RecordChanged) {
             self.effects.push(Effect::RecordChanged);
         }
-    }
-
-    fn queue(&mut self, texts: Vec<String>, expected: Option<Vec<String>>) -> Result<(), Refusal> {
-        let waiting = &mut self.state.record.queue;
-        let as_expected =
-            |expected: Vec<String>| waiting.iter().map(|prompt| &prompt.text).eq(expected.iter());
-        if expected.is_some_and(|expected| !as_expected(expected)) {
-            return Err(Refusal::QueueChanged);
-        }
-        // What a prompt carries beside its words stays with it: with the same words wherever they went, and with new
-        // words in the place of the old ones.
-        let mut old: Vec<_> = std::mem::take(waiting).into_iter().map(Some).collect();
-        let mut replaced: Vec<_> = texts
-            .iter()
-            .map(|text| {
-                let twin =
-                    |prompt: &&mut Option<Prompt>| prompt.as_ref().is_some_and(|old| old.text == *text);
-                old.iter_mut().find(twin).and_then(Option::take)
-            })
-            .collect();
-        let mut left = old.into_iter().flatten();
-        for (place, text) in replaced.iter_mut().zip(texts) {
-            if place.is_none() {
-                *place = Some(Prompt {
-                    text,
-                    ..left.next().unwrap_or_default()
-                });
-            }
-        }
-        *waiting = replaced.into_iter().flatten().collect();
-        self.effects.push(Effect::QueueChanged);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), Refusal> {
-        if self.state.turn.is_some() || self.state.record.queue.is_empty() {
-            return Ok(());
-        }
-        if self.state.record.delete_at.is_some() {
-            return Err(Refusal::Deleted);
-        }
-        self.can_go_on()?;
-        self.next_in_queue();
-        Ok(())
-    }
-
-    fn answer_hook(&mut self, agent_request: String, output: RawJson) -> Result<(), Refusal> {
-        let open = &mut self.state.hooks_open;
-        let position = open.iter().position(|open| *open == agent_request);
-        open.remove(position.ok_or(Refusal::RequestNotFound)?);
-        self.effects.push(Effect::Send(AgentCommand::AnswerHook {
-            agent_request,
-            output,
-        }));
-        Ok(())
-    }
-
-    fn discard(&mut self, at: Timestamp) {
-        self.state.record.delete_at = Some(at);
-        self.withdraw_all();
-        if let Some(turn) = &mut self.state.turn {
-            if self.state.agent == AgentState::Absent || turn.undelivered.is_some() {
-                self.state.turn = None;
-                self.set_idle();
-            } else {
-                turn.stopping = true;
-            }
-        }
-        if self.state.agent == AgentState::Live {
-            self.end_agent();
-        }
-        self.record_changed();
-    }
-
-    fn restore(&mut self) {
-        if self.state.record.delete_at.take().is_some() {
-            self.record_changed();
-        }
-    }
-
-    fn wake(&mut self) -> Result<(), Refusal> {
-        if self.state.record.delete_at.is_some() {
-            return Err(Refusal::Deleted);
-        }
-        if self.state.agent == AgentState::Absent {
-            if self.state.record.claude_session_id.is_none() {
-                return Err(Refusal::NoResumeId);
-            }
-            self.launch();
-        }
-        Ok(())
     }
 
     fn hibernate(&mut self) {
