@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::backend::{
     AgentChannels, AgentCommand, AgentEvent, Backend, Exit, Heard, Inquiry, InquiryFailed, InquiryReply,
 };
-use crate::event::{DecisionRequest, Event, Notice};
+use crate::event::{DecisionRequest, Event, EventBody, Notice};
 use crate::hub::Hub;
 use crate::ids::{SessionId, Timestamp};
 use crate::prompt::Image;
@@ -258,17 +258,12 @@ impl Actor {
             }
             effects.extend(self.step(Input::Agent(event), now));
         }
-        // Whoever reads it again comes to the same events, so they may be shown at once. What goes beyond the log must
-        // wait for it.
-        let only_said = |effect: &Effect| {
-            matches!(
-                effect,
-                // What is to be kept is: the log's next group takes the record along.
-                Effect::Record(_)
-                    | Effect::Keep
-                    | Effect::Announce(_)
-                    | Effect::Send(AgentCommand::Answer { number: 0, .. })
-            )
+        // Whoever reads it again comes to the same events, so they may be shown at once. What goes beyond messages waits:
+        // whoever hears that a turn has ended finds all of it on disk.
+        let only_said = |effect: &Effect| match effect {
+            Effect::Record(event) => matches!(event.body, EventBody::Message { .. }),
+            Effect::Announce(_) | Effect::Send(AgentCommand::Answer { number: 0, .. }) => true,
+            _ => false,
         };
         if kept && !gone && effects.iter().all(only_said) {
             let events = recorded(&effects);

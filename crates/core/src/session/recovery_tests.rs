@@ -126,6 +126,23 @@ fn an_agent_that_was_never_started_is_started() {
 }
 
 #[test]
+fn a_prompt_waits_until_it_is_known_whether_the_agent_is_there() {
+    let mut story = Story::running();
+    story.take(success());
+    let disk = disk_of(&story);
+    let mut story = disk.recover();
+    story.tale();
+    story.take(prompt("more"));
+    assert_eq!(story.tale(), ["running", "prompt more"]);
+    story.take(attached(2));
+    assert_eq!(story.tale(), ["> more"]);
+    let mut story = disk.recover();
+    story.take(prompt("more")).tale();
+    story.take(exited("gone"));
+    assert_eq!(story.tale(), ["launch c1", "> more"]);
+}
+
+#[test]
 fn a_stop_is_not_forgotten() {
     let mut story = Story::running();
     story.take(Input::Stop);

@@ -178,9 +178,9 @@ impl State {
         match self.agent {
             AgentState::Absent if self.hibernated => AgentStatus::Hibernated,
             AgentState::Absent => AgentStatus::Absent,
-            AgentState::Live | AgentState::Ending if !self.agent_heard => AgentStatus::Starting,
-            AgentState::Live | AgentState::Ending if self.turn.is_some() => AgentStatus::Running,
-            AgentState::Live | AgentState::Ending => AgentStatus::Idle,
+            _ if !self.agent_heard => AgentStatus::Starting,
+            _ if self.turn.is_some() => AgentStatus::Running,
+            AgentState::Attaching | AgentState::Live | AgentState::Ending => AgentStatus::Idle,
         }
     }
 }
@@ -237,6 +237,8 @@ impl RecentIds {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AgentState {
     Absent,
+    /// An earlier server has started it, and whether it is still there is not known yet. Prompts wait.
+    Attaching,
     Live,
     /// Told to end. Nothing is started before it is gone: two processes on one conversation would fork it.
     Ending,

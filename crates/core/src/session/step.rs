@@ -222,8 +222,8 @@ impl Step<'_> {
             // A process keeps what it was started with; another one goes on with the conversation.
             AgentState::Live if self.is_outdated() => self.end_agent(),
             AgentState::Live => self.deliver(),
-            // Goes on when the old process is gone.
-            AgentState::Ending => {}
+            // Goes on when the old process is gone, or found.
+            AgentState::Ending | AgentState::Attaching => {}
         }
     }
 
@@ -336,7 +336,7 @@ impl Step<'_> {
             .turn
             .as_ref()
             .is_some_and(|turn| turn.stopping && turn.number == number);
-        if overdue && self.state.agent == AgentState::Live {
+        if overdue && self.has_agent() {
             self.end_agent();
         }
     }
@@ -411,9 +411,14 @@ impl Step<'_> {
                 turn.closing = Some(reason);
             }
         }
-        if self.state.agent == AgentState::Live {
+        if self.has_agent() {
             self.end_agent();
         }
+    }
+
+    /// One that has not been told to end.
+    fn has_agent(&self) -> bool {
+        matches!(self.state.agent, AgentState::Live | AgentState::Attaching)
     }
 
     fn end_agent(&mut self) {

@@ -134,10 +134,13 @@ async fn the_exit_code_tells_how_it_went() {
     drop(stdin);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut kinds = Vec::new();
+    let mut stopped = false;
     while let Some(line) = lines.next_line().await.unwrap() {
         let event: Value = serde_json::from_str(&line).unwrap();
         kinds.push(event["type"].as_str().unwrap().to_owned());
-        if event["payload"]["message"]["event"]["type"] == "content_block_delta" {
+        // Once: a second one means that someone is in a hurry.
+        if event["payload"]["message"]["event"]["type"] == "content_block_delta" && !stopped {
+            stopped = true;
             let pid = rustix::process::Pid::from_raw(child.id().unwrap().try_into().unwrap()).unwrap();
             rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
         }
@@ -270,6 +273,8 @@ async fn a_session_is_followed_and_steered_from_the_terminal() {
     attached.types("hello once more").await;
     attached.sees("Hello to you.").await;
     attached.leaves().await;
+    // The words come before the end of the turn.
+    while sessions(&world).await[0]["status"] == "running" {}
     assert_eq!(sessions(&world).await[0]["status"], "completed", "it lives on");
     let unknown = run(&world, &["attach", "ffffffff-no"]).await;
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("there is no session"));

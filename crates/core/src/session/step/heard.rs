@@ -38,6 +38,9 @@ impl Step<'_> {
 
     /// An agent that an earlier server started is there: it is told what it has not heard.
     fn attached(&mut self, last_input: u64) {
+        if self.state.agent == AgentState::Attaching {
+            self.state.agent = AgentState::Live;
+        }
         for event in std::mem::take(&mut self.state.unconfirmed) {
             if event.seq > last_input {
                 self.tell_again(event);
@@ -214,7 +217,9 @@ impl Step<'_> {
             self.withdraw_all();
             return;
         };
-        let another = was == AgentState::Ending || *exit == Exit::NeverStarted;
+        // What it has not been given, another one gets.
+        let another =
+            matches!(was, AgentState::Ending | AgentState::Attaching) || *exit == Exit::NeverStarted;
         if another && turn.undelivered.is_some() && !turn.stopping {
             // What the old process asked in the background nobody can answer any more.
             self.withdraw_all();
@@ -245,7 +250,7 @@ impl Step<'_> {
         }
         let record = &self.state.record;
         if let Some(run) = &record.run {
-            self.state.agent = AgentState::Live;
+            self.state.agent = AgentState::Attaching;
             self.state.agent_heard = true;
             self.effects.push(Effect::Attach(Attach {
                 session: record.id,

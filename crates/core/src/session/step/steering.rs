@@ -119,7 +119,7 @@ impl Step<'_> {
                 turn.stopping = true;
             }
         }
-        if self.state.agent == AgentState::Live {
+        if self.has_agent() {
             self.end_agent();
         }
         self.record_changed();
