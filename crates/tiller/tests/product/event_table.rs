@@ -47,6 +47,10 @@ async fn unknown_sessions_dead_agents_and_repeated_deletions() {
     // An agent that dies in mid-turn ends the turn in an error, with words for a person.
     let session = client.start(&world.project(), "take long").await;
     client.until_streamed("Half of it").await;
+    // A conversation that the CLI has not written down yet could not go on.
+    while !world.transcript(&session).contains("take long") {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
     let agent = crate::server::agent_of(&session);
     rustix::process::kill_process(agent, rustix::process::Signal::KILL).unwrap();
     let error = client.until_status("error").await;

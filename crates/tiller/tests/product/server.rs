@@ -63,6 +63,18 @@ impl World {
         self.claude.as_deref().expect("a machine with Claude Code")
     }
 
+    /// What the CLI has written down of a session so far.
+    pub(crate) fn transcript(&self, session: &str) -> String {
+        let projects = std::fs::read_dir(self.home().join(".claude/projects")).into_iter();
+        let files = projects
+            .flatten()
+            .flatten()
+            .map(|project| project.path().join(format!("{session}.jsonl")));
+        files
+            .filter_map(|file| std::fs::read_to_string(file).ok())
+            .collect()
+    }
+
     pub(crate) fn configure(&self, config: &str) {
         std::fs::write(self.data().join("config.toml"), config).unwrap();
     }
