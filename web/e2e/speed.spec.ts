@@ -126,10 +126,12 @@ test("a session of 10,000 messages opens at its end, and 200 words a second keep
   const opened = Date.now() - started;
 
   await page.evaluate(() => {
-    const measured = { tasks: [] as number[], frames: [] as number[] };
+    const measured = { tasks: [] as { at: number; took: number }[], frames: [] as number[] };
     Object.assign(window, { measured });
+    // The browser reports what takes 50 ms or more.
     new PerformanceObserver((entries) => {
-      for (const entry of entries.getEntries()) measured.tasks.push(entry.duration);
+      for (const { startTime, duration } of entries.getEntries())
+        measured.tasks.push({ at: startTime, took: duration });
     }).observe({ type: "longtask" });
     let before = performance.now();
     const frame = (now: number) => {
@@ -161,20 +163,29 @@ test("a session of 10,000 messages opens at its end, and 200 words a second keep
   });
   await expect(list.getByText(`word${total - 1}`)).toBeInViewport();
   const { tasks, frames } = await page.evaluate(
-    () => (window as unknown as { measured: { tasks: number[]; frames: number[] } }).measured,
+    () =>
+      (window as unknown as { measured: { tasks: { at: number; took: number }[]; frames: number[] } })
+        .measured,
   );
+  // What someone feels who types: the worst moment of each second. 0 where nothing took 50 ms.
+  const worst = Array.from({ length: SECONDS }, () => 0);
+  const start = tasks[0]?.at ?? 0;
+  for (const { at: time, took } of tasks) {
+    const second = Math.min(SECONDS - 1, Math.floor((time - start) / 1000));
+    worst[second] = Math.max(worst[second] ?? 0, took);
+  }
   const report = {
     "opened (ms)": opened,
     words: total,
     "long tasks": tasks.length,
-    "long task p95 (ms)": at(tasks, 0.95),
+    "longest task of a second, p95 (ms)": at(worst, 0.95),
     "frame p50 (ms)": at(frames, 0.5),
     "frame p95 (ms)": at(frames, 0.95),
   };
   tell(report);
   // Far beyond what is aimed at (50 ms): the machine may be busy with other tests. A page that redraws everything with
   // every word fails by an order of magnitude.
-  expect(report["long task p95 (ms)"]).toBeLessThan(400);
+  expect(report["longest task of a second, p95 (ms)"]).toBeLessThan(400);
   expect(opened).toBeLessThan(10_000);
 });
 

@@ -1,4 +1,4 @@
-import { useDeferredValue, useEffect } from "react";
+import { useDeferredValue, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { InfoBar } from "../frame/InfoBar";
 import { openTab } from "../frame/tabs";
@@ -6,6 +6,7 @@ import { SidePanel } from "../panel/SidePanel";
 import { usePanel } from "../panel/state";
 import { isLoading } from "../session/log";
 import { useMarkSeen } from "../session/seen";
+import type { Transcript } from "../session/transcript";
 import { openSession } from "../store/controller";
 import { useApp, useLog, useSession } from "../store/hooks";
 import { Composer } from "./Composer";
@@ -21,7 +22,7 @@ export function SessionView({ id }: { id: string }) {
   const panelOpen = usePanel((state) => state.open);
   const known = session !== undefined;
   // What is beside the words may come a moment after them.
-  const calm = useDeferredValue(log);
+  const calm = useDeferredValue(useSettled(log?.transcript));
   useMarkSeen(session);
 
   useEffect(() => {
@@ -36,19 +37,24 @@ export function SessionView({ id }: { id: string }) {
       <InfoBar session={session} />
       <div className="relative flex min-h-0 flex-1">
         <div className="flex min-w-0 flex-1 flex-col">
-          {!log || (isLoading(log) && log.transcript.items.length === 0) ? (
-            <Opening />
-          ) : (
-            <Conversation key={id} session={session} log={log} />
-          )}
-          {calm && <StatisticsBar session={session} log={calm} />}
+          {/* Drawn once the whole page of it is there: half of it would be drawn again and again. */}
+          {!log || isLoading(log) ? <Opening /> : <Conversation key={id} session={session} log={log} />}
+          {calm && <StatisticsBar session={session} transcript={calm} />}
           <DrivenElsewhere session={session} />
           <Composer key={`composer:${id}`} session={session} />
         </div>
-        {panelOpen && <SidePanel key={`panel:${id}`} session={session} log={calm} />}
+        {panelOpen && <SidePanel key={`panel:${id}`} session={session} transcript={calm} />}
       </div>
     </>
   );
+}
+
+/** The transcript as of its last whole message: words that are still being written change nothing beside them. */
+function useSettled(transcript: Transcript | undefined): Transcript | undefined {
+  const [settled, setSettled] = useState(transcript);
+  if (settled?.entries === transcript?.entries) return settled;
+  setSettled(transcript);
+  return transcript;
 }
 
 function Missing() {

@@ -3,19 +3,19 @@ import { useTranslation } from "react-i18next";
 import { markOf } from "../frame/StatusMark";
 import type { SessionInfo } from "../gen/events";
 import { formatCost, formatCount, formatDuration } from "../lib/format";
-import type { SessionLog } from "../session/log";
 import { costOf } from "../session/summary";
+import type { Transcript } from "../session/transcript";
 
 /** The session in numbers, between what was said and what comes next. */
 export const StatisticsBar = memo(function StatisticsBar({
   session,
-  log,
+  transcript,
 }: {
   session: SessionInfo;
-  log: SessionLog;
+  transcript: Transcript;
 }) {
   const { t, i18n } = useTranslation();
-  const { items, contextTokens } = log.transcript;
+  const { items, contextTokens } = transcript;
   const cost = useMemo(() => costOf(items), [items]);
   const { language } = i18n;
   if (cost.turns === 0) return null;

@@ -1,5 +1,15 @@
 /** Numbers, times and paths as people read them. */
 
+/** Making a formatter costs far more than using it, and figures are written again with every frame of a stream. */
+const numbers = new Map<string, Intl.NumberFormat>();
+
+function numberFormat(language: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {
+  const key = `${language} ${JSON.stringify(options)}`;
+  const known = numbers.get(key) ?? new Intl.NumberFormat(language, options);
+  numbers.set(key, known);
+  return known;
+}
+
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
@@ -18,7 +28,7 @@ export function formatAge(then: number, now: number, language: string): string {
 export function formatDuration(milliseconds: number, language: string): string {
   const seconds = milliseconds / 1000;
   const unit = (value: number, name: "second" | "minute", digits: number) =>
-    new Intl.NumberFormat(language, {
+    numberFormat(language, {
       style: "unit",
       unit: name,
       unitDisplay: "narrow",
@@ -32,7 +42,7 @@ export function formatDuration(milliseconds: number, language: string): string {
 /** Two digits for whole cents, more for the small sums that single turns cost. */
 export function formatCost(usd: number, language: string): string {
   const digits = usd === 0 || usd >= 1 ? 2 : usd >= 0.01 ? 3 : 4;
-  return new Intl.NumberFormat(language, {
+  return numberFormat(language, {
     style: "currency",
     currency: "USD",
     currencyDisplay: "narrowSymbol",
@@ -42,9 +52,7 @@ export function formatCost(usd: number, language: string): string {
 }
 
 export function formatCount(count: number, language: string): string {
-  return new Intl.NumberFormat(language, { notation: count >= 10_000 ? "compact" : "standard" }).format(
-    count,
-  );
+  return numberFormat(language, { notation: count >= 10_000 ? "compact" : "standard" }).format(count);
 }
 
 export function baseName(path: string): string {
@@ -68,7 +76,7 @@ export function formatBytes(bytes: number, language: string): string {
   const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"] as const;
   const rank = Math.min(units.length - 1, bytes < 1000 ? 0 : Math.floor(Math.log10(bytes) / 3));
   const value = bytes / 1000 ** rank;
-  return new Intl.NumberFormat(language, {
+  return numberFormat(language, {
     style: "unit",
     unit: units[rank],
     unitDisplay: "short",

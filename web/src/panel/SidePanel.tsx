@@ -4,9 +4,9 @@ import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../gen/events";
 import { formatCost, formatCount, formatDuration } from "../lib/format";
 import { serversOf, ServerStatus } from "../pages/LiveServers";
-import type { SessionLog } from "../session/log";
 import { costOf, filesOf, todosOf } from "../session/summary";
 import { tasksOf } from "../session/tasks";
+import type { Transcript } from "../session/transcript";
 import { TodoRows } from "../tools/TodoRows";
 import { IconButton } from "../ui/IconButton";
 import { Budget } from "./Budget";
@@ -18,20 +18,20 @@ import { TaskList } from "./TaskList";
 /** What the session has come to so far, beside its conversation. */
 export const SidePanel = memo(function SidePanel({
   session,
-  log,
+  transcript,
 }: {
   session: SessionInfo;
-  log: SessionLog | undefined;
+  transcript: Transcript | undefined;
 }) {
   const { t, i18n } = useTranslation();
   const close = usePanel((state) => state.close);
-  const items = log?.transcript.items;
+  const items = transcript?.items;
   const { todos, files, cost } = useMemo(
     () => ({ todos: todosOf(items ?? []), files: filesOf(items ?? []), cost: costOf(items ?? []) }),
     [items],
   );
-  const tasks = useMemo(() => (log ? tasksOf(log.transcript) : []), [log]);
-  const servers = serversOf(log?.transcript.init);
+  const tasks = useMemo(() => (transcript ? tasksOf(transcript) : []), [transcript]);
+  const servers = serversOf(transcript?.init);
   const done = todos.filter((todo) => todo.state === "completed").length;
   const { language } = i18n;
   return (
@@ -47,7 +47,7 @@ export const SidePanel = memo(function SidePanel({
       </div>
       <div className="min-h-0 flex-1 overflow-y-auto px-4 pb-6">
         <Section title={t("panel.context")}>
-          <ContextPicture session={session} tokens={log?.transcript.contextTokens} />
+          <ContextPicture session={session} tokens={transcript?.contextTokens} />
         </Section>
         <Section title={t("panel.cost")}>
           <dl className="grid grid-cols-2 gap-x-4 gap-y-1 text-sm">

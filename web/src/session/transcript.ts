@@ -68,7 +68,8 @@ export function append(transcript: Transcript, entries: readonly Entry[]): Trans
   if (entries.length === 0) return transcript;
   const draft: Draft = {
     ...transcript,
-    entries: [...transcript.entries],
+    // The same array for as long as only pieces come: what is made from whole messages need not be made again.
+    entries: entries.every(isPiece) ? (transcript.entries as Entry[]) : [...transcript.entries],
     pieces: [...transcript.pieces],
     items: [...transcript.items],
     toolAt: new Map(transcript.toolAt),
@@ -471,8 +472,7 @@ function endLane(draft: Draft, lane: string): void {
   draft.pieces = others;
   // A message that was cut off has no other form than its pieces.
   if (live.finished.size < live.blocks.size) {
-    draft.entries.push(...own);
-    draft.entries.sort((a, b) => a.seq - b.seq);
+    draft.entries = [...draft.entries, ...own].toSorted((a, b) => a.seq - b.seq);
   }
 }
 
