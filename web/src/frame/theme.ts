@@ -1,3 +1,4 @@
+import { useSyncExternalStore } from "react";
 import { create } from "zustand";
 import { readStored, writeStored } from "../lib/storage";
 
@@ -19,3 +20,18 @@ export const useTheme = create<ThemeState>()((set) => ({
     set({ theme });
   },
 }));
+
+const systemDark = () => matchMedia("(prefers-color-scheme: dark)");
+
+function onSystemChange(listener: () => void): () => void {
+  const system = systemDark();
+  system.addEventListener("change", listener);
+  return () => system.removeEventListener("change", listener);
+}
+
+/** Whether the page is dark right now, by choice or by the system: for what can't follow the style sheet. */
+export function useDark(): boolean {
+  const theme = useTheme((state) => state.theme);
+  const system = useSyncExternalStore(onSystemChange, () => systemDark().matches);
+  return theme === "system" ? system : theme === "dark";
+}

@@ -5,7 +5,7 @@
  * Raw HTML stays text (the plugin that would parse it is left out), images are not loaded from anywhere, and links
  * lead to http, https and mailto only.
  */
-import { type ComponentProps, isValidElement, memo, useState } from "react";
+import { type ComponentProps, createContext, isValidElement, memo, use, useState } from "react";
 import {
   type Components,
   defaultRehypePlugins,
@@ -17,6 +17,7 @@ import {
 import remarkMath from "remark-math";
 import { type Blocks, cutBlocks, noBlocks } from "./blocks";
 import { CodeBlock } from "./CodeBlock";
+import { DiagramView } from "./DiagramView";
 import { safeLink } from "./links";
 import { looksLikeFormula, mayHaveMath } from "./math";
 import { MathView } from "./MathView";
@@ -39,12 +40,18 @@ function Picture({ alt, src }: Props<"img">) {
   return <span className="text-ink-3">[{alt || (typeof src === "string" ? src : "")}]</span>;
 }
 
+/** Around what is still being written: half a diagram is none. */
+const Unfinished = createContext(false);
+
 /** A fenced block: the parser puts its text and its language into a single `code` inside. */
 function Pre({ children }: Props<"pre">) {
+  const unfinished = use(Unfinished);
   if (!isValidElement<Props<"code">>(children)) return <pre>{children}</pre>;
   const { className, children: code } = children.props;
   const language = /language-([\w+#-]+)/.exec(className ?? "")?.[1];
   if (language === "math" && typeof code === "string") return <MathView tex={code.trim()} display />;
+  if (language === "mermaid" && typeof code === "string" && !unfinished)
+    return <DiagramView source={code.trim()} />;
   return <CodeBlock code={typeof code === "string" ? code.replace(/\n$/, "") : ""} language={language} />;
 }
 
@@ -156,15 +163,17 @@ export default function StreamedMarkdown({ text, live = false }: MarkdownProps) 
         <FinishedBlock key={index} text={block} />
       ))}
       {live && (
-        <Streamdown
-          {...settings}
-          remarkPlugins={pluginsFor(blocks.tail)}
-          mode="streaming"
-          parseIncompleteMarkdown
-          isAnimating
-        >
-          {blocks.tail}
-        </Streamdown>
+        <Unfinished value>
+          <Streamdown
+            {...settings}
+            remarkPlugins={pluginsFor(blocks.tail)}
+            mode="streaming"
+            parseIncompleteMarkdown
+            isAnimating
+          >
+            {blocks.tail}
+          </Streamdown>
+        </Unfinished>
       )}
     </div>
   );

@@ -134,6 +134,17 @@ async fn other_sites_and_other_names_are_refused() {
         !policy.contains("unsafe-eval") && !policy.contains("script-src 'self' 'unsafe-inline'"),
         "{policy}"
     );
+    // Where diagrams are drawn, styles may be written, and nothing else may be done.
+    let frame = get(&server.address, "/diagram.html", &[]).await;
+    let policy = frame.header("content-security-policy").unwrap();
+    assert!(
+        policy.starts_with("sandbox allow-scripts; default-src 'none'; script-src 'sha256-"),
+        "{policy}"
+    );
+    assert!(
+        !policy.contains("connect-src") && !policy.contains("unsafe-eval"),
+        "{policy}"
+    );
     assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
     assert_eq!(page.header("access-control-allow-origin"), None);
     server.stop().await;
