@@ -114,7 +114,10 @@ export class Product {
   /** Where sessions work. */
   readonly project: string;
   model: Model | undefined;
+  /** Whether Claude Code has something to sign in with. */
+  signedIn = true;
   private server: ChildProcess | undefined;
+  private readonly others: ChildProcess[] = [];
 
   private constructor(private readonly home: string) {
     this.project = join(home, "work", "project");
@@ -128,15 +131,15 @@ export class Product {
     return new Product(mkdtempSync(join(tmpdir(), "tiller-e2e-")));
   }
 
-  /** Starts the server, or starts it again, and gives the link that signs in. */
-  async start(script: Script | "demo"): Promise<string> {
+  /** Starts the server, or starts it again, where it was before if its port is given. Gives the link that signs in. */
+  async start(script: Script | "demo", port = "0"): Promise<string> {
     if (script !== "demo") this.model ??= await Model.start(script, this.home);
     const agent = script === "demo" ? ["--backend", "demo"] : ["--claude-bin", executables.claude()];
     const { process: child, match } = await started(
       executables.tiller(),
       [
         "serve",
-        "--port=0",
+        `--port=${port}`,
         "--no-open",
         `--data-dir=${this.home}/data`,
         `--root=${this.home}/work`,
@@ -170,12 +173,24 @@ export class Product {
     return (JSON.parse(said) as { session_id: string }).session_id;
   }
 
+  /** Someone who goes on with a conversation in a terminal and leaves it open there. */
+  keepInTerminal(conversation: string): ChildProcess {
+    const args = ["--print", "--verbose", "--input-format=stream-json", "--output-format=stream-json"];
+    const child = spawn(executables.claude(), [...args, "--resume", conversation], {
+      env: this.agentEnvironment(),
+      cwd: this.project,
+      stdio: ["pipe", "ignore", "inherit"],
+    });
+    this.others.push(child);
+    return child;
+  }
+
   private agentEnvironment(): Record<string, string> {
     return {
       PATH: process.env.PATH ?? "",
       HOME: this.home,
       ANTHROPIC_BASE_URL: this.model?.url ?? "http://127.0.0.1:9",
-      ANTHROPIC_API_KEY: "sk-test",
+      ...(this.signedIn && { ANTHROPIC_API_KEY: "sk-test" }),
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
       DISABLE_AUTOUPDATER: "1",
     };
@@ -188,6 +203,7 @@ export class Product {
   }
 
   async dispose(): Promise<void> {
+    await Promise.all(this.others.map((child) => ended(child, "SIGKILL")));
     await this.stop();
     await this.model?.stop();
     rmSync(this.home, { recursive: true, force: true });

@@ -25,17 +25,40 @@ self.addEventListener("fetch", (event) => {
   }
 });
 
+// A notification names its session; a click shows it, in the page that is open or in a new one.
+self.addEventListener("notificationclick", (event) => {
+  const { notification } = event;
+  const address = `/#/s/${notification.tag}`;
+  notification.close();
+  event.waitUntil(
+    (async () => {
+      const [page] = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
+      if (!page) return self.clients.openWindow(address);
+      await page.focus();
+      return page.navigate(address);
+    })(),
+  );
+});
+
 async function networkFirst(key, request) {
   const cache = await caches.open(SHELL);
   try {
     const response = await fetch(request);
-    if (response.ok) await cache.put(key, response.clone());
+    if (response.ok) await keep(cache, key, response.clone());
     return response;
   } catch (error) {
     const kept = await cache.match(key);
     if (kept) return kept;
     throw error;
   }
+}
+
+// Another page than the one that was kept is another release: the files of the last one are not needed any more.
+async function keep(cache, key, response) {
+  const kept = await cache.match(key);
+  const fresh = await response.clone().text();
+  if (kept && (await kept.text()) !== fresh) for (const old of await cache.keys()) await cache.delete(old);
+  await cache.put(key, response);
 }
 
 // The names of these files change with their content.

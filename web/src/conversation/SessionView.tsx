@@ -2,6 +2,7 @@ import { useDeferredValue, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { InfoBar } from "../frame/InfoBar";
 import { openTab } from "../frame/tabs";
+import { HookCalls } from "../hooks/HookCalls";
 import { SidePanel } from "../panel/SidePanel";
 import { usePanel } from "../panel/state";
 import { isLoading } from "../session/log";
@@ -39,6 +40,7 @@ export function SessionView({ id }: { id: string }) {
         <div className="flex min-w-0 flex-1 flex-col">
           {/* Drawn once the whole page of it is there: half of it would be drawn again and again. */}
           {!log || isLoading(log) ? <Opening /> : <Conversation key={id} session={session} log={log} />}
+          <HookCalls sessionId={id} />
           {calm && <StatisticsBar session={session} transcript={calm} />}
           <DrivenElsewhere session={session} />
           <Composer key={`composer:${id}`} session={session} />

@@ -20,6 +20,11 @@ interface DecisionPanelProps {
   cwd?: string;
 }
 
+/** The colour of the card around a decision: what is asked looks different from what is to be allowed. */
+export function decisionBorder(toolName: string): string {
+  return toolName === "AskUserQuestion" || toolName === "Elicitation" ? "border-ask/60" : "border-wait/60";
+}
+
 /** What waits for the user, in the flow of the conversation. */
 export const DecisionPanel = memo(function DecisionPanel({ decision, call, cwd }: DecisionPanelProps) {
   const { sessionId, requestId, toolUseId, toolName } = decision.request;

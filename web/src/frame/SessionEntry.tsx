@@ -1,4 +1,5 @@
 import {
+  Anchor,
   Archive,
   ArchiveRestore,
   Copy,
@@ -13,6 +14,7 @@ import { memo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../gen/events";
 import { cn } from "../lib/cn";
+import { HooksDialog } from "../hooks/HooksDialog";
 import { baseName, formatAge } from "../lib/format";
 import {
   archiveSession,
@@ -90,7 +92,7 @@ export const SessionEntry = memo(function SessionEntry({ session, top, current, 
 
 export function SessionMenu({ session, always = false }: { session: SessionInfo; always?: boolean }) {
   const { t } = useTranslation();
-  const [open, setOpen] = useState<"terminal" | "delete" | "rename" | undefined>();
+  const [open, setOpen] = useState<"terminal" | "delete" | "rename" | "hooks" | undefined>();
   const close = () => setOpen(undefined);
   const { archived } = session;
   // The demo agent's conversations are not known to Claude Code.
@@ -147,6 +149,9 @@ export function SessionMenu({ session, always = false }: { session: SessionInfo;
         >
           {t("session.fork")}
         </DropdownItem>
+        <DropdownItem icon={<Anchor />} onSelect={() => setOpen("hooks")}>
+          {t("hooks.menu")}
+        </DropdownItem>
         <DropdownItem
           icon={archived ? <ArchiveRestore /> : <Archive />}
           onSelect={() => archiveSession(session.id, !archived)}
@@ -166,6 +171,7 @@ export function SessionMenu({ session, always = false }: { session: SessionInfo;
         </DropdownItem>
       </Dropdown>
       <RenameDialog session={session} open={open === "rename"} onClose={close} />
+      <HooksDialog session={session} open={open === "hooks"} onClose={close} />
       <TerminalDialog session={session} open={open === "terminal"} onClose={close} />
       <Modal
         open={open === "delete"}

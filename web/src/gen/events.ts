@@ -30,7 +30,7 @@ export type Behavior = "allow" | "deny" | "withdrawn";
 /**
  * What a client may send.
  */
-export type ClientEvent = { "type": "session.list" } | { "type": "session.start", "payload": SessionStart } | { "type": "session.continue", "payload": SessionContinue } | { "type": "session.stop", "payload": SessionRef } | { "type": "session.delete", "payload": SessionDelete } | { "type": "session.undelete", "payload": SessionRef } | { "type": "session.configure", "payload": SessionConfigure } | { "type": "session.rename", "payload": SessionRename } | { "type": "session.archive", "payload": SessionArchive } | { "type": "session.queue", "payload": ReplaceQueue } | { "type": "session.flush", "payload": SessionRef } | { "type": "session.fork", "payload": SessionFork } | { "type": "session.rewind", "payload": SessionRewind } | { "type": "session.inquire", "payload": SessionInquire } | { "type": "session.takeover", "payload": SessionRef } | { "type": "session.history", "payload": HistoryRequest } | { "type": "session.subscribe", "payload": Subscribe } | { "type": "permission.response", "payload": PermissionResponse } | { "type": "statistics.subscribe" };
+export type ClientEvent = { "type": "session.list" } | { "type": "session.start", "payload": SessionStart } | { "type": "session.continue", "payload": SessionContinue } | { "type": "session.stop", "payload": SessionRef } | { "type": "session.delete", "payload": SessionDelete } | { "type": "session.undelete", "payload": SessionRef } | { "type": "session.configure", "payload": SessionConfigure } | { "type": "session.rename", "payload": SessionRename } | { "type": "session.archive", "payload": SessionArchive } | { "type": "session.queue", "payload": ReplaceQueue } | { "type": "session.flush", "payload": SessionRef } | { "type": "session.fork", "payload": SessionFork } | { "type": "session.rewind", "payload": SessionRewind } | { "type": "session.inquire", "payload": SessionInquire } | { "type": "session.takeover", "payload": SessionRef } | { "type": "session.history", "payload": HistoryRequest } | { "type": "session.subscribe", "payload": Subscribe } | { "type": "permission.response", "payload": PermissionResponse } | { "type": "session.hooks", "payload": SessionHooks } | { "type": "hook.response", "payload": HookResponse } | { "type": "statistics.subscribe" };
 
 export type DriverInfo = { pid: number, 
 /**
@@ -68,6 +68,17 @@ queue: Array<string>, };
  * `afterSeq` with `limit`: the first after it. `beforeSeq` with `limit`: the last before it. `limit` alone: the last.
  */
 export type HistoryRequest = { sessionId: string, afterSeq?: number, beforeSeq?: number, limit?: number, };
+
+/**
+ * What an agent can call back about.
+ */
+export type HookEvent = "PreToolUse" | "PostToolUse" | "UserPromptSubmit" | "Stop" | "SubagentStop" | "PreCompact";
+
+export type HookResponse = { sessionId: string, callbackId: string, 
+/**
+ * In the agent's own form: `{"continue": true}` and more.
+ */
+output: Record<string, unknown>, };
 
 /**
  * An image: PNG, JPEG, GIF or WebP, at most 5 MiB, at most 20 with one prompt.
@@ -142,7 +153,11 @@ uuid: string, attachments?: Array<Attachment>, context?: UiContext, seq: number,
 /**
  * The agent's own message, untouched.
  */
-message: Record<string, unknown>, seq: number, } } | { "type": "permission.request", "payload": PermissionRequest } | { "type": "permission.resolved", "payload": { sessionId: string, toolUseId: string, requestId: string, behavior: Behavior, seq: number, } } | { "type": "statistics", "payload": { cpuUsage: number, ramUsage: number, storageUsage: number, } } | { "type": "runner.error", "payload": { message: string, 
+message: Record<string, unknown>, seq: number, } } | { "type": "permission.request", "payload": PermissionRequest } | { "type": "hook.callback", "payload": { sessionId: string, callbackId: string, hookEvent: string, 
+/**
+ * What has happened, in the agent's own form.
+ */
+input: Record<string, unknown>, toolUseId?: string, } } | { "type": "permission.resolved", "payload": { sessionId: string, toolUseId: string, requestId: string, behavior: Behavior, seq: number, } } | { "type": "statistics", "payload": { cpuUsage: number, ramUsage: number, storageUsage: number, } } | { "type": "runner.error", "payload": { message: string, 
 /**
  * For programs, and for those who read another language.
  */
@@ -169,6 +184,8 @@ export type SessionDelete = { sessionId: string,
 afterMs?: number, };
 
 export type SessionFork = { sessionId: string, title?: string, };
+
+export type SessionHooks = { sessionId: string, events: Array<HookEvent>, };
 
 export type SessionInfo = { id: string, title: string, status: SessionStatus, cwd: string, 
 /**

@@ -1,8 +1,11 @@
 import { ArrowUpRight, CircleCheckBig } from "lucide-react";
 import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
-import { DecisionPanel } from "../decisions/DecisionPanel";
+import { DecisionPanel, decisionBorder } from "../decisions/DecisionPanel";
 import type { SessionInfo } from "../gen/events";
+import { cn } from "../lib/cn";
+import { HookPanel } from "../hooks/HookCalls";
+import { useHooks } from "../hooks/state";
 import { baseName } from "../lib/format";
 import type { SessionLog } from "../session/log";
 import { openSession } from "../store/controller";
@@ -14,7 +17,10 @@ import { Empty, Page } from "./Page";
 /** Everything that waits for the user, in all sessions, to be answered in one place. */
 export function InboxPage() {
   const { t } = useTranslation();
-  const waiting = useSessionList().filter((session) => session.pending > 0);
+  const calls = useHooks((state) => state.calls);
+  const waiting = useSessionList().filter(
+    (session) => session.pending > 0 || calls.some((call) => call.sessionId === session.id),
+  );
   return (
     <Page page="inbox">
       {waiting.length === 0 ? (
@@ -43,6 +49,7 @@ function SessionDecisions({ session }: { session: SessionInfo }) {
   const log = useLog(session.id);
   useEffect(() => openSession(session.id), [session.id]);
   const decisions = [...(log?.decisions.values() ?? [])];
+  const calls = useHooks((state) => state.calls).filter((call) => call.sessionId === session.id);
   return (
     <section aria-label={session.title}>
       <h2 className="flex items-baseline gap-2 text-sm">
@@ -56,11 +63,19 @@ function SessionDecisions({ session }: { session: SessionInfo }) {
         <span className="shrink-0 font-mono text-xs text-ink-3">{baseName(session.cwd)}</span>
       </h2>
       <div className="mt-2 flex flex-col gap-3">
-        {decisions.length === 0 && <p className="text-sm text-ink-3">{t("common.loading")}</p>}
+        {calls.map((call) => (
+          <HookPanel key={call.callbackId} call={call} />
+        ))}
+        {decisions.length === 0 && session.pending > 0 && (
+          <p className="text-sm text-ink-3">{t("common.loading")}</p>
+        )}
         {decisions.map((decision) => (
           <div
             key={decision.request.requestId}
-            className="overflow-hidden rounded-xl border border-wait/60 bg-raised shadow-card"
+            className={cn(
+              "overflow-hidden rounded-xl border bg-raised shadow-card",
+              decisionBorder(decision.request.toolName),
+            )}
           >
             <ErrorBoundary>
               <DecisionPanel

@@ -39,8 +39,11 @@ export const SidePanel = memo(function SidePanel({
       aria-label={t("panel.label")}
       className="absolute inset-y-0 right-0 z-20 flex w-80 max-w-[88vw] flex-col border-l border-line bg-side shadow-pop xl:static xl:shadow-none"
     >
+      <h2 className="sr-only">{t("panel.label")}</h2>
       <div className="flex h-10 shrink-0 items-center justify-between border-b border-line pr-1.5 pl-4 xl:hidden">
-        <h2 className="text-sm font-semibold">{t("panel.label")}</h2>
+        <span aria-hidden className="text-sm font-semibold">
+          {t("panel.label")}
+        </span>
         <IconButton label={t("panel.hide")} onClick={close}>
           <X className="size-4" />
         </IconButton>

@@ -21,6 +21,7 @@ import {
   type SequencedEvent,
 } from "../session/log";
 import { forgetDraft } from "../session/drafts";
+import { acceptCallback, dropCalls, forgetHooks, registerHooks } from "../hooks/state";
 import { ApiError, getSystem } from "../wire/api";
 import { connectEvents, type EventSocket } from "../wire/socket";
 import { errorText } from "../i18n/errors";
@@ -53,6 +54,7 @@ export function connect(listener: ErrorListener): void {
     onEvent(event) {
       if (event.type === "session.answer") acceptAnswer(event.payload);
       else if (event.type === "session.rewound") acceptRewound(event.payload);
+      else if (event.type === "hook.callback") acceptCallback(event.payload);
       else if (event.type === "session.forked") go({ view: "session", id: event.payload.newSessionId });
       else queue.push(event);
     },
@@ -87,6 +89,7 @@ export function request(event: ClientEvent): boolean {
 /** After every (re)connect: list the sessions, and go on with each open one from where it was. */
 function resynchronise(): void {
   socket?.send({ type: "session.list" });
+  registerHooks();
   if (statisticsWanted) socket?.send({ type: "statistics.subscribe" });
   const logs = new Map(store.getState().logs);
   for (const [sessionId, log] of logs) {
@@ -130,6 +133,9 @@ function applyEvents(events: readonly ServerEvent[]): void {
       }
     }
     if (isSequenced(event)) announce(event, before);
+    if (event.type === "session.status" && event.payload.status !== "running" && isNews(event, before))
+      dropCalls(event.payload.sessionId);
+    if (event.type === "session.deleted") forgetHooks(event.payload.sessionId);
     // A session that someone began elsewhere.
     if (event.type === "session.status" && !state.sessions.has(event.payload.sessionId)) {
       socket?.send({ type: "session.list" });
@@ -139,10 +145,16 @@ function applyEvents(events: readonly ServerEvent[]): void {
   fillGaps();
 }
 
-/** Only what is new: a replay repeats what was told before. */
+/** A replay repeats what was told before. */
+function isNews(event: ServerEvent, before: AppState): boolean {
+  if (!isSequenced(event)) return false;
+  const session = before.sessions.get(event.payload.sessionId);
+  return session !== undefined && event.payload.seq > session.lastSeq;
+}
+
 function announce(event: SequencedEvent & ServerEvent, before: AppState): void {
   const session = before.sessions.get(event.payload.sessionId);
-  if (!session || event.payload.seq <= session.lastSeq) return;
+  if (!session || !isNews(event, before)) return;
   const occasion = occasionOf(event, session);
   if (occasion) tell(occasion, session);
 }

@@ -1,6 +1,7 @@
 import { useMemo } from "react";
 import { useStore } from "zustand";
 import type { SessionInfo } from "../gen/events";
+import { useHooks } from "../hooks/state";
 import type { SessionLog } from "../session/log";
 import { sortedSessions } from "../session/sessions";
 import { type AppState, store } from "./state";
@@ -30,10 +31,11 @@ export function useSessionList(): readonly SessionInfo[] {
   );
 }
 
-/** How many decisions wait for the user, in all sessions. */
+/** How many decisions and callbacks wait for the user, in all sessions. */
 export function usePending(): number {
+  const calls = useHooks((state) => state.calls.length);
   return useApp((state) => {
-    let pending = 0;
+    let pending = calls;
     for (const session of state.sessions.values())
       if (!state.leaving.has(session.id) && session.deleteAt === undefined) pending += session.pending;
     return pending;

@@ -46,15 +46,25 @@ export function tell(occasion: Occasion, session: SessionInfo): void {
   const { notify, sound } = useWishes.getState();
   if (sound) chime();
   if (!notify || !canNotify() || Notification.permission !== "granted") return;
-  const notification = new Notification(session.title, {
+  void show(session.title, {
     body: i18next.t(`notify.${occasion}`),
     // A later word about a session takes the place of an earlier one.
     tag: session.id,
     icon: "/favicon.svg",
   });
+}
+
+/** Phones let only the service worker show one; it also answers the click there. */
+async function show(title: string, options: NotificationOptions & { tag: string }): Promise<void> {
+  const worker = await navigator.serviceWorker?.getRegistration();
+  if (worker?.active) {
+    await worker.showNotification(title, options);
+    return;
+  }
+  const notification = new Notification(title, options);
   notification.addEventListener("click", () => {
     window.focus();
-    go({ view: "session", id: session.id });
+    go({ view: "session", id: options.tag });
     notification.close();
   });
 }

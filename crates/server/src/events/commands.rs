@@ -118,12 +118,18 @@ async fn command(
             let session = entry(sessions, id).map(Box::new);
             return Ok(session.map(|session| ServerEvent::SessionUpdated { session }));
         }
+        ClientEvent::SessionHooks(hooks) => {
+            let id = session_id(&hooks.session_id)?;
+            let events = hooks.events.into_iter().map(translate::hook_name).collect();
+            sessions.register_hooks(id, events).await?;
+        }
         // What needs the connection itself is done there.
         ClientEvent::SessionList
         | ClientEvent::SessionDelete(_)
         | ClientEvent::SessionHistory(_)
         | ClientEvent::SessionSubscribe(_)
         | ClientEvent::PermissionResponse(_)
+        | ClientEvent::HookResponse(_)
         | ClientEvent::StatisticsSubscribe => {}
     }
     Ok(None)

@@ -8,7 +8,7 @@ use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
 use axum::extract::{Extension, Query, State};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use tiller_core::{CommandError, LiveFeed, Notice, SessionId, Sessions, Timestamp};
+use tiller_core::{CommandError, LiveFeed, Notice, RawJson, SessionId, Sessions, Timestamp};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -185,6 +185,18 @@ impl Connection {
                 };
                 self.outcome(outcome, &session).await
             }
+            ClientEvent::HookResponse(response) => {
+                let session = response.session_id;
+                let output = match RawJson::of(&response.output) {
+                    Ok(output) => output,
+                    Err(error) => return self.not_understood(Some(&session), &error.to_string()).await,
+                };
+                let outcome = match session_id(&session) {
+                    Ok(id) => self.sessions.answer_hook(id, &response.callback_id, output).await,
+                    Err(error) => Err(error),
+                };
+                self.outcome(outcome, &session).await
+            }
             command => match commands::run(app, &self.sessions, command).await {
                 Ok(None) => Ok(()),
                 Ok(Some(answer)) => self.send(&answer).await,
@@ -263,8 +275,7 @@ impl Connection {
                 // Deleted meanwhile, which is told next.
                 None => Ok(()),
             },
-            // For those who registered: the chat API.
-            Notice::Hook { .. } => Ok(()),
+            Notice::Hook { session, call } => self.send(&translate::hook_callback(*session, call)).await,
             Notice::Deleted(session) => {
                 self.delivered.remove(session);
                 self.send(&ServerEvent::SessionDeleted {

@@ -2,18 +2,19 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use tiller_core::backend::HookCall;
 use tiller_core::session::Refusal;
 use tiller_core::{
     AgentStatus, Answer, CommandError, DecisionRef, DecisionRequest, Event, EventBody, HistoryPage, Inquiry,
-    InquiryFailed, NewImage, NewPrompt, Page, Prompt, PromptRefused, RawJson, SessionRecord, Settings,
-    SettingsPatch, StartSession, Usage,
+    InquiryFailed, NewImage, NewPrompt, Page, Prompt, PromptRefused, RawJson, SessionId, SessionRecord,
+    Settings, SettingsPatch, StartSession, Usage,
 };
 
 use super::wire::{
     AgentInfo, AgentState, Approval, Attachment, Behavior, ClientEvent, DriverInfo, History, HistoryRequest,
-    NewAttachment, PermissionMode, PermissionRequest, PermissionResponse, PermissionResult, ServerEvent,
-    SessionConfigure, SessionInfo, SessionStart, SessionStatus, SettingsInfo, StatusChange, Subject,
-    UiContext,
+    HookEvent, NewAttachment, PermissionMode, PermissionRequest, PermissionResponse, PermissionResult,
+    ServerEvent, SessionConfigure, SessionInfo, SessionStart, SessionStatus, SettingsInfo, StatusChange,
+    Subject, UiContext,
 };
 
 /// A frame that is not understood, in words for the one who sent it.
@@ -288,6 +289,29 @@ pub(super) fn decision(response: &PermissionResponse) -> Result<DecisionRef, Not
             "Say which request: 'toolUseId' or 'requestId' is missing.".to_owned(),
         )),
     }
+}
+
+pub(super) fn hook_callback(session: SessionId, call: &HookCall) -> ServerEvent {
+    ServerEvent::HookCallback {
+        session_id: session.to_string(),
+        callback_id: call.agent_request.clone(),
+        hook_event: call.event.clone(),
+        input: call.input.shared(),
+        tool_use_id: call.tool_use_id.clone(),
+    }
+}
+
+/// The agent's own name of the event.
+pub(super) fn hook_name(event: HookEvent) -> String {
+    let name = match event {
+        HookEvent::PreToolUse => "PreToolUse",
+        HookEvent::PostToolUse => "PostToolUse",
+        HookEvent::UserPromptSubmit => "UserPromptSubmit",
+        HookEvent::Stop => "Stop",
+        HookEvent::SubagentStop => "SubagentStop",
+        HookEvent::PreCompact => "PreCompact",
+    };
+    name.to_owned()
 }
 
 pub(super) fn answer(result: PermissionResult) -> Result<Answer, NotUnderstood> {

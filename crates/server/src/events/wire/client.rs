@@ -51,6 +51,11 @@ pub enum ClientEvent {
     SessionSubscribe(Subscribe),
     #[serde(rename = "permission.response")]
     PermissionResponse(PermissionResponse),
+    /// Wants `hook.callback` for these events, from the next turn on, in place of those registered before.
+    #[serde(rename = "session.hooks")]
+    SessionHooks(SessionHooks),
+    #[serde(rename = "hook.response")]
+    HookResponse(HookResponse),
     /// From then on, `statistics` once a second.
     #[serde(rename = "statistics.subscribe")]
     StatisticsSubscribe,
@@ -77,6 +82,8 @@ impl ClientEvent {
             Self::SessionHistory(event) => Some(&event.session_id),
             Self::SessionSubscribe(event) => Some(&event.session_id),
             Self::PermissionResponse(event) => Some(&event.session_id),
+            Self::SessionHooks(event) => Some(&event.session_id),
+            Self::HookResponse(event) => Some(&event.session_id),
         }
     }
 }
@@ -317,4 +324,35 @@ pub struct SessionInquire {
     pub subject: Subject,
     #[serde(default)]
     pub query: Option<String>,
+}
+
+#[derive(Debug, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+#[ts(export_to = "events.ts")]
+pub struct SessionHooks {
+    pub session_id: String,
+    pub events: Vec<HookEvent>,
+}
+
+/// What an agent can call back about.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, TS)]
+#[ts(export_to = "events.ts")]
+pub enum HookEvent {
+    PreToolUse,
+    PostToolUse,
+    UserPromptSubmit,
+    Stop,
+    SubagentStop,
+    PreCompact,
+}
+
+#[derive(Debug, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+#[ts(export_to = "events.ts")]
+pub struct HookResponse {
+    pub session_id: String,
+    pub callback_id: String,
+    /// In the agent's own form: `{"continue": true}` and more.
+    #[ts(type = "Record<string, unknown>")]
+    pub output: Map<String, Value>,
 }

@@ -96,6 +96,19 @@ pub enum ServerEvent {
     },
     #[serde(rename = "permission.request")]
     PermissionRequest(PermissionRequest),
+    /// The agent waits for a `hook.response`, a minute at most; then it goes on without a decision.
+    #[serde(rename = "hook.callback", rename_all = "camelCase")]
+    HookCallback {
+        session_id: String,
+        callback_id: String,
+        hook_event: String,
+        /// What has happened, in the agent's own form.
+        #[ts(type = "Record<string, unknown>")]
+        input: Arc<RawValue>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[ts(optional)]
+        tool_use_id: Option<String>,
+    },
     #[serde(rename = "permission.resolved", rename_all = "camelCase")]
     PermissionResolved {
         session_id: String,
