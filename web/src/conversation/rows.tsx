@@ -7,15 +7,16 @@ import {
   CircleSlash,
   Clock,
   FileCode,
+  Hourglass,
   Info,
   LoaderCircle,
   RotateCcw,
 } from "lucide-react";
 import { memo, type ReactNode, useId } from "react";
 import { useTranslation } from "react-i18next";
-import { DecisionPanel } from "../decisions/DecisionPanel";
+import { DecisionPanel, decisionBorder } from "../decisions/DecisionPanel";
 import { cn } from "../lib/cn";
-import { baseName, formatCost, formatCount, formatDuration } from "../lib/format";
+import { baseName, formatCost, formatCount, formatDuration, formatMoment } from "../lib/format";
 import { Markdown } from "../markdown/Markdown";
 import type { InitItem, Item, NoticeItem, PromptItem, ResultItem, TextItem } from "../session/items";
 import type { Decision } from "../session/log";
@@ -187,7 +188,7 @@ function Thinking({ item, sessionId }: { item: TextItem; sessionId: string }) {
         {open && (
           <p
             id={content}
-            className="mt-1 ml-2 border-l-2 border-line pl-3.5 text-sm break-words whitespace-pre-wrap text-ink-2"
+            className="mt-1 rounded-lg bg-sunken px-3.5 py-2.5 text-sm break-words whitespace-pre-wrap text-ink-2"
           >
             {item.text}
           </p>
@@ -293,7 +294,22 @@ function Remedies({ sessionId, problems }: { sessionId: string; problems: readon
 }
 
 function Notice({ item, sessionId }: { item: NoticeItem; sessionId: string }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
+  if (item.code === "rateLimited") {
+    return (
+      <div
+        role="alert"
+        className="flex items-start gap-2 rounded-lg bg-wait-soft px-3 py-2 text-sm text-wait"
+      >
+        <Hourglass className="mt-0.5 size-4 shrink-0" aria-hidden />
+        <p className="min-w-0">
+          {item.until === undefined
+            ? t("notice.rateLimited")
+            : t("notice.rateLimitedUntil", { time: formatMoment(item.until, i18n.language) })}
+        </p>
+      </div>
+    );
+  }
   if (item.code === "failed") {
     return (
       <div role="alert" className="flex items-start gap-2 rounded-lg bg-bad-soft px-3 py-2 text-sm text-bad">
@@ -352,7 +368,12 @@ function Facts({ lead, facts }: { lead: ReactNode; facts: readonly string[] }) {
 
 function LooseDecision({ decision, cwd }: { decision: Decision; cwd: string | undefined }) {
   return (
-    <div className="overflow-hidden rounded-xl border border-wait/60 bg-raised shadow-card">
+    <div
+      className={cn(
+        "overflow-hidden rounded-xl border bg-raised shadow-card",
+        decisionBorder(decision.request.toolName),
+      )}
+    >
       <DecisionPanel decision={decision} cwd={cwd} />
     </div>
   );

@@ -27,8 +27,8 @@ export function ElicitationPanel({ decision, answer }: PanelProps) {
         if (content) answer({ behavior: "allow", updatedInput: content });
       }}
     >
-      <div className="flex items-center gap-2 bg-accent-soft px-3 py-2 text-sm font-medium">
-        <ClipboardPen className="size-4 shrink-0 text-accent" aria-hidden />
+      <div className="flex items-center gap-2 bg-ask-soft px-3 py-2 text-sm font-medium">
+        <ClipboardPen className="size-4 shrink-0 text-ask" aria-hidden />
         {t("elicitation.title", { server })}
       </div>
       <div className="flex flex-col gap-3 px-3 py-3">

@@ -30,8 +30,8 @@ export function QuestionPanel({ decision, answer }: PanelProps) {
         if (answered) answer({ behavior: "allow", updatedInput: answered });
       }}
     >
-      <div className="flex items-center gap-2 bg-accent-soft px-3 py-2 text-sm font-medium">
-        <MessageCircleQuestionMark className="size-4 shrink-0 text-accent" aria-hidden />
+      <div className="flex items-center gap-2 bg-ask-soft px-3 py-2 text-sm font-medium">
+        <MessageCircleQuestionMark className="size-4 shrink-0 text-ask" aria-hidden />
         {t("question.title", { count: questions.length })}
       </div>
       <div className="flex flex-col gap-4 px-3 py-3">

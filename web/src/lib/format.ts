@@ -25,6 +25,16 @@ export function formatAge(then: number, now: number, language: string): string {
   return new Intl.DateTimeFormat(language, { month: "short", day: "numeric" }).format(then);
 }
 
+/** A day and a time of day, for what is to come. */
+export function formatMoment(time: number, language: string): string {
+  return new Intl.DateTimeFormat(language, {
+    month: "short",
+    day: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+  }).format(time);
+}
+
 export function formatDuration(milliseconds: number, language: string): string {
   const seconds = milliseconds / 1000;
   const unit = (value: number, name: "second" | "minute", digits: number) =>

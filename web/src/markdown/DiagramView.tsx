@@ -7,6 +7,8 @@ import { IconButton } from "../ui/IconButton";
 import { drawDiagram } from "./diagram";
 import { HighlightedCode } from "./HighlightedCode";
 
+const LANGUAGE = "mermaid";
+
 interface Drawn {
   readonly source: string;
   readonly address: string;
@@ -26,7 +28,7 @@ export const DiagramView = memo(function DiagramView({ source }: { source: strin
     <figure className="overflow-hidden rounded-lg border border-line bg-sunken">
       <figcaption className="flex h-8 items-center gap-0.5 border-b border-line pr-1 pl-3">
         <span className="flex-1 truncate text-2xs text-ink-3">
-          {drawn === "failed" ? t("diagram.failed") : <span className="font-mono">mermaid</span>}
+          {drawn === "failed" ? t("diagram.failed") : <span className="font-mono">{LANGUAGE}</span>}
         </span>
         {typeof drawn === "object" && (
           <IconButton

@@ -89,13 +89,22 @@ export interface ResultItem extends ItemBase {
 }
 
 /** Things that happened to the conversation rather than in it. `code` has a sentence in the catalogues. */
-export type NoticeCode = "compacted" | "retrying" | "rateLimited" | "interrupted" | "failed" | "said";
+export type NoticeCode =
+  | "compacted"
+  | "retrying"
+  | "rateLimited"
+  | "limitNear"
+  | "interrupted"
+  | "failed"
+  | "said";
 
 export interface NoticeItem extends ItemBase {
   readonly kind: "notice";
   readonly code: NoticeCode;
   readonly text?: string;
   readonly attempt?: number;
+  /** When a limit ends, in milliseconds since 1970. */
+  readonly until?: number;
 }
 
 export type Item = PromptItem | TextItem | ToolItem | InitItem | ResultItem | NoticeItem;

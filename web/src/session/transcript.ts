@@ -162,8 +162,17 @@ function foldMessage(draft: Draft, seq: number, message: Json): void {
       }));
       return;
     case "rate_limit_event": {
-      const status = asString(asObject(message.rate_limit_info)?.status);
-      if (status !== undefined && status !== "allowed") pushNotice(draft, seq, "rateLimited");
+      const limit = asObject(message.rate_limit_info) ?? {};
+      const status = asString(limit.status);
+      if (status === undefined || status === "allowed") return;
+      const seconds = asNumber(limit.resetsAt);
+      draft.items.push({
+        kind: "notice",
+        key: `n${seq}`,
+        seqs: [seq],
+        code: status === "rejected" ? "rateLimited" : "limitNear",
+        until: seconds === undefined ? undefined : seconds * 1000,
+      });
       return;
     }
     default:
@@ -305,7 +314,7 @@ function foldUser(draft: Draft, seq: number, message: Json, parent: string | und
       ...tool,
       seqs: [...tool.seqs, seq],
       phase: block.is_error === true ? "error" : "success",
-      output: contentText(block.content),
+      output: contentText(block.content).replace(TOOL_ERROR, "$1"),
       images: asObjects(block.content).flatMap(imageAddress),
       details: asObject(message.tool_use_result),
     }));
@@ -325,6 +334,9 @@ function foldUser(draft: Draft, seq: number, message: Json, parent: string | und
     draft.items.push({ kind: "prompt", key: `u${seq}`, seqs: [seq], parent, text });
   }
 }
+
+/** What the agent puts around an error for the model. */
+const TOOL_ERROR = /^<tool_use_error>([\s\S]*)<\/tool_use_error>\s*$/;
 
 function imageAddress(block: Json): string[] {
   const source = asObject(block.source);

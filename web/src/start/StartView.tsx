@@ -19,6 +19,7 @@ import { Button } from "../ui/Button";
 import { IconButton } from "../ui/IconButton";
 import { Examples } from "./Examples";
 import { FolderField } from "./FolderField";
+import { useLatest } from "./latest";
 
 type Problem = "empty" | "offline" | undefined;
 
@@ -38,7 +39,7 @@ export function StartView() {
   // The server's own folder is the suggestion until the user has worked somewhere.
   const folder = chosen ?? defaultFolder ?? "";
   const sessions = useSessionList();
-  const newest = sessions.find((session) => session.cwd === folder.trim().replace(/\/+$/, ""));
+  const latest = useLatest(folder, sessions);
   const models = useModels(sessions[0]?.id, sessions[0]?.claudeSessionId);
   const starting = useApp((state) => state.starting !== undefined);
   const refused = useApp((state) => state.startError);
@@ -51,12 +52,14 @@ export function StartView() {
       return;
     }
     const attachments = images.images;
+    const going = continuing ? latest : undefined;
     const sent =
-      continuing && newest
-        ? continueSession(newest.id, text, { attachments })
+      going?.kind === "session"
+        ? continueSession(going.id, text, { attachments })
         : startSession({
             prompt: text,
             cwd: folder.trim() || undefined,
+            resume: going?.id,
             permissionMode: mode,
             model,
             effort,
@@ -66,10 +69,10 @@ export function StartView() {
     setProblem(sent ? undefined : "offline");
     if (!sent) return;
     writeStored("folder", folder.trim());
-    if (!continuing || !newest) return;
+    if (going?.kind !== "session") return;
     forgetDraft("new");
     setPrompt("");
-    go({ view: "session", id: newest.id });
+    go({ view: "session", id: going.id });
   }
 
   const complaint =
@@ -170,7 +173,7 @@ export function StartView() {
           >
             {complaint}
           </p>
-          {newest && (
+          {latest && (
             <label className="mt-3 flex w-fit max-w-full items-center gap-2 px-1 text-sm text-ink-2">
               <input
                 type="checkbox"
@@ -178,7 +181,7 @@ export function StartView() {
                 onChange={(event) => setContinuing(event.target.checked)}
                 className="size-3.5 shrink-0 accent-accent"
               />
-              <span className="truncate">{t("start.continue", { title: newest.title })}</span>
+              <span className="truncate">{t("start.continue", { title: latest.title })}</span>
             </label>
           )}
         </form>

@@ -17,8 +17,9 @@ import {
   SquareTerminal,
   Wrench,
 } from "lucide-react";
-import { memo, type ReactNode, useId } from "react";
+import { memo, type ReactNode, useEffect, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { decisionBorder } from "../decisions/DecisionPanel";
 import { useExpansion } from "../conversation/expansion";
 import { RawButton } from "../conversation/RawButton";
 import type { Behavior } from "../gen/events";
@@ -57,6 +58,17 @@ const marks: Record<ToolState, { icon: typeof Bot; className: string }> = {
   stopped: { icon: CircleSlash, className: "text-ink-3" },
 };
 
+/** How it went shows at the edge of the card, before anything is read. */
+const edges: Record<ToolState, string> = {
+  writing: "border-line",
+  waiting: "border-line",
+  running: "border-line border-l-accent",
+  success: "border-line border-l-good",
+  error: "border-line border-l-bad",
+  denied: "border-line",
+  stopped: "border-line",
+};
+
 interface ToolCardProps {
   sessionId: string;
   cwd: string | undefined;
@@ -78,7 +90,7 @@ export const ToolCard = memo(function ToolCard({
   children,
   nested,
 }: ToolCardProps) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const family = familyOf(tool.name);
   const [open, toggle] = useExpansion(tool.key, OPEN_AT_FIRST.has(family));
   const content = useId();
@@ -103,9 +115,9 @@ export const ToolCard = memo(function ToolCard({
       <div
         className={cn(
           "overflow-hidden rounded-xl border bg-raised shadow-card",
-          waiting
-            ? "border-wait/60 has-[[role=group]:focus-visible]:border-wait has-[[role=group]:focus-visible]:ring-3 has-[[role=group]:focus-visible]:ring-wait/25"
-            : "border-line",
+          waiting ? decisionBorder(tool.name) : edges[state],
+          waiting &&
+            "has-[[role=group]:focus-visible]:border-wait has-[[role=group]:focus-visible]:ring-3 has-[[role=group]:focus-visible]:ring-wait/25",
         )}
       >
         <div className="flex items-center">
@@ -120,11 +132,7 @@ export const ToolCard = memo(function ToolCard({
             <Icon className="size-4 shrink-0 text-ink-3" aria-hidden />
             <span className="shrink-0 text-sm font-medium">{displayName(tool.name)}</span>
             <span className="min-w-0 flex-1 truncate font-mono text-xs text-ink-3">{summary}</span>
-            {tool.elapsedSeconds !== undefined && tool.phase === "running" && (
-              <span className="shrink-0 text-xs text-ink-3 tabular-nums">
-                {formatDuration(tool.elapsedSeconds * 1000, i18n.language)}
-              </span>
-            )}
+            {state === "running" && <Elapsed tool={tool} />}
             <ToolMark state={state} />
             {!waiting && (
               <ChevronRight
@@ -137,7 +145,9 @@ export const ToolCard = memo(function ToolCard({
         </div>
         {shown && (
           <div id={content} className="border-t border-line">
-            {children ?? <ToolBody tool={withoutBoilerplate(tool)} sessionId={sessionId} />}
+            {children ?? (
+              <ToolBody tool={withoutBoilerplate(tool)} sessionId={sessionId} narrated={Boolean(nested)} />
+            )}
             {!children && decided === "deny" && <Remark>{t("decision.denied")}</Remark>}
             {!children && decided === "withdrawn" && <Remark>{t("decision.withdrawn")}</Remark>}
             {nested}
@@ -153,6 +163,29 @@ const REFUSED = /^The user doesn't want to (proceed|take this action)/;
 
 function withoutBoilerplate(tool: ToolItem): ToolItem {
   return tool.output !== undefined && REFUSED.test(tool.output) ? { ...tool, output: undefined } : tool;
+}
+
+/** When each running tool was first seen at work here; the agent's own reports come seldom, or not at all. */
+const firstSeen = new Map<string, number>();
+
+/** How long the tool has been at work, once that is worth a word. */
+function Elapsed({ tool }: { tool: ToolItem }) {
+  const { i18n } = useTranslation();
+  const [now, setNow] = useState(Date.now);
+  const { toolUseId, elapsedSeconds = 0 } = tool;
+  const seen = firstSeen.get(toolUseId) ?? now;
+  useEffect(() => {
+    if (!firstSeen.has(toolUseId)) firstSeen.set(toolUseId, Date.now());
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, [toolUseId]);
+  const elapsed = Math.max(now - seen, elapsedSeconds * 1000);
+  if (elapsed < 2_000) return null;
+  return (
+    <span className="shrink-0 text-xs text-ink-3 tabular-nums">
+      {formatDuration(Math.floor(elapsed / 1000) * 1000, i18n.language)}
+    </span>
+  );
 }
 
 function ToolMark({ state }: { state: ToolState }) {

@@ -17,7 +17,14 @@ import { TodoRows } from "./TodoRows";
 
 const VISIBLE_LINES = 12;
 
-export function ToolBody({ tool, sessionId }: { tool: ToolItem; sessionId: string }) {
+interface ToolBodyProps {
+  tool: ToolItem;
+  sessionId: string;
+  /** What the tool's own agent said is shown below. */
+  narrated: boolean;
+}
+
+export function ToolBody({ tool, sessionId, narrated }: ToolBodyProps) {
   switch (familyOf(tool.name)) {
     case "bash":
       return <BashView tool={tool} />;
@@ -31,6 +38,8 @@ export function ToolBody({ tool, sessionId }: { tool: ToolItem; sessionId: strin
       return <AnswersView tool={tool} />;
     case "plan":
       return <PlanView tool={tool} />;
+    case "agent":
+      return <AgentView tool={tool} narrated={narrated} />;
     case "search":
     case "web":
       return <PlainView tool={tool} />;
@@ -144,6 +153,40 @@ function PlanView({ tool }: { tool: ToolItem }) {
         </div>
       )}
       {tool.phase === "error" && tool.output && <Output id={`${tool.key}:err`} text={tool.output} failed />}
+    </>
+  );
+}
+
+/** What the model is told when an agent goes to work in the background; it means nothing to a reader. */
+const LAUNCHED = /^Async agent launched/;
+
+/** What a subagent was asked, and what it came back with unless that is told below. */
+function AgentView({ tool, narrated }: { tool: ToolItem; narrated: boolean }) {
+  const { t } = useTranslation();
+  const prompt = asString(tool.input.prompt);
+  if (prompt === undefined) return <JsonView tool={tool} />;
+  const answer = tool.output !== undefined && !LAUNCHED.test(tool.output) ? tool.output : undefined;
+  return (
+    <>
+      <Section label={t("tool.task")}>
+        <Fold id={`${tool.key}:task`} lines={prompt.split("\n")} visible={VISIBLE_LINES}>
+          {(shown) => (
+            <p className="px-3 py-2.5 text-sm break-words whitespace-pre-wrap text-ink-2">
+              {shown.join("\n")}
+            </p>
+          )}
+        </Fold>
+      </Section>
+      {answer !== undefined && tool.phase === "error" && (
+        <Output id={`${tool.key}:err`} text={answer} failed />
+      )}
+      {answer !== undefined && tool.phase !== "error" && !narrated && (
+        <Section label={t("tool.output")}>
+          <div className="px-3 py-2.5">
+            <Markdown text={answer} />
+          </div>
+        </Section>
+      )}
     </>
   );
 }
