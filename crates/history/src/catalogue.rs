@@ -50,6 +50,11 @@ struct State {
 }
 
 impl Catalogue {
+    /// Takes in what the index has, so that nobody has to wait for it later.
+    pub(crate) fn prepare(&self, index: Option<&Index>) {
+        drop(self.all(index));
+    }
+
     /// With everything that the index has.
     fn all(&self, index: Option<&Index>) -> MutexGuard<'_, State> {
         let mut state = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,13 +118,16 @@ impl Catalogue {
         if stale.is_empty() {
             return fresh;
         }
+        let Ok(Some(root)) = projects.root() else {
+            return fresh;
+        };
         // The largest first, so that no thread is left alone with one at the end.
         stale.sort_by_key(|(_, transcript)| std::cmp::Reverse(transcript.stamp.size));
         let read: Vec<Listed> = stale
             .into_par_iter()
             .with_max_len(1)
             .filter_map(|(old, transcript)| {
-                let (mut file, stamp) = projects.open(&transcript.path).ok()?;
+                let (mut file, stamp) = root.open(&transcript.path).ok()?;
                 let old = old.map(|old| Followed::clone(&old));
                 match with_buffer(|buffer| follow(&mut file, stamp, old, buffer)) {
                     Ok(digest) => Some(Listed {
@@ -157,9 +165,17 @@ impl Catalogue {
         self.all(index).digests.clone()
     }
 
-    /// Forgets transcripts that are no longer there.
-    pub(crate) fn retain(&self, index: Option<&Index>, present: &HashSet<&str>) -> Result<()> {
+    /// Forgets transcripts that are no longer there: all but these.
+    pub(crate) fn keep_only(&self, index: Option<&Index>, listed: &[Listed]) -> Result<()> {
         let mut state = self.all(index);
+        // Each of these is known. If no others are, which is nearly always so, there is nothing to be looked for.
+        if state.digests.len() <= listed.len() {
+            return Ok(());
+        }
+        let present: HashSet<&str> = listed
+            .iter()
+            .map(|entry| entry.transcript.path.as_str())
+            .collect();
         let gone: Vec<String> = state
             .digests
             .keys()
@@ -188,15 +204,20 @@ impl Listed {
         digest.last_time.as_deref().unwrap_or_default()
     }
 
+    pub(crate) fn newest_first(&self, other: &Self) -> std::cmp::Ordering {
+        let by_time = other.last_active().cmp(self.last_active());
+        by_time.then_with(|| self.transcript.path.cmp(&other.transcript.path))
+    }
+
     pub(crate) fn session(&self) -> Result<Session> {
         let digest = self.digest.current();
         Ok(Session {
-            id: SessionId::parse(&self.transcript.stem)?,
+            id: SessionId::parse(self.transcript.stem())?,
             title: digest.title(),
             project_path: digest
                 .cwd
                 .clone()
-                .unwrap_or_else(|| decoded(&self.transcript.project)),
+                .unwrap_or_else(|| decoded(self.transcript.project())),
             timestamp: digest
                 .created
                 .clone()
@@ -205,7 +226,7 @@ impl Listed {
             message_count: digest.message_count,
             tools_used: digest.tools.clone(),
             files_changed: digest.files_changed(),
-            project: ProjectId::parse(&self.transcript.project)?,
+            project: ProjectId::parse(self.transcript.project())?,
             last_active: self.last_active().to_owned(),
             size_bytes: self.transcript.stamp.size,
             models: digest.models.clone(),
@@ -221,34 +242,52 @@ impl Listed {
     }
 }
 
-/// Projects of these sessions, the one used last first.
-pub(crate) fn projects_of(listed: &[Listed]) -> Result<Vec<Project>> {
-    let mut groups: HashMap<&str, Vec<&Listed>> = HashMap::new();
+/// The sessions of one project, newest first.
+pub(crate) struct Group<'a> {
+    id: &'a str,
+    pub(crate) sessions: Vec<&'a Listed>,
+}
+
+/// These sessions by project, the one used last first.
+pub(crate) fn groups(listed: &[Listed]) -> Vec<Group<'_>> {
+    let mut by_project: HashMap<&str, Vec<&Listed>> = HashMap::new();
     for entry in listed.iter().filter(|entry| entry.is_session()) {
-        groups.entry(&entry.transcript.project).or_default().push(entry);
+        by_project
+            .entry(entry.transcript.project())
+            .or_default()
+            .push(entry);
     }
-    let mut projects = Vec::with_capacity(groups.len());
-    for (id, mut sessions) in groups {
-        sessions.sort_by(|a, b| b.last_active().cmp(a.last_active()));
-        let path = project_path(id, &sessions);
+    let mut groups: Vec<Group<'_>> = by_project
+        .into_iter()
+        .map(|(id, mut sessions)| {
+            sessions.sort_by(|a, b| a.newest_first(b));
+            Group { id, sessions }
+        })
+        .collect();
+    groups.sort_by(|a, b| b.last_active().cmp(a.last_active()).then_with(|| a.id.cmp(b.id)));
+    groups
+}
+
+impl Group<'_> {
+    fn last_active(&self) -> &str {
+        self.sessions.first().map_or("", |newest| newest.last_active())
+    }
+
+    pub(crate) fn project(&self) -> Result<Project> {
+        let path = project_path(self.id, &self.sessions);
         let name = path
             .trim_end_matches(['/', '\\'])
             .rsplit(['/', '\\'])
             .next()
             .filter(|name| !name.is_empty());
-        projects.push(Project {
-            id: ProjectId::parse(id)?,
+        Ok(Project {
+            id: ProjectId::parse(self.id)?,
             name: name.unwrap_or(&path).to_owned(),
-            session_count: sessions.len(),
-            last_active: sessions
-                .first()
-                .map(|newest| newest.last_active().to_owned())
-                .unwrap_or_default(),
+            session_count: self.sessions.len(),
+            last_active: self.last_active().to_owned(),
             path,
-        });
+        })
     }
-    projects.sort_by(|a, b| b.last_active.cmp(&a.last_active).then_with(|| a.id.cmp(&b.id)));
-    Ok(projects)
 }
 
 /// The working directory that gave the folder its name; a session may have begun in another one.

@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 
 use memchr::memmem;
-use serde::{Deserialize, Serialize};
 
+use crate::bytes::{Input, push_text};
 use crate::follow::Part;
 use crate::json::Raw;
+use crate::names::Names;
 use crate::record::{Kind, Record};
 use crate::typed::{self, Typed};
 
@@ -18,8 +19,7 @@ const PROMPT_CHARS: usize = 400;
 /// Names of tools, files and models kept of one session: far more than people have, and a bound on a hostile file.
 const MAX_NAMES: usize = 5000;
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Digest {
     pub(crate) message_count: u64,
     pub(crate) created: Option<String>,
@@ -33,9 +33,10 @@ pub(crate) struct Digest {
     pub(crate) custom_title: Option<String>,
     pub(crate) ai_title: Option<String>,
     pub(crate) summary: Option<String>,
-    pub(crate) tools: Vec<String>,
-    pub(crate) files: Vec<String>,
-    pub(crate) models: Vec<String>,
+    pub(crate) tools: Names,
+    /// As they were recorded until a user's line has told the working directory, then relative to it where inside it.
+    files: Names,
+    pub(crate) models: Names,
     pub(crate) git_branch: Option<String>,
     pub(crate) version: Option<String>,
     /// Set when the whole file belongs to a subagent of that session, as older releases laid them out.
@@ -54,7 +55,7 @@ impl Part for Digest {
             Kind::FileHistorySnapshot => self.snapshot(record),
             Kind::FileHistoryDelta => {
                 if let Some(path) = record.tracking_path.and_then(Raw::text) {
-                    add_name(&mut self.files, &path);
+                    self.changed(&path);
                 }
             }
             Kind::CustomTitle => self.custom_title = title_text(record),
@@ -79,15 +80,86 @@ impl Part for Digest {
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self).unwrap_or_default()
+        let mut out = Vec::with_capacity(1024);
+        for number in [self.message_count, self.damaged, u64::from(self.cwd_is_of_user)] {
+            out.extend(number.to_le_bytes());
+        }
+        for text in self.texts() {
+            out.push(u8::from(text.is_some()));
+            if let Some(text) = text {
+                push_text(&mut out, text);
+            }
+        }
+        for names in [&self.tools, &self.files, &self.models] {
+            names.write(&mut out);
+        }
+        for (kind, count) in &self.unknown {
+            push_text(&mut out, kind);
+            out.extend(count.to_le_bytes());
+        }
+        out
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        serde_json::from_slice(bytes).ok()
+        let mut input = Input(bytes);
+        let mut digest = Self {
+            message_count: input.u64()?,
+            damaged: input.u64()?,
+            cwd_is_of_user: input.u64()? != 0,
+            ..Self::default()
+        };
+        for text in digest.texts_mut() {
+            if input.u8()? != 0 {
+                *text = Some(input.text()?.to_owned());
+            }
+        }
+        for names in [&mut digest.tools, &mut digest.files, &mut digest.models] {
+            *names = Names::read(&mut input)?;
+        }
+        while !input.0.is_empty() {
+            let kind = input.text()?.to_owned();
+            digest.unknown.insert(kind, input.u64()?);
+        }
+        Some(digest)
     }
 }
 
 impl Digest {
+    /// Every text there may be, in the order in which the index has them.
+    fn texts(&self) -> [&Option<String>; 12] {
+        [
+            &self.created,
+            &self.first_time,
+            &self.last_time,
+            &self.cwd,
+            &self.prompt,
+            &self.command,
+            &self.custom_title,
+            &self.ai_title,
+            &self.summary,
+            &self.git_branch,
+            &self.version,
+            &self.sidechain_of,
+        ]
+    }
+
+    fn texts_mut(&mut self) -> [&mut Option<String>; 12] {
+        [
+            &mut self.created,
+            &mut self.first_time,
+            &mut self.last_time,
+            &mut self.cwd,
+            &mut self.prompt,
+            &mut self.command,
+            &mut self.custom_title,
+            &mut self.ai_title,
+            &mut self.summary,
+            &mut self.git_branch,
+            &mut self.version,
+            &mut self.sidechain_of,
+        ]
+    }
+
     /// What every link of the chain carries.
     fn link(&mut self, record: &Record<'_>) {
         if let Some(time) = record.timestamp.and_then(Raw::escaped) {
@@ -105,6 +177,9 @@ impl Digest {
         {
             self.cwd = Some(cwd.into_owned());
             self.cwd_is_of_user = record.kind == Kind::User;
+            if self.cwd_is_of_user && !self.files.is_empty() {
+                self.files = self.relative_files();
+            }
         }
         if let Some(version) = record.version.and_then(Raw::escaped) {
             set_text(&mut self.version, version);
@@ -132,7 +207,7 @@ impl Digest {
             }
         }
         if let Some(path) = edited_file(record) {
-            add_name(&mut self.files, &path);
+            self.changed(&path);
         }
     }
 
@@ -165,18 +240,20 @@ impl Digest {
     }
 
     fn snapshot(&mut self, record: &Record<'_>) {
-        let files = &mut self.files;
         if let Some(backups) = record
             .snapshot
             .and_then(|snapshot| snapshot.get(b"trackedFileBackups"))
         {
             backups.entries(|path, _| {
-                let quoted = [b"\"", path, b"\""].concat();
-                if let Some(path) = Raw(&quoted).text() {
-                    add_name(files, &path);
-                }
+                let path = crate::json::text_of(path);
+                self.changed(&path);
             });
         }
+    }
+
+    fn changed(&mut self, path: &str) {
+        let cwd = self.cwd.as_deref().filter(|_| self.cwd_is_of_user);
+        add_name(&mut self.files, inside(cwd, path));
     }
 
     /// What the session is called: the name a person gave it, else the beginning of the first thing a person typed.
@@ -195,20 +272,30 @@ impl Digest {
     }
 
     /// Changed files, relative to the working directory where inside it, each once.
-    pub(crate) fn files_changed(&self) -> Vec<String> {
-        let mut files = Vec::with_capacity(self.files.len());
-        for file in &self.files {
-            let inside = self
-                .cwd
-                .as_deref()
-                .and_then(|cwd| file.strip_prefix(cwd)?.strip_prefix(['/', '\\']));
-            let file = inside.unwrap_or(file);
-            if !files.iter().any(|known| known == file) {
-                files.push(file.to_owned());
-            }
+    pub(crate) fn files_changed(&self) -> Names {
+        if self.cwd_is_of_user {
+            self.files.clone()
+        } else {
+            self.relative_files()
         }
-        files
     }
+
+    fn relative_files(&self) -> Names {
+        let cwd = self.cwd.as_deref();
+        self.files.iter().map(|file| inside(cwd, file)).collect()
+    }
+
+    /// Whether the path of a changed file has this in it.
+    pub(crate) fn has_changed(&self, part: &str) -> bool {
+        self.files_changed().iter().any(|file| file.contains(part))
+    }
+}
+
+/// A path as it is called inside of a folder.
+fn inside<'a>(folder: Option<&str>, path: &'a str) -> &'a str {
+    folder
+        .and_then(|folder| path.strip_prefix(folder)?.strip_prefix(['/', '\\']))
+        .unwrap_or(path)
 }
 
 /// The file that a tool edited, from its structured result. Tools that only read have no patch.
@@ -242,8 +329,57 @@ fn set_text(slot: &mut Option<String>, value: &[u8]) {
     }
 }
 
-fn add_name(names: &mut Vec<String>, name: &str) {
-    if names.len() < MAX_NAMES && !names.iter().any(|known| known == name) {
-        names.push(name.to_owned());
+fn add_name(names: &mut Names, name: &str) {
+    if names.len() < MAX_NAMES {
+        names.add(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(lines: &[&str]) -> Digest {
+        let mut digest = Digest::default();
+        for line in lines {
+            let record = Record::read(line.as_bytes()).unwrap();
+            digest.add(0, line.as_bytes(), &record);
+        }
+        digest
+    }
+
+    #[test]
+    fn a_digest_survives_the_index() {
+        let digest = digest(&[
+            r#"{"type":"user","cwd":"/p","timestamp":"2026-11-15T10:00:00.000Z","version":"2.1","message":{"content":"修复 it"}}"#,
+            r#"{"type":"assistant","message":{"model":"m","content":[{"type":"tool_use","name":"Edit"}]}}"#,
+            r#"{"type":"file-history-delta","trackingPath":"/p/src/a.rs"}"#,
+            r#"{"type":"of-tomorrow"}"#,
+            r#"{"none":1}"#,
+        ]);
+        assert_eq!(digest.unknown.len(), 2);
+        let bytes = digest.to_bytes();
+        assert_eq!(Digest::from_bytes(&bytes).as_ref(), Some(&digest));
+        for cut in 0..bytes.len() {
+            assert_ne!(
+                Digest::from_bytes(&bytes[..cut]).as_ref(),
+                Some(&digest),
+                "cut at {cut}"
+            );
+        }
+    }
+
+    #[test]
+    fn files_are_relative_to_the_folder_of_the_first_user_line() {
+        let early = r#"{"type":"file-history-delta","trackingPath":"/p/a.rs"}"#;
+        let other = r#"{"type":"attachment","cwd":"/elsewhere"}"#;
+        let user = r#"{"type":"user","cwd":"/p","message":{"content":"x"}}"#;
+        let late = r#"{"type":"file-history-snapshot","snapshot":{"trackedFileBackups":{"/p/a.rs":{},"b \"q\".rs":{},"/elsewhere/c.rs":{},"/p2/d.rs":{}}}}"#;
+        assert_eq!(
+            digest(&[other, early, user, late]).files_changed(),
+            ["a.rs", "b \"q\".rs", "/elsewhere/c.rs", "/p2/d.rs"]
+        );
+        assert_eq!(digest(&[other, early]).files_changed(), ["/p/a.rs"]);
+        assert!(digest(&[early, user]).has_changed("a.r"));
     }
 }

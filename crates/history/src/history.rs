@@ -1,12 +1,16 @@
 //! [`History`]: every question that can be asked of the transcripts.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::catalogue::{Catalogue, Listed, projects_of};
+use rayon::prelude::*;
+
+use crate::catalogue::{Catalogue, Group, Listed, groups};
 use crate::error::{HistoryError, Result};
 use crate::index::{self, Cancel, Index};
-use crate::model::{Facets, Include, MessagePage, Page, ProjectList, Session, SessionFilter, SessionPage};
+use crate::model::{
+    Facets, Include, MessagePage, Page, ProjectList, ProjectSessions, Session, SessionFilter, SessionPage,
+};
 use crate::place::{ProjectId, Projects, SessionId, Transcript};
 use crate::transcript::{Transcripts, save_outlines};
 
@@ -49,7 +53,10 @@ impl History {
     /// All projects, the one used last first.
     pub fn projects(&self) -> Result<ProjectList> {
         Ok(ProjectList {
-            projects: projects_of(&self.listed()?)?,
+            projects: groups(&self.listed()?)
+                .iter()
+                .map(Group::project)
+                .collect::<Result<_>>()?,
         })
     }
 
@@ -57,6 +64,25 @@ impl History {
     pub fn sessions(&self, project: &ProjectId, page: Page) -> Result<SessionPage> {
         let files = self.projects.transcripts(project.as_str())?;
         session_page(self.refresh(files), page)
+    }
+
+    /// All projects, the one used last first, each with all of its sessions, newest first: one look at the files tells all
+    /// of it.
+    pub fn everything(&self) -> Result<Vec<ProjectSessions>> {
+        let listed = self.listed()?;
+        groups(&listed)
+            .into_par_iter()
+            .map(|group| {
+                Ok(ProjectSessions {
+                    project: group.project()?,
+                    sessions: group
+                        .sessions
+                        .iter()
+                        .map(|entry| entry.session())
+                        .collect::<Result<_>>()?,
+                })
+            })
+            .collect()
     }
 
     /// The sessions of all projects, newest first.
@@ -85,8 +111,8 @@ impl History {
         let (mut tools, mut models) = (BTreeSet::new(), BTreeSet::new());
         for entry in self.listed()?.iter().filter(|entry| entry.is_session()) {
             let digest = entry.digest.current();
-            tools.extend(digest.tools.iter().cloned());
-            models.extend(digest.models.iter().cloned());
+            tools.extend(digest.tools.iter().map(str::to_owned));
+            models.extend(digest.models.iter().map(str::to_owned));
         }
         Ok(Facets {
             tools: tools.into_iter().collect(),
@@ -116,12 +142,14 @@ impl History {
 
     /// Every transcript directly in a project, with its digest.
     pub(crate) fn listed(&self) -> Result<Vec<Listed>> {
-        let files = self.projects.all_transcripts()?;
-        {
-            let present: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
-            self.catalogue.retain(self.index.as_ref(), &present)?;
-        }
-        Ok(self.refresh(files))
+        // What there is and what is known of it come from different files: both at once.
+        let (files, ()) = rayon::join(
+            || self.projects.all_transcripts(),
+            || self.catalogue.prepare(self.index.as_ref()),
+        );
+        let listed = self.refresh(files?);
+        self.catalogue.keep_only(self.index.as_ref(), &listed)?;
+        Ok(listed)
     }
 
     pub(crate) fn refresh(&self, files: Vec<Transcript>) -> Vec<Listed> {
@@ -191,11 +219,7 @@ fn open_index(folder: &Path) -> Option<Index> {
 
 fn session_page(listed: Vec<Listed>, page: Page) -> Result<SessionPage> {
     let mut sessions: Vec<Listed> = listed.into_iter().filter(Listed::is_session).collect();
-    sessions.sort_by(|a, b| {
-        b.last_active()
-            .cmp(a.last_active())
-            .then_with(|| a.transcript.stem.cmp(&b.transcript.stem))
-    });
+    sessions.sort_by(Listed::newest_first);
     let total = sessions.len();
     let sessions = sessions[page.range(total)]
         .iter()

@@ -6,13 +6,13 @@
 mod build;
 mod find;
 mod gather;
+mod proof;
 mod runs;
 mod varint;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rayon::prelude::*;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{HistoryError, Result};
@@ -22,7 +22,7 @@ pub(crate) use build::{Cancel, build};
 pub(crate) use find::{Hit, Wanted, find, owner};
 
 /// Changes whenever the tables, or the meaning of what is in them, change.
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 
 pub(crate) struct Index {
     /// What has been read of each transcript.
@@ -35,10 +35,13 @@ impl Index {
     /// Opens the index in `folder`, or starts a new one if it can't be used.
     pub(crate) fn open(folder: &Path) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
-        Ok(Self {
-            parts: Database::open(folder.join("history.db"), &PARTS)?,
-            words: Database::open(folder.join("search.db"), &WORDS)?,
-        })
+        let index = Self {
+            parts: Database::at(folder.join("history.db"), &PARTS),
+            words: Database::at(folder.join("search.db"), &WORDS),
+        };
+        // Whoever needs any of it needs this. If it can't be opened, then the other one can't either.
+        drop(index.parts.prepare()?);
+        Ok(index)
     }
 
     /// Throws everything away and starts anew.
@@ -74,25 +77,26 @@ impl Index {
                 .prepare_cached(&sql)?
                 .query_row([path], |row| kept(row, 0))
                 .optional()?;
-            Ok(row.and_then(understood))
+            Ok(row.flatten())
         })
     }
 
-    pub(crate) fn load_all<P: Part + Send>(&self) -> Result<Vec<(String, Followed<P>)>> {
+    pub(crate) fn load_all<P: Part>(&self) -> Result<Vec<(String, Followed<P>)>> {
         let sql = format!(
             "SELECT path, inode, size, modified, offset, tail, data FROM {}",
             P::TABLE
         );
-        let all = self.parts.read(|connection| {
+        self.parts.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
-            let rows = statement.query_map([], |row| Ok((row.get(0)?, kept(row, 1)?)))?;
-            rows.collect::<rusqlite::Result<Vec<(String, Followed<Vec<u8>>)>>>()
-                .map_err(Into::into)
-        })?;
-        Ok(all
-            .into_par_iter()
-            .filter_map(|(path, kept)| Some((path, understood(kept)?)))
-            .collect())
+            let mut rows = statement.query([])?;
+            let mut all = Vec::new();
+            while let Some(row) = rows.next()? {
+                if let Some(kept) = kept(row, 1)? {
+                    all.push((row.get(0)?, kept));
+                }
+            }
+            Ok(all)
+        })
     }
 
     pub(crate) fn save<'a, P: Part + 'a>(
@@ -103,49 +107,54 @@ impl Index {
             "INSERT OR REPLACE INTO {} (path, inode, size, modified, offset, tail, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
             P::TABLE
         );
-        let mut writer = self.parts.writer();
-        let transaction = writer.transaction()?;
-        {
-            let mut statement = transaction.prepare_cached(&sql)?;
-            for (path, followed) in parts {
-                let Followed {
-                    stamp,
-                    offset,
-                    check,
-                    part,
-                    ..
-                } = followed;
-                statement.execute(params![
-                    path,
-                    stamp.inode.cast_signed(),
-                    stamp.size.cast_signed(),
-                    stamp.modified_ns,
-                    offset.cast_signed(),
-                    check.cast_signed(),
-                    part.to_bytes()
-                ])?;
+        self.parts.write(|writer| {
+            let transaction = writer.transaction()?;
+            {
+                let mut statement = transaction.prepare_cached(&sql)?;
+                for (path, followed) in parts {
+                    let Followed {
+                        stamp,
+                        offset,
+                        check,
+                        part,
+                        ..
+                    } = followed;
+                    statement.execute(params![
+                        path,
+                        stamp.inode.cast_signed(),
+                        stamp.size.cast_signed(),
+                        stamp.modified_ns,
+                        offset.cast_signed(),
+                        check.cast_signed(),
+                        part.to_bytes()
+                    ])?;
+                }
             }
-        }
-        transaction.commit()?;
-        Ok(())
+            transaction.commit()?;
+            Ok(())
+        })
     }
 
     /// Forgets files that are gone.
     pub(crate) fn forget<P: Part>(&self, paths: &[String]) -> Result<()> {
-        let mut writer = self.parts.writer();
-        let transaction = writer.transaction()?;
-        for path in paths {
-            transaction.execute(&format!("DELETE FROM {} WHERE path = ?", P::TABLE), [path])?;
-        }
-        transaction.commit()?;
-        Ok(())
+        self.parts.write(|writer| {
+            let transaction = writer.transaction()?;
+            for path in paths {
+                transaction.execute(&format!("DELETE FROM {} WHERE path = ?", P::TABLE), [path])?;
+            }
+            transaction.commit()?;
+            Ok(())
+        })
     }
 }
 
-/// A part as it is kept.
-fn kept(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Followed<Vec<u8>>> {
+/// A part as it was kept. `None` if it can't be understood: then it is read from the transcript again.
+fn kept<P: Part>(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Option<Followed<P>>> {
     let number = |column: usize| row.get::<_, i64>(first + column).map(i64::cast_unsigned);
-    Ok(Followed {
+    let Some(part) = row.get_ref(first + 5)?.as_blob().ok().and_then(P::from_bytes) else {
+        return Ok(None);
+    };
+    Ok(Some(Followed {
         stamp: Stamp {
             inode: number(0)?,
             size: number(1)?,
@@ -153,27 +162,9 @@ fn kept(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Followed<Vec<
         },
         offset: number(3)?,
         check: number(4)?,
-        part: row.get(first + 5)?,
-        with_unfinished: None,
-    })
-}
-
-/// `None` if it can't be understood: then it is read from the transcript again.
-fn understood<P: Part>(kept: Followed<Vec<u8>>) -> Option<Followed<P>> {
-    let Followed {
-        stamp,
-        offset,
-        check,
         part,
-        ..
-    } = kept;
-    Some(Followed {
-        stamp,
-        offset,
-        check,
-        part: P::from_bytes(&part)?,
         with_unfinished: None,
-    })
+    }))
 }
 
 /// How a database is made, and how to see that it is not obviously damaged.
@@ -211,61 +202,87 @@ const WORDS: Schema = Schema {
               (SELECT count(id) FROM run), (SELECT max(id) FROM block), (SELECT max(word) FROM block WHERE run = 1)",
 };
 
-/// One SQLite file, with one writer and a few readers that need not wait for it.
+/// One SQLite file, with one writer and a few readers that need not wait for it. Opened when it is first needed.
 struct Database {
     path: PathBuf,
     schema: &'static Schema,
-    writer: Mutex<Connection>,
-    readers: Mutex<Vec<Connection>>,
+    writer: Mutex<Option<Connection>>,
+    readers: Mutex<Readers>,
+}
+
+#[derive(Default)]
+struct Readers {
+    /// Whether the file has been looked at, and made anew if it was of no use.
+    is_sound: bool,
+    idle: Vec<Connection>,
 }
 
 impl Database {
-    fn open(path: PathBuf, schema: &'static Schema) -> Result<Self> {
-        let writer = match connect(&path).and_then(|connection| sound(connection, schema)) {
-            Ok(Some(connection)) => connection,
-            Ok(None) => create(&path, schema)?,
-            Err(error) => {
-                tracing::warn!(%error, "an index of the history is damaged and will be built again");
-                create(&path, schema)?
-            }
-        };
-        Ok(Self {
+    fn at(path: PathBuf, schema: &'static Schema) -> Self {
+        Self {
             path,
             schema,
-            writer: Mutex::new(writer),
+            writer: Mutex::default(),
             readers: Mutex::default(),
-        })
+        }
     }
 
-    fn writer(&self) -> MutexGuard<'_, Connection> {
+    /// Makes sure that there is a database that can be used.
+    fn prepare(&self) -> Result<MutexGuard<'_, Readers>> {
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if !readers.is_sound {
+            let checked = connect(&self.path).and_then(|connection| sound(connection, self.schema));
+            let connection = match checked {
+                Ok(Some(connection)) => connection,
+                Ok(None) => create(&self.path, self.schema)?,
+                Err(error) => {
+                    tracing::warn!(%error, "an index of the history is damaged and will be built again");
+                    create(&self.path, self.schema)?
+                }
+            };
+            readers.idle.push(connection);
+            readers.is_sound = true;
+        }
+        Ok(readers)
+    }
+
+    /// Runs something on the connection that may write.
+    fn write<T>(&self, run: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
         // A panic while writing rolled the transaction back; the connection itself is fine.
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let connection = match &mut *writer {
+            Some(connection) => connection,
+            none => {
+                drop(self.prepare()?);
+                none.insert(connect(&self.path)?)
+            }
+        };
+        run(connection)
     }
 
     /// Runs something on a connection of its own.
     fn read<T>(&self, run: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        let pooled = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let pooled = self.prepare()?.idle.pop();
         let connection = match pooled {
             Some(connection) => connection,
             None => connect(&self.path)?,
         };
         let result = run(&connection)?;
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        if readers.len() < 2 {
-            readers.push(connection);
+        if readers.idle.len() < 2 {
+            readers.idle.push(connection);
         }
         Ok(result)
     }
 
     fn renew(&self) -> Result<()> {
-        let mut writer = self.writer();
-        self.readers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
         // The old one must be closed before its file is replaced.
-        *writer = Connection::open_in_memory()?;
-        *writer = create(&self.path, self.schema)?;
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        *writer = None;
+        *readers = Readers::default();
+        *writer = Some(create(&self.path, self.schema)?);
+        readers.is_sound = true;
         Ok(())
     }
 }

@@ -54,11 +54,7 @@ impl<'a> Raw<'a> {
 
     /// The text of a string.
     pub(crate) fn text(self) -> Option<Cow<'a, str>> {
-        let inner = self.escaped()?;
-        if memchr::memchr(b'\\', inner).is_none() {
-            return Some(String::from_utf8_lossy(inner));
-        }
-        Some(Cow::Owned(unescape(inner)))
+        self.escaped().map(text_of)
     }
 
     pub(crate) fn is_true(self) -> bool {
@@ -446,6 +442,14 @@ fn ones_between(mut bits: u64) -> u64 {
         bits ^= bits << shift;
     }
     bits
+}
+
+/// The text of what stands between the quotes of a JSON string.
+pub(crate) fn text_of(escaped: &[u8]) -> Cow<'_, str> {
+    if memchr::memchr(b'\\', escaped).is_none() {
+        return String::from_utf8_lossy(escaped);
+    }
+    Cow::Owned(unescape(escaped))
 }
 
 /// Undoes the escapes of a JSON string; what is not a right escape is kept as it stands.

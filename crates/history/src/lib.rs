@@ -21,6 +21,7 @@ mod ledger;
 mod lines;
 mod message;
 mod model;
+mod names;
 mod outline;
 mod place;
 mod prices;
@@ -41,8 +42,9 @@ pub use history::{History, Indexed};
 pub use ledger::Tokens;
 pub use model::{
     Branch, Compaction, Facets, Include, Message, MessagePage, Offset, Page, Patch, Project, ProjectList,
-    Role, Session, SessionFilter, SessionPage,
+    ProjectSessions, Role, Session, SessionFilter, SessionPage,
 };
+pub use names::Names;
 pub use place::{ProjectId, SessionId};
 pub use search::{Fragment, SearchPage, SearchQuery, SearchResult};
 pub use usage::{Usage, UsageQuery, UsageReport, UsageRow};

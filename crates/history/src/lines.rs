@@ -7,7 +7,8 @@
 use std::io::{self, Read, Seek, SeekFrom};
 
 const PAGE: usize = 4096;
-const READ: usize = 256 * 1024;
+/// Small enough to stay in the cache of a core while it is looked at, and large enough for few lines to lie across two reads.
+const READ: usize = 512 * 1024;
 
 /// A longer line is passed over: nothing that the CLI writes comes near, and memory must stay bounded.
 pub(crate) const MAX_LINE: usize = 32 * 1024 * 1024;

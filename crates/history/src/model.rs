@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ts_rs::TS;
 
+use crate::names::Names;
 use crate::place::{ProjectId, SessionId};
 
 /// A folder that the CLI was used in.
@@ -34,14 +35,17 @@ pub struct Session {
     pub timestamp: String,
     /// Lines of the user's and the assistant's.
     pub message_count: u64,
-    pub tools_used: Vec<String>,
+    #[ts(as = "Vec<String>")]
+    pub tools_used: Names,
     /// Relative to the project where inside it.
-    pub files_changed: Vec<String>,
+    #[ts(as = "Vec<String>")]
+    pub files_changed: Names,
 
     pub project: ProjectId,
     pub last_active: String,
     pub size_bytes: u64,
-    pub models: Vec<String>,
+    #[ts(as = "Vec<String>")]
+    pub models: Names,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_prompt: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -245,7 +249,7 @@ pub struct SessionFilter {
 
 impl SessionFilter {
     pub fn admits(&self, session: &Session) -> bool {
-        let holds = |wanted: &Option<String>, names: &[String]| {
+        let holds = |wanted: &Option<String>, names: &Names| {
             wanted
                 .as_ref()
                 .is_none_or(|wanted| names.iter().any(|name| name.contains(wanted.as_str())))
@@ -290,6 +294,13 @@ pub struct Facets {
 #[ts(export_to = "history.ts")]
 pub struct ProjectList {
     pub projects: Vec<Project>,
+}
+
+/// A project with all of its sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectSessions {
+    pub project: Project,
+    pub sessions: Vec<Session>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
@@ -71,28 +72,40 @@ id!(ProjectId, "a project id is the name of a folder of the history");
 
 /// A name of letters (of any script), digits and a few signs, that can't be a path, hidden, or too long for a file.
 fn is_plain_name(text: &str) -> bool {
+    let is_sign = |letter: char| matches!(letter, '-' | '_' | '.');
     (1..=255).contains(&text.len())
         && !text.starts_with('.')
-        && text
-            .chars()
-            .all(|letter| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.'))
+        && (text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || is_sign(char::from(byte)))
+            || text
+                .chars()
+                .all(|letter| letter.is_alphanumeric() || is_sign(letter)))
 }
 
 /// A transcript that exists.
 #[derive(Clone, Debug)]
 pub(crate) struct Transcript {
-    pub(crate) project: String,
-    /// The file's name without `.jsonl`.
-    pub(crate) stem: String,
     /// Relative to the `projects` folder.
     pub(crate) path: String,
     pub(crate) stamp: Stamp,
 }
 
 impl Transcript {
+    /// The name of the project's folder.
+    pub(crate) fn project(&self) -> &str {
+        self.path.split('/').next().unwrap_or_default()
+    }
+
+    /// The file's name without `.jsonl`.
+    pub(crate) fn stem(&self) -> &str {
+        let name = self.path.rsplit('/').next().unwrap_or_default();
+        name.strip_suffix(".jsonl").unwrap_or(name)
+    }
+
     /// Older releases put subagents' transcripts beside those of sessions.
     pub(crate) fn is_subagent(&self) -> bool {
-        self.stem.starts_with("agent-")
+        self.stem().starts_with("agent-")
     }
 }
 
@@ -114,38 +127,18 @@ impl Projects {
     }
 
     /// A handle on the folder; `None` while there is none.
-    fn root(&self) -> Result<Option<Dir>> {
+    pub(crate) fn root(&self) -> Result<Option<Root>> {
         match Dir::open_ambient_dir(&self.path, ambient_authority()) {
-            Ok(dir) => Ok(Some(dir)),
+            Ok(dir) => Ok(Some(Root(dir))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// All projects' names.
-    pub(crate) fn names(&self) -> Result<Vec<String>> {
-        let Some(root) = self.root()? else {
-            return Ok(Vec::new());
-        };
-        let mut names = Vec::new();
-        for entry in root.entries()? {
-            let entry = entry?;
-            let kind = entry.file_type()?;
-            if let Some(name) = entry.file_name().to_str().filter(|name| is_plain_name(name))
-                && (kind.is_dir()
-                    || (kind.is_symlink() && root.metadata(name).is_ok_and(|target| target.is_dir())))
-            {
-                names.push(name.to_owned());
-            }
-        }
-        names.sort_unstable();
-        Ok(names)
-    }
-
     /// The transcripts directly in a project's folder, subagents' of older releases included.
     pub(crate) fn transcripts(&self, project: &str) -> Result<Vec<Transcript>> {
         let root = self.root()?.ok_or(HistoryError::NotFound)?;
-        list(&root, project, project)
+        root.list(project)
     }
 
     /// Every transcript of every project. A folder that can't be read is left out: the others are still worth seeing.
@@ -153,23 +146,28 @@ impl Projects {
         let Some(root) = self.root()? else {
             return Ok(Vec::new());
         };
-        let mut all = Vec::new();
-        for project in self.names()? {
-            match list(&root, &project, &project) {
-                Ok(mut found) => all.append(&mut found),
-                Err(error) => tracing::warn!(%error, "a project of the history could not be read"),
-            }
-        }
-        Ok(all)
+        // Most of this is waiting for the system to say how each file looks: on all cores at once.
+        let found: Vec<Vec<Transcript>> = root
+            .names()?
+            .into_par_iter()
+            .with_max_len(1)
+            .filter_map(|project| {
+                let found = root.list(&project);
+                found
+                    .inspect_err(|error| tracing::warn!(%error, "a project of the history could not be read"))
+                    .ok()
+            })
+            .collect();
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// The transcript of a session; the newest, if several projects have one.
     pub(crate) fn session(&self, id: &SessionId) -> Result<Transcript> {
         let root = self.root()?.ok_or(HistoryError::NotFound)?;
         let mut found: Option<Transcript> = None;
-        for project in self.names()? {
+        for project in root.names()? {
             let path = format!("{project}/{id}.jsonl");
-            let Ok(metadata) = root.metadata(&path) else {
+            let Ok(metadata) = root.0.metadata(&path) else {
                 continue;
             };
             let stamp = Stamp::of(&metadata);
@@ -178,12 +176,7 @@ impl Projects {
                     .as_ref()
                     .is_none_or(|best| best.stamp.modified_ns < stamp.modified_ns)
             {
-                found = Some(Transcript {
-                    project,
-                    stem: id.as_str().to_owned(),
-                    path,
-                    stamp,
-                });
+                found = Some(Transcript { path, stamp });
             }
         }
         found.ok_or(HistoryError::NotFound)
@@ -194,10 +187,9 @@ impl Projects {
         let Some(root) = self.root()? else {
             return Ok(Vec::new());
         };
-        let folder = format!("{}/{}/subagents", session.project, session.stem);
-        match list(&root, &session.project, &folder) {
+        match root.list(&format!("{}/{}/subagents", session.project(), session.stem())) {
             Ok(mut found) => {
-                found.sort_by(|a, b| a.stem.cmp(&b.stem));
+                found.sort_by(|a, b| a.path.cmp(&b.path));
                 Ok(found)
             }
             Err(HistoryError::NotFound) => Ok(Vec::new()),
@@ -210,7 +202,10 @@ impl Projects {
         let Some(root) = self.root()? else {
             return Ok(Vec::new());
         };
-        let folder = match root.open_dir(format!("{}/{}/tool-results", session.project, session.stem)) {
+        let folder = match root
+            .0
+            .open_dir(format!("{}/{}/tool-results", session.project(), session.stem()))
+        {
             Ok(folder) => folder,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error.into()),
@@ -235,7 +230,8 @@ impl Projects {
         }
         self.open(&format!(
             "{}/{}/tool-results/{name}",
-            session.project, session.stem
+            session.project(),
+            session.stem()
         ))
         .map(|(file, _)| file)
     }
@@ -251,44 +247,68 @@ impl Projects {
 
     /// Opens a file by its path relative to the `projects` folder.
     pub(crate) fn open(&self, path: &str) -> Result<(File, Stamp)> {
-        let root = self.root()?.ok_or(HistoryError::NotFound)?;
-        let file = root.open(path)?;
-        let stamp = Stamp::of(&file.metadata()?);
-        Ok((file.into_std(), stamp))
+        self.root()?.ok_or(HistoryError::NotFound)?.open(path)
     }
 }
 
-fn list(root: &Dir, project: &str, folder: &str) -> Result<Vec<Transcript>> {
-    let dir = root.open_dir(folder)?;
-    let mut found = Vec::new();
-    for entry in dir.entries()? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let Some(stem) = name
-            .to_str()
-            .and_then(|name| name.strip_suffix(".jsonl"))
-            .filter(|stem| is_plain_name(stem))
-        else {
-            continue;
-        };
-        // A file may vanish while the folder is read: the CLI cleans up.
-        let Ok(mut metadata) = entry.metadata() else {
-            continue;
-        };
-        if metadata.is_symlink() {
-            let Ok(target) = dir.metadata(&name) else { continue };
-            metadata = target;
+/// A handle on the `projects` folder, for looking at many things in it.
+pub(crate) struct Root(Dir);
+
+impl Root {
+    /// All projects' names.
+    fn names(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in self.0.entries()? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if let Some(name) = entry.file_name().to_str().filter(|name| is_plain_name(name))
+                && (kind.is_dir()
+                    || (kind.is_symlink() && self.0.metadata(name).is_ok_and(|target| target.is_dir())))
+            {
+                names.push(name.to_owned());
+            }
         }
-        if metadata.is_file() {
-            found.push(Transcript {
-                project: project.to_owned(),
-                stem: stem.to_owned(),
-                path: format!("{folder}/{stem}.jsonl"),
-                stamp: Stamp::of(&metadata),
-            });
-        }
+        names.sort_unstable();
+        Ok(names)
     }
-    Ok(found)
+
+    /// The transcripts directly in a folder.
+    fn list(&self, folder: &str) -> Result<Vec<Transcript>> {
+        let dir = self.0.open_dir(folder)?;
+        let mut found = Vec::new();
+        for entry in dir.entries()? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some(name) = name
+                .to_str()
+                .filter(|name| name.strip_suffix(".jsonl").is_some_and(is_plain_name))
+            else {
+                continue;
+            };
+            // A file may vanish while the folder is read: the CLI cleans up.
+            let Ok(mut metadata) = entry.metadata() else {
+                continue;
+            };
+            if metadata.is_symlink() {
+                let Ok(target) = dir.metadata(name) else { continue };
+                metadata = target;
+            }
+            if metadata.is_file() {
+                found.push(Transcript {
+                    path: format!("{folder}/{name}"),
+                    stamp: Stamp::of(&metadata),
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Opens a file by its path relative to the folder.
+    pub(crate) fn open(&self, path: &str) -> Result<(File, Stamp)> {
+        let file = self.0.open(path)?;
+        let stamp = Stamp::of(&file.metadata()?);
+        Ok((file.into_std(), stamp))
+    }
 }
 
 #[cfg(test)]
@@ -330,12 +350,12 @@ mod tests {
         std::os::unix::fs::symlink(outside.path(), home.path().join("projects/-out")).unwrap();
 
         let projects = Projects::new(home.path());
-        assert_eq!(projects.names().unwrap(), ["-p"]);
+        assert_eq!(projects.root().unwrap().unwrap().names().unwrap(), ["-p"]);
         let mut stems: Vec<_> = projects
             .transcripts("-p")
             .unwrap()
             .into_iter()
-            .map(|found| found.stem)
+            .map(|found| found.stem().to_owned())
             .collect();
         stems.sort();
         assert_eq!(stems, ["inside", "real"]);

@@ -105,8 +105,9 @@ impl History {
             let own = digests
                 .get(path)
                 .and_then(|digest| digest.current().sidechain_of.clone());
-            let stem = own.unwrap_or(owner.stem);
-            (format!("{}/{stem}.jsonl", owner.project), owner.project, stem)
+            let project = owner.project().to_owned();
+            let stem = own.unwrap_or_else(|| owner.stem().to_owned());
+            (format!("{project}/{stem}.jsonl"), project, stem)
         };
         let found =
             find(index, &self.projects, &wanted, |path| {
@@ -128,12 +129,10 @@ impl History {
                 }
                 digests.get(&session).is_some_and(|digest| {
                     let digest = digest.current();
-                    let has = |names: &[String], wanted: &Option<String>| {
-                        wanted
-                            .as_ref()
-                            .is_none_or(|wanted| names.iter().any(|name| name.contains(wanted.as_str())))
-                    };
-                    has(&digest.files, &query.file) && has(&digest.models, &query.model)
+                    let file = query.file.as_deref();
+                    let model = query.model.as_deref();
+                    file.is_none_or(|wanted| digest.has_changed(wanted))
+                        && model.is_none_or(|wanted| digest.models.iter().any(|name| name.contains(wanted)))
                 })
             });
         let found = match found {

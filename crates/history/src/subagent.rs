@@ -29,12 +29,12 @@ pub(crate) fn transcripts(history: &History, session: &Transcript) -> Result<Vec
     let mut found = history.projects.subagents(session)?;
     let beside: Vec<Transcript> = history
         .projects
-        .transcripts(&session.project)?
+        .transcripts(session.project())?
         .into_iter()
         .filter(Transcript::is_subagent)
         .collect();
     let beside = history.refresh(beside).into_iter();
-    let of_session = |owner: Option<&str>| owner == Some(session.stem.as_str());
+    let of_session = |owner: Option<&str>| owner == Some(session.stem());
     found.extend(
         beside
             .filter(|listed| of_session(listed.digest.current().sidechain_of.as_deref()))
@@ -137,12 +137,7 @@ impl Calls {
     }
 
     fn agent(&self, history: &History, loaded: &Loaded) -> Result<Agent> {
-        let id = loaded
-            .transcript
-            .stem
-            .strip_prefix("agent-")
-            .unwrap_or(&loaded.transcript.stem)
-            .to_owned();
+        let id = loaded.transcript.stem().trim_start_matches("agent-").to_owned();
         let notes = history.projects.read_small(&format!(
             "{}.meta.json",
             loaded.transcript.path.trim_end_matches(".jsonl")

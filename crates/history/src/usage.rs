@@ -81,7 +81,7 @@ impl History {
     pub fn usage(&self, query: &UsageQuery) -> Result<UsageReport> {
         let mut files = self.every_transcript()?;
         if let Some(project) = &query.project {
-            files.retain(|file| file.project == project.as_str());
+            files.retain(|file| file.project() == project.as_str());
         }
         let ledgers = self.ledgers(files)?;
         let mut sums = Sums::default();
@@ -188,9 +188,9 @@ impl Sums {
         let into = [
             &mut self.total,
             self.days.entry(day).or_default(),
-            entry(&mut self.projects, &owner.project),
+            entry(&mut self.projects, owner.project()),
             entry(&mut self.models, model),
-            entry(&mut self.sessions, &owner.stem),
+            entry(&mut self.sessions, owner.stem()),
         ];
         for usage in into {
             usage.tokens.add(tokens);

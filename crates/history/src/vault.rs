@@ -108,11 +108,15 @@ impl Vault {
         }
         for (name, stamp) in history.projects.tool_results(transcript)? {
             files.push((
-                format!("{}/{}/tool-results/{name}", transcript.project, transcript.stem),
+                format!(
+                    "{}/{}/tool-results/{name}",
+                    transcript.project(),
+                    transcript.stem()
+                ),
                 stamp,
             ));
         }
-        let old = self.entry(&transcript.project, &transcript.stem)?;
+        let old = self.entry(transcript.project(), transcript.stem())?;
         let known = |path: &str| {
             old.as_ref()
                 .and_then(|old| old.files.iter().find(|(known, ..)| known == path))
@@ -148,7 +152,7 @@ impl Vault {
                 files: kept,
             };
             let json = serde_json::to_vec(&entry).map_err(io::Error::from)?;
-            self.write(&entry_path(&transcript.project, &transcript.stem), |out| {
+            self.write(&entry_path(transcript.project(), transcript.stem()), |out| {
                 io::Write::write_all(out, &json)
             })?;
         }

@@ -65,10 +65,10 @@ pub(crate) fn build(
     mut files: Vec<Transcript>,
     cancel: &Cancel,
 ) -> Result<u64> {
-    if is_mostly_waste(&index.words.writer())? {
+    if index.words.write(|writer| is_mostly_waste(writer))? {
         index.words.renew()?;
     }
-    let known = sources(&index.words.writer())?;
+    let known = index.words.write(|writer| sources(writer))?;
     let gone: Vec<i64> = {
         let present: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         known
@@ -90,9 +90,10 @@ pub(crate) fn build(
         // A thread of its own: the caller's keeps its priority.
         let indexing = scope.spawn(|| {
             step_back();
-            let mut writer = index.words.writer();
-            take_out(&mut writer, &gone)?;
-            Indexing::begin(&writer, projects)?.read_all(&files, &known, cancel)
+            index.words.write(|writer| {
+                take_out(writer, &gone)?;
+                Indexing::begin(writer, projects)?.read_all(&files, &known, cancel)
+            })
         });
         let unexpected = |_| HistoryError::Io(std::io::Error::other("indexing stopped unexpectedly"));
         indexing.join().map_err(unexpected)?
@@ -103,7 +104,7 @@ pub(crate) fn build(
 fn step_back() {
     // Elsewhere this would slow the whole program down, and not only this thread.
     #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::nice(10) {
+    if let Err(error) = rustix::process::nice(19) {
         tracing::debug!(%error, "indexing keeps the priority of everything else");
     }
 }

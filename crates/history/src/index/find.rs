@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memchr::memmem;
+use rayon::prelude::*;
 use rusqlite::{Connection, params};
 
 use crate::error::Result;
@@ -15,6 +17,7 @@ use crate::record::{Kind, Record};
 use crate::text::{self, Term};
 
 use super::build::{Place, append_persisted, decode};
+use super::proof::Proof;
 use super::{Index, runs};
 
 /// Matches beyond this are not counted: nobody pages that far, and counting them all would take longer than finding them.
@@ -23,6 +26,9 @@ const MAX_COUNT: usize = 10_000;
 const COUNT_TIME: Duration = Duration::from_millis(10);
 /// Time for filling the page when hardly any message whose words match is what was asked for.
 const PAGE_TIME: Duration = Duration::from_millis(200);
+
+/// Messages that are read at once.
+const TOGETHER: usize = 128;
 
 /// What to look for.
 pub(crate) struct Wanted<'a> {
@@ -66,11 +72,11 @@ pub(crate) fn find(
             connection,
             spans,
             wanted,
-            reader: LineReader {
+            files: Files {
                 projects,
-                files: HashMap::new(),
+                open: HashMap::new(),
             },
-            proves: wanted.terms.iter().any(|term| term.needs_proof),
+            proof: Proof::of(wanted.terms),
             started: Instant::now(),
             found: Found {
                 hits: Vec::new(),
@@ -80,8 +86,8 @@ pub(crate) fn find(
         };
         let words = words(wanted);
         'runs: for run in runs::all(connection)? {
-            for number in runs::with_all(connection, &run, &words)? {
-                if !search.candidate(number)? {
+            for numbers in runs::with_all(connection, &run, &words)?.chunks(TOGETHER) {
+                if !search.candidates(numbers)? {
                     break 'runs;
                 }
             }
@@ -112,90 +118,188 @@ struct Search<'a> {
     connection: &'a Connection,
     spans: Spans,
     wanted: &'a Wanted<'a>,
-    reader: LineReader<'a>,
-    proves: bool,
+    files: Files<'a>,
+    proof: Proof,
     started: Instant,
     found: Found,
 }
 
+/// A message that has the words.
+struct Candidate {
+    path: Arc<str>,
+    file: Arc<File>,
+    place: Place,
+}
+
 impl Search<'_> {
-    /// Takes the message with this number in, if it is one of those wanted. False when enough have been seen.
-    fn candidate(&mut self, number: i64) -> Result<bool> {
-        let Some(span) = self.spans.of(number) else {
-            return Ok(true);
-        };
-        let timed = self.wanted.times != (i64::MIN..i64::MAX);
-        if timed {
-            let place = self.spans.place(self.connection, span, number)?;
-            if place.is_none_or(|place| !self.wanted.times.contains(&place.time)) {
-                return Ok(true);
-            }
+    /// Takes these messages in, as far as they are wanted. False when enough have been seen.
+    fn candidates(&mut self, numbers: &[i64]) -> Result<bool> {
+        if self.proof.is_trivial() {
+            return self.counted(numbers);
         }
-        let on_page = self.found.total >= self.wanted.offset && self.found.hits.len() < self.wanted.limit;
-        let proves = self.proves && self.started.elapsed() < COUNT_TIME;
-        if !proves && self.proves && !on_page {
-            // Out of time for proofs: the rest is counted as the words say.
-            self.found.is_exact = false;
+        let mut candidates = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            candidates.extend(self.candidate(*number)?);
         }
-        if on_page || proves {
-            let Some(place) = self.spans.place(self.connection, span, number)? else {
-                return Ok(true);
+        // Most are not what was asked for, and each has to be read to see that: on all cores at once.
+        let proof = &self.proof;
+        let projects = self.files.projects;
+        let hits: Vec<Hit> = candidates
+            .into_par_iter()
+            .map_init(Vec::new, |line, candidate| {
+                read(&candidate, line, proof, projects)
+            })
+            .flatten_iter()
+            .collect();
+        for hit in hits {
+            self.take(|_| Ok(Some(hit)))?;
+        }
+        let time = if self.is_full() { COUNT_TIME } else { PAGE_TIME };
+        self.found.is_exact = self.started.elapsed() < time && self.found.total < MAX_COUNT;
+        Ok(self.found.is_exact)
+    }
+
+    /// As they are: their words prove that they are what was asked for.
+    fn counted(&mut self, numbers: &[i64]) -> Result<bool> {
+        for number in numbers {
+            let Some(span) = self.spans.of(*number) else {
+                continue;
             };
-            let path = &self.spans.list[span].path;
-            let terms = if self.proves { self.wanted.terms } else { &[] };
-            let Some(hit) = self.reader.read(path, place, terms) else {
-                if self.started.elapsed() < PAGE_TIME {
-                    return Ok(true);
-                }
+            if self.is_timed() && self.place(span, *number)?.is_none() {
+                continue;
+            }
+            self.take(|search| {
+                let candidate = search.candidate(*number)?;
+                let projects = search.files.projects;
+                Ok(
+                    candidate
+                        .and_then(|candidate| read(&candidate, &mut Vec::new(), &search.proof, projects)),
+                )
+            })?;
+            let is_late = self.found.total.is_multiple_of(64) && self.started.elapsed() >= COUNT_TIME;
+            if self.is_full() && (self.found.total >= MAX_COUNT || is_late) {
                 self.found.is_exact = false;
                 return Ok(false);
-            };
-            if on_page {
-                self.found.hits.push(hit);
             }
-        }
-        self.found.total += 1;
-        let is_full = self.found.total >= self.wanted.offset + self.wanted.limit;
-        let is_late = self.found.total.is_multiple_of(64) && self.started.elapsed() >= COUNT_TIME;
-        if is_full && (self.found.total >= MAX_COUNT || is_late) {
-            self.found.is_exact = false;
-            return Ok(false);
         }
         Ok(true)
     }
+
+    /// Counts a match, and keeps it if it is on the page.
+    fn take(&mut self, hit: impl FnOnce(&mut Self) -> Result<Option<Hit>>) -> Result<()> {
+        if self.found.total >= self.wanted.offset && self.found.hits.len() < self.wanted.limit {
+            let Some(hit) = hit(self)? else { return Ok(()) };
+            self.found.hits.push(hit);
+        }
+        self.found.total += 1;
+        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.found.total >= self.wanted.offset + self.wanted.limit
+    }
+
+    fn is_timed(&self) -> bool {
+        self.wanted.times != (i64::MIN..i64::MAX)
+    }
+
+    /// Where a message lies; `None` if that is unknown, or it was not said in the wanted time.
+    fn place(&mut self, span: usize, number: i64) -> Result<Option<Place>> {
+        let place = self.spans.place(self.connection, span, number)?;
+        Ok(place.filter(|place| self.wanted.times.contains(&place.time)))
+    }
+
+    fn candidate(&mut self, number: i64) -> Result<Option<Candidate>> {
+        let Some(span) = self.spans.of(number) else {
+            return Ok(None);
+        };
+        let Some(place) = self.place(span, number)? else {
+            return Ok(None);
+        };
+        let path = Arc::clone(&self.spans.list[span].path);
+        let file = self.files.open(&path);
+        Ok(file.map(|file| Candidate { path, file, place }))
+    }
 }
 
-fn is_proved(text: &str, terms: &[Term]) -> bool {
-    let text = text.to_lowercase();
-    terms
-        .iter()
-        .all(|term| !term.needs_proof || text.contains(&term.text))
-}
-
-/// A quick look at the line as it is in the file, where text that needs no escapes stands as it is.
-fn may_prove(line: &[u8], terms: &[Term]) -> bool {
-    let lower = if terms.is_empty() {
-        Vec::new()
-    } else {
-        line.to_ascii_lowercase()
-    };
-    let stands = |term: &Term| {
-        let is_plain = !term.text.contains(['"', '\\', '\n', '\t']);
-        let has_case = |letter: char| !letter.is_ascii() && (letter.is_lowercase() || letter.is_uppercase());
-        !term.needs_proof
-            || !is_plain
-            || term.text.contains(has_case)
-            || memmem::find(&lower, term.text.as_bytes()).is_some()
-            || (!term.text.is_ascii() && memmem::find(line, b"\\u").is_some())
-    };
+/// Reads a message. `None` if its file has something else there by now, or it is not what was asked for.
+fn read(candidate: &Candidate, line: &mut Vec<u8>, proof: &Proof, projects: &Projects) -> Option<Hit> {
+    let Candidate { path, file, place } = candidate;
+    line.resize(place.length as usize, 0);
+    read_exact_at(file, line, place.offset).ok()?;
     // The whole of a large result lies in another file.
-    terms.iter().all(stands) || memmem::find(line, b"<persisted-output>").is_some()
+    if !proof.may_be_in(line) && memmem::find(line, b"<persisted-output>").is_none() {
+        return None;
+    }
+    let record = Record::read(line)?;
+    let mut text = Vec::new();
+    text::searchable(&record, &mut text);
+    if memmem::find(&text, b"<persisted-output>").is_some() {
+        append_persisted(projects, &owner(path), &mut text);
+    }
+    let text = String::from_utf8_lossy(&text).into_owned();
+    if !proof.is_in(&text) {
+        return None;
+    }
+    let mut is_tool_result = false;
+    text::tool_results(&record, |_| is_tool_result = true);
+    let string = |value: Option<Raw<'_>>| value.and_then(Raw::text).unwrap_or_default().into_owned();
+    Some(Hit {
+        path: path.to_string(),
+        uuid: string(record.uuid),
+        role: if record.kind == Kind::User {
+            "user"
+        } else {
+            "assistant"
+        },
+        timestamp: string(record.timestamp),
+        is_tool_result,
+        text,
+    })
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
+}
+
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let count = std::os::windows::fs::FileExt::seek_read(file, bytes, offset)?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes = &mut bytes[count..];
+        offset += count as u64;
+    }
+    Ok(())
+}
+
+/// The files that results come from, kept open while they do.
+struct Files<'a> {
+    projects: &'a Projects,
+    open: HashMap<Arc<str>, Option<Arc<File>>>,
+}
+
+impl Files<'_> {
+    fn open(&mut self, path: &Arc<str>) -> Option<Arc<File>> {
+        if self.open.len() > 64 {
+            self.open.clear();
+        }
+        let projects = self.projects;
+        let file = self
+            .open
+            .entry(Arc::clone(path))
+            .or_insert_with(|| projects.open(path).ok().map(|(file, _)| Arc::new(file)));
+        file.clone()
+    }
 }
 
 struct Span {
     first: i64,
     count: i64,
-    path: String,
+    path: Arc<str>,
 }
 
 struct Spans {
@@ -206,13 +310,13 @@ struct Spans {
 
 impl Spans {
     fn load(connection: &Connection, admits: &mut impl FnMut(&str) -> bool) -> Result<Self> {
-        let mut paths: HashMap<i64, Option<String>> = HashMap::new();
+        let mut paths: HashMap<i64, Option<Arc<str>>> = HashMap::new();
         let mut statement = connection.prepare_cached("SELECT id, path FROM source")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let path: String = row.get(1)?;
             let admitted = admits(&path);
-            paths.insert(row.get(0)?, admitted.then_some(path));
+            paths.insert(row.get(0)?, admitted.then(|| path.into()));
         }
         let mut statement =
             connection.prepare_cached("SELECT first, count, source FROM span ORDER BY first")?;
@@ -224,7 +328,7 @@ impl Spans {
                 list.push(Span {
                     first: row.get(0)?,
                     count: row.get(1)?,
-                    path: path.clone(),
+                    path: Arc::clone(path),
                 });
             }
         }
@@ -253,71 +357,13 @@ impl Spans {
     }
 }
 
-/// Reads messages from their places, keeping files open while results come from them.
-struct LineReader<'a> {
-    projects: &'a Projects,
-    files: HashMap<String, Option<File>>,
-}
-
-impl LineReader<'_> {
-    /// `None` if the file is gone, has something else there by now, or does not prove the terms.
-    fn read(&mut self, path: &str, place: Place, terms: &[Term]) -> Option<Hit> {
-        if self.files.len() > 64 {
-            self.files.clear();
-        }
-        let projects = self.projects;
-        let file = self
-            .files
-            .entry(path.to_owned())
-            .or_insert_with(|| projects.open(path).ok().map(|(file, _)| file));
-        let file = file.as_mut()?;
-        file.seek(SeekFrom::Start(place.offset)).ok()?;
-        let mut line = Vec::with_capacity(place.length as usize);
-        file.take(u64::from(place.length)).read_to_end(&mut line).ok()?;
-        if !may_prove(&line, terms) {
-            return None;
-        }
-        let record = Record::read(&line)?;
-        let mut text = Vec::new();
-        text::searchable(&record, &mut text);
-        if memchr::memmem::find(&text, b"<persisted-output>").is_some() {
-            append_persisted(self.projects, &owner(path), &mut text);
-        }
-        let text = String::from_utf8_lossy(&text).into_owned();
-        if !is_proved(&text, terms) {
-            return None;
-        }
-        let mut is_tool_result = false;
-        text::tool_results(&record, |_| is_tool_result = true);
-        let string = |value: Option<Raw<'_>>| value.and_then(Raw::text).unwrap_or_default().into_owned();
-        Some(Hit {
-            path: path.to_owned(),
-            uuid: string(record.uuid),
-            role: if record.kind == Kind::User {
-                "user"
-            } else {
-                "assistant"
-            },
-            timestamp: string(record.timestamp),
-            is_tool_result,
-            text,
-        })
-    }
-}
-
 /// The session that a transcript, its own or a subagent's, belongs to.
 pub(crate) fn owner(path: &str) -> Transcript {
     let mut parts = path.split('/');
-    let project = parts.next().unwrap_or_default().to_owned();
-    let stem = parts
-        .next()
-        .unwrap_or_default()
-        .trim_end_matches(".jsonl")
-        .to_owned();
+    let project = parts.next().unwrap_or_default();
+    let stem = parts.next().unwrap_or_default().trim_end_matches(".jsonl");
     Transcript {
-        project,
-        stem,
-        path: path.to_owned(),
+        path: format!("{project}/{stem}.jsonl"),
         stamp: crate::follow::Stamp::default(),
     }
 }

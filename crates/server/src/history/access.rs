@@ -138,8 +138,8 @@ impl<'a> Seen<'a> {
         };
         let (mut tools, mut models) = (BTreeSet::new(), BTreeSet::new());
         for session in self.own_sessions(own)? {
-            tools.extend(session.tools_used);
-            models.extend(session.models);
+            tools.extend(session.tools_used.iter().map(str::to_owned));
+            models.extend(session.models.iter().map(str::to_owned));
         }
         Ok(Facets {
             tools: tools.into_iter().collect(),
