@@ -116,6 +116,12 @@ impl UserMessage {
         self
     }
 
+    /// Says which tool call the message is a reply to, by the id of its `tool_use` block.
+    pub fn in_reply_to(mut self, tool_use_id: impl Into<String>) -> Self {
+        self.parent_tool_use_id = Some(tool_use_id.into());
+        self
+    }
+
     /// Names the session that the message is for.
     pub fn with_session_id(mut self, id: impl Into<String>) -> Self {
         self.session_id = Some(id.into());

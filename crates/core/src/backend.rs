@@ -187,6 +187,8 @@ pub enum AgentCommand {
         uuid: String,
         words: String,
         images: Vec<Image>,
+        /// The call that it is a reply to.
+        parent_tool_use_id: Option<String>,
         number: u64,
     },
     /// What is numbered reaches the agent once, however often it is sent. Numbers rise; 0 is none.
@@ -351,6 +353,7 @@ pub struct Question {
     pub input: RawJson,
     pub suggestions: Option<RawJson>,
     pub description: Option<String>,
+    pub blocked_path: Option<String>,
     /// Questions, plans and elicitations: for a person, whatever the approval mode.
     pub always_ask: bool,
 }

@@ -68,6 +68,8 @@ pub struct DecisionRequest {
     pub input: RawJson,
     pub suggestions: Option<RawJson>,
     pub description: Option<String>,
+    /// The path outside the working directory that the tool wants, where that is why the agent asks.
+    pub blocked_path: Option<String>,
 }
 
 /// How a decision ended.

@@ -24,6 +24,8 @@ pub struct Prompt {
     pub text: String,
     pub attachments: Vec<Attachment>,
     pub context: Option<UiContext>,
+    /// The call that it is a reply to, where the client says so.
+    pub parent_tool_use_id: Option<String>,
 }
 
 /// An image of a prompt, without its bytes.
@@ -75,6 +77,7 @@ pub struct NewPrompt {
     pub text: String,
     pub images: Vec<NewImage>,
     pub context: Option<UiContext>,
+    pub parent_tool_use_id: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -168,6 +171,7 @@ impl NewPrompt {
             text,
             attachments,
             context: self.context,
+            parent_tool_use_id: self.parent_tool_use_id,
         };
         Ok((prompt, images))
     }

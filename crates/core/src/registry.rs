@@ -36,6 +36,7 @@ const RECENT: u32 = 512;
 /// How long a title may be.
 const MAX_TITLE: usize = 200;
 
+mod notes;
 mod rest;
 mod steer;
 mod upkeep;
@@ -100,12 +101,12 @@ pub struct StartSession {
 /// Longest name that a client may give a session, in bytes.
 const MAX_NAME: usize = 200;
 
-/// What became of a prompt.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Accepted {
-    Started,
-    /// A turn is running; the prompt waits for its end.
-    Queued,
+/// Where a prompt that was taken will be found in the log: after event `after`, and after `twins` prompts of the same
+/// text, which were waiting already.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Accepted {
+    pub after: u64,
+    pub twins: usize,
 }
 
 /// Which part of a session's history.
@@ -319,7 +320,7 @@ impl Sessions {
         };
         if self.find(id).is_none() {
             match self.start_as(id, start).await {
-                Ok(()) => return Ok((id, Accepted::Started)),
+                Ok(()) => return Ok((id, Accepted::default())),
                 // Someone else was faster.
                 Err(CommandError::UnknownSession) if self.find(id).is_some() => {}
                 Err(error) => return Err(error),
@@ -582,7 +583,7 @@ impl Sessions {
         // Where the actor has ended meanwhile, the session was deleted.
         actor
             .commands
-            .send(Command::Input(input, images, reply))
+            .send(Command::Input(Box::new(input), images, reply))
             .await
             .map_err(|_| CommandError::UnknownSession)?;
         outcome

@@ -46,6 +46,19 @@ pub trait Store: Send + Sync + 'static {
         session: SessionId,
     ) -> StoreFuture<'_, SessionId>;
 
+    /// Keeps something for a front door, in place of what it kept under this key. Goes away with the session, and is not
+    /// kept where there is none.
+    fn note(&self, session: SessionId, key: String, value: RawJson) -> StoreFuture<'_, ()>;
+
+    /// What is kept under keys that begin so, of all sessions.
+    fn notes(&self, prefix: String) -> StoreFuture<'_, Vec<(SessionId, String, RawJson)>>;
+
+    /// What is kept of this session under this key.
+    fn note_of(&self, session: SessionId, key: String) -> StoreFuture<'_, Option<RawJson>>;
+
+    /// Forgets what is kept of a session under keys that begin so.
+    fn erase_notes(&self, session: SessionId, prefix: String) -> StoreFuture<'_, ()>;
+
     /// Writes a new session that begins with what was said in `source`, numbered from 1; the number of its last event.
     fn fork(&self, source: SessionId, record: SessionRecord) -> StoreFuture<'_, u64>;
 

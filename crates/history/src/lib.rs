@@ -28,6 +28,7 @@ mod prices;
 mod record;
 mod scan;
 mod search;
+mod spent;
 mod subagent;
 mod text;
 mod transcript;

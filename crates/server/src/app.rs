@@ -11,16 +11,29 @@ use tiller_core::credentials::{CredentialStore, SecretHash};
 use tokio::net::TcpListener;
 
 use crate::auth::Doorkeeper;
+use crate::error::Language;
 use crate::guard::HostPolicy;
 use crate::history::{self, HistoryHandle};
 use crate::listen::listen;
 use crate::pages::Assets;
+use crate::proxy::TrustedProxies;
 use crate::statistics::Statistics;
 use crate::task::{self, Tasks};
 use crate::{auth, chat, cli, error, events, guard, inventory, openapi, pages, system};
 
 /// The largest body and the largest WebSocket message.
 pub(crate) const MAX_MESSAGE: usize = 32 << 20;
+
+/// Who may reach the doors, and how often.
+#[derive(Clone, Debug)]
+pub struct Access {
+    pub hosts: HostPolicy,
+    pub proxies: TrustedProxies,
+    /// What is spoken with clients that don't say what they read.
+    pub language: Language,
+    /// How many tasks one address may start in a minute, at each of the two endpoints.
+    pub task_starts_per_minute: u32,
+}
 
 /// What the doors serve and how. Cheap to clone.
 #[derive(Clone)]
@@ -29,7 +42,7 @@ pub struct App {
     pub(crate) history: HistoryHandle,
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) doorkeeper: Arc<Doorkeeper>,
-    pub(crate) hosts: Arc<HostPolicy>,
+    pub(crate) access: Arc<Access>,
     pub(crate) assets: Arc<dyn Assets>,
     pub(crate) statistics: Arc<Statistics>,
 }
@@ -41,7 +54,7 @@ impl App {
         history: HistoryHandle,
         credentials: Arc<dyn CredentialStore>,
         environment_key: Option<SecretHash>,
-        hosts: HostPolicy,
+        access: Access,
         assets: Arc<dyn Assets>,
     ) -> Self {
         let doorkeeper = Arc::new(Doorkeeper::new(credentials, environment_key));
@@ -50,9 +63,9 @@ impl App {
             statistics,
             sessions,
             history,
-            tasks: Arc::default(),
+            tasks: Arc::new(Tasks::new(access.task_starts_per_minute)),
             doorkeeper,
-            hosts: Arc::new(hosts),
+            access: Arc::new(access),
             assets,
         }
     }
@@ -89,8 +102,11 @@ impl App {
     }
 }
 
-/// Serves for ever. The caller ends it by dropping the future; connections that are open then live on until the
+/// Goes on with the tasks of the last server, and serves for ever. The caller ends it by dropping the future; connections that are open then live on until the
 /// program ends.
 pub async fn serve(listener: TcpListener, app: App) -> std::io::Result<()> {
-    listen(listener, app.router()).await
+    let resumed = app.tasks.resume(&app.sessions).await;
+    resumed.map_err(std::io::Error::other)?;
+    let access = Arc::clone(&app.access);
+    listen(listener, app.router(), access).await
 }

@@ -107,6 +107,7 @@ impl Doorkeeper {
     }
 
     fn wrong_try(&self, address: IpAddr) -> ApiError {
+        tracing::warn!(%address, "a wrong key or link was used");
         if self.wrong_tries.count(address, Instant::now()) {
             ApiError::Unauthorized
         } else {

@@ -188,13 +188,22 @@ impl ApiError {
     }
 }
 
+/// A language that messages to people are in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Language {
+pub enum Language {
     English,
     Chinese,
 }
 
 impl Language {
+    /// As HTTP calls it.
+    pub(crate) fn tag(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::English => "en",
+            Self::Chinese => "zh-CN",
+        })
+    }
+
     /// The first that we speak in order of preference; Chinese where nothing is said.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let Some(header) = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()) else {

@@ -48,7 +48,7 @@ impl HostPolicy {
 
 /// Refuses what does not come from this server's own pages or from a program.
 pub(crate) async fn same_origin_only(State(app): State<App>, request: Request, next: Next) -> Response {
-    match check(&app.hosts, &request) {
+    match check(&app.access.hosts, &request) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     }

@@ -18,14 +18,17 @@ mod limit;
 mod listen;
 mod openapi;
 mod pages;
+mod proxy;
 mod statistics;
 mod system;
 mod task;
 
-pub use app::{App, serve};
+pub use app::{Access, App, serve};
 pub use auth::CODE_LIFETIME;
+pub use error::Language;
 pub use events::wire as event_wire;
 pub use guard::HostPolicy;
 pub use history::{HistoryHandle, wire as history_wire};
 pub use pages::{Asset, Assets};
+pub use proxy::TrustedProxies;
 pub use system::total_memory;

@@ -12,6 +12,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
+use axum::http::header::ACCEPT_LANGUAGE;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -19,6 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tower::Service;
 
+use crate::app::Access;
 use crate::limit::group;
 
 const MAX_CONNECTIONS: usize = 1024;
@@ -34,7 +36,7 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Accepts connections for ever.
-pub(crate) async fn listen(listener: TcpListener, router: Router) -> io::Result<()> {
+pub(crate) async fn listen(listener: TcpListener, router: Router, access: Arc<Access>) -> io::Result<()> {
     let guests = Arc::new(Guests::default());
     loop {
         let (stream, address) = match listener.accept().await {
@@ -46,7 +48,8 @@ pub(crate) async fn listen(listener: TcpListener, router: Router) -> io::Result<
                 continue;
             }
         };
-        let Some(seat) = guests.admit(address.ip()) else {
+        let is_proxy = access.proxies.contains(address.ip());
+        let Some(seat) = guests.admit(address.ip(), is_proxy) else {
             tracing::warn!(%address, "too many connections; one more is refused");
             continue;
         };
@@ -54,15 +57,21 @@ pub(crate) async fn listen(listener: TcpListener, router: Router) -> io::Result<
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "can't set TCP_NODELAY");
         }
-        tokio::spawn(converse(Seated { stream, _seat: seat }, address, router.clone()));
+        let seated = Seated { stream, _seat: seat };
+        tokio::spawn(converse(seated, address, router.clone(), Arc::clone(&access)));
     }
 }
 
-async fn converse(stream: Seated, address: SocketAddr, router: Router) {
+async fn converse(stream: Seated, address: SocketAddr, router: Router, access: Arc<Access>) {
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let mut router = router.clone();
         let mut request = request.map(Body::new);
-        request.extensions_mut().insert(ConnectInfo(address));
+        let client = access.proxies.client(address, request.headers());
+        request.extensions_mut().insert(ConnectInfo(client));
+        let headers = request.headers_mut();
+        headers
+            .entry(ACCEPT_LANGUAGE)
+            .or_insert_with(|| access.language.tag());
         async move {
             let Ok(response) = router.call(request).await;
             Ok::<_, Infallible>(response)
@@ -92,12 +101,14 @@ struct Seat {
 }
 
 impl Guests {
-    fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Seat> {
+    /// Behind a proxy are many clients, so that only the number of all connections limits it.
+    fn admit(self: &Arc<Self>, address: IpAddr, is_proxy: bool) -> Option<Seat> {
         let address = group(address);
         let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
         let (all, by_address) = &mut *seats;
         let of_this = by_address.entry(address).or_default();
-        if *all >= MAX_CONNECTIONS || *of_this >= MAX_CONNECTIONS_OF_ONE_ADDRESS {
+        let too_many = !is_proxy && *of_this >= MAX_CONNECTIONS_OF_ONE_ADDRESS;
+        if *all >= MAX_CONNECTIONS || too_many {
             return None;
         }
         *all += 1;
@@ -178,12 +189,13 @@ mod tests {
         let guests = Arc::new(Guests::default());
         let (one, other) = ("127.0.0.1".parse().unwrap(), "127.0.0.2".parse().unwrap());
         let mut seats: Vec<_> = (0..MAX_CONNECTIONS_OF_ONE_ADDRESS)
-            .map(|_| guests.admit(one).unwrap())
+            .map(|_| guests.admit(one, false).unwrap())
             .collect();
-        assert!(guests.admit(one).is_none());
-        assert!(guests.admit(other).is_some());
+        assert!(guests.admit(one, false).is_none());
+        assert!(guests.admit(other, false).is_some());
+        assert!(guests.admit(one, true).is_some(), "a proxy may have more");
         seats.pop();
-        assert!(guests.admit(one).is_some());
+        assert!(guests.admit(one, false).is_some());
         drop(seats);
         assert_eq!(*guests.seats.lock().unwrap(), (0, HashMap::new()));
     }
@@ -193,10 +205,10 @@ mod tests {
         let guests = Arc::new(Guests::default());
         let address = |number: usize| IpAddr::from([10, 0, 0, u8::try_from(number / 200).unwrap()]);
         let seats: Vec<_> = (0..MAX_CONNECTIONS)
-            .map(|number| guests.admit(address(number)).unwrap())
+            .map(|number| guests.admit(address(number), false).unwrap())
             .collect();
-        assert!(guests.admit("10.1.0.0".parse().unwrap()).is_none());
+        assert!(guests.admit("10.1.0.0".parse().unwrap(), false).is_none());
         drop(seats);
-        assert!(guests.admit("10.1.0.0".parse().unwrap()).is_some());
+        assert!(guests.admit("10.1.0.0".parse().unwrap(), false).is_some());
     }
 }

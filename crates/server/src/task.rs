@@ -15,30 +15,33 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::{get, post};
+use tiller_core::{CommandError, Sessions};
 
 use crate::app::App;
 use crate::limit::Tally;
-
-/// How many tasks one address may start in a minute at each of the two endpoints.
-const STARTS: u32 = 10;
 
 /// What the task API remembers between requests.
 pub(crate) struct Tasks {
     whole: Tally,
     streamed: Tally,
     questions: questions::PartialAnswers,
-    overdue: supervise::Overdue,
 }
 
-impl Default for Tasks {
-    fn default() -> Self {
-        let starts = || Tally::new(STARTS, Duration::from_mins(1));
+impl Tasks {
+    /// `starts`: how many tasks one address may start in a minute, at each of the two endpoints.
+    pub(crate) fn new(starts: u32) -> Self {
+        let starts = || Tally::new(starts, Duration::from_mins(1));
         Self {
             whole: starts(),
             streamed: starts(),
             questions: questions::PartialAnswers::default(),
-            overdue: supervise::Overdue::default(),
         }
+    }
+
+    /// Goes on with what the last server was in the middle of.
+    pub(crate) async fn resume(&self, sessions: &Sessions) -> Result<(), CommandError> {
+        self.questions.resume(sessions).await?;
+        supervise::resume(sessions).await
     }
 }
 

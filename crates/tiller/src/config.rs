@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Deserialize;
 use tiller_core::{Rest, Retention};
+use tiller_server::TrustedProxies;
 
 use crate::data_dir::DataDir;
 
@@ -16,6 +17,12 @@ const DEFAULT_GRACE: Duration = Duration::from_mins(10);
 pub(crate) struct Config {
     /// Names, with or without a port, under which the server may be reached beside its address.
     pub(crate) allowed_hosts: Vec<String>,
+    /// Proxies that are believed when they say who their clients are: addresses (10.0.0.1) and networks (10.0.0.0/8).
+    trusted_proxies: Vec<String>,
+    /// What clients are told in that don't say what they read: `zh-CN` (the default) or `en`.
+    language: Language,
+    /// How many tasks one address may start in a minute, at each endpoint of the task API.
+    pub(crate) task_starts_per_minute: u32,
     /// Where the titles of sessions come from: `model` (the default), or `prompt`, which costs nothing.
     pub(crate) titles: Titles,
     /// Sessions that were not used for so many days are removed from our database; 0 keeps them for ever.
@@ -38,6 +45,9 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             allowed_hosts: Vec::new(),
+            trusted_proxies: Vec::new(),
+            language: Language::default(),
+            task_starts_per_minute: 10,
             titles: Titles::default(),
             retention_days: 30,
             delta_retention_hours: 24,
@@ -47,6 +57,15 @@ impl Default for Config {
             agent_memory_mb: None,
         }
     }
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+enum Language {
+    #[default]
+    #[serde(rename = "zh-CN", alias = "zh")]
+    Chinese,
+    #[serde(rename = "en")]
+    English,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
@@ -66,6 +85,18 @@ pub(crate) enum Titles {
 }
 
 impl Config {
+    pub(crate) fn trusted_proxies(&self) -> anyhow::Result<TrustedProxies> {
+        TrustedProxies::parse(&self.trusted_proxies)
+            .map_err(|error| anyhow::anyhow!("trusted_proxies in config.toml is not right: {error}"))
+    }
+
+    pub(crate) fn language(&self) -> tiller_server::Language {
+        match self.language {
+            Language::Chinese => tiller_server::Language::Chinese,
+            Language::English => tiller_server::Language::English,
+        }
+    }
+
     pub(crate) fn retention(&self) -> Retention {
         let days = (self.retention_days > 0).then(|| Duration::from_hours(24) * self.retention_days);
         Retention {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use tiller_core::credentials::{CredentialStore, SecretHash};
 use tiller_core::{PathPolicy, Sessions, Titles};
-use tiller_server::{App, HistoryHandle, HostPolicy};
+use tiller_server::{Access, App, HistoryHandle, HostPolicy};
 use tiller_store::SqliteStore;
 use tokio::net::TcpListener;
 
@@ -141,12 +141,18 @@ impl Service {
             data_dir.path().join("history"),
             data_dir.path().join("vault"),
         )?;
+        let access = Access {
+            hosts: HostPolicy::new(bound, &config.allowed_hosts),
+            proxies: config.trusted_proxies()?,
+            language: config.language(),
+            task_starts_per_minute: config.task_starts_per_minute,
+        };
         let app = App::new(
             sessions.clone(),
             history,
             Arc::new(store.clone()),
             environment_key,
-            HostPolicy::new(bound, &config.allowed_hosts),
+            access,
             Arc::new(EmbeddedAssets),
         );
         let url = format!("http://{bound}");

@@ -37,7 +37,7 @@ const FORGET: u64 = 1024 * 1024;
 pub(crate) enum Command {
     /// With the bytes of the images that the input names.
     Input(
-        Input,
+        Box<Input>,
         Vec<Image>,
         oneshot::Sender<Result<Accepted, CommandFailed>>,
     ),
@@ -152,7 +152,7 @@ impl Actor {
                 biased;
                 command = inbox.recv() => match command {
                     Some(Command::Input(input, images, reply)) => {
-                        let outcome = self.command(input, images).await;
+                        let outcome = self.command(*input, images).await;
                         // The asker may have gone; what was done is done.
                         drop(reply.send(outcome));
                     }
@@ -203,18 +203,26 @@ impl Actor {
     /// A command is taken whole or not at all.
     async fn command(&mut self, input: Input, images: Vec<Image>) -> Result<Accepted, CommandFailed> {
         let before = self.state.clone();
+        let words = match &input {
+            Input::Prompt(prompt) => Some(prompt.text.clone()),
+            _ => None,
+        };
         let effects = step(&mut self.state, input, Timestamp::now()).map_err(CommandFailed::Refused)?;
         if let Err(error) = self.write(&effects, images).await {
             self.state = before;
             return Err(CommandFailed::Store(error));
         }
-        let queued = effects.contains(&Effect::QueueChanged);
+        let mut accepted = Accepted {
+            after: before.record.last_seq,
+            twins: 0,
+        };
+        // Else it has begun, whatever waits.
+        if effects.contains(&Effect::QueueChanged) {
+            let waiting = before.record.queue.iter().map(|prompt| &prompt.text);
+            accepted.twins = waiting.filter(|text| Some(*text) == words.as_ref()).count();
+        }
         self.perform(effects).await;
-        Ok(if queued {
-            Accepted::Queued
-        } else {
-            Accepted::Started
-        })
+        Ok(accepted)
     }
 
     /// What is not a command can't be refused, so a store that can't take it is asked again. Meanwhile nothing more is
@@ -394,6 +402,7 @@ impl Actor {
             uuid,
             words,
             images,
+            parent_tool_use_id: prompt.parent_tool_use_id,
             number,
         });
     }

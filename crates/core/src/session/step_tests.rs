@@ -214,6 +214,7 @@ pub(super) fn asks(number: u8, always_ask: bool) -> Input {
         input: RawJson::parse(r#"{"command":"ls"}"#).unwrap(),
         suggestions: None,
         description: None,
+        blocked_path: None,
         always_ask,
     }))
 }

@@ -262,7 +262,11 @@ impl Connection {
             let cwd = cwd.map(|cwd| cwd.display().to_string()).unwrap_or_default();
             let nothing = Introduction::default();
             let start = translate::session_start(&self.name, &self.wishes, None, &nothing, &cwd);
-            return socket.say(start).await;
+            socket.say(start).await?;
+            if after_seq.is_some_and(|after| after > 0) {
+                socket.say(translate::reset(0)).await?;
+            }
+            return Ok(());
         };
         let introduction = self.introduction(record.id).await;
         let start = translate::session_start(
@@ -273,7 +277,15 @@ impl Connection {
             &record.cwd,
         );
         socket.say(start).await?;
-        let seen = after_seq.unwrap_or(record.last_seq);
+        let seen = match after_seq {
+            // It knows another session than this one, or one that was put back from an older copy.
+            Some(after) if after > record.last_seq => {
+                socket.say(translate::reset(record.last_seq)).await?;
+                record.last_seq
+            }
+            Some(after) => after,
+            None => record.last_seq,
+        };
         self.told = Some(Told::of(&record.settings));
         self.join(record.id, seen, &introduction).await;
         if let (Heard::Session(conversation), None) = (&mut self.heard, after_seq) {

@@ -1,6 +1,7 @@
 //! Between the chat API's messages and the core's. Pure: the same events lead to the same frames, so that a client that
 //! comes back is told what it would have been told.
 
+mod calls;
 #[cfg(test)]
 mod tests;
 
@@ -12,10 +13,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tiller_core::backend::HookCall;
 use tiller_core::{
-    Answer, CommandError, DecisionRequest, Event, EventBody, NewImage, NewPrompt, PermissionMode,
+    Answer, Behavior, CommandError, DecisionRequest, Event, EventBody, NewImage, NewPrompt, PermissionMode,
     PromptRefused, RawJson, SessionRecord, SessionStatus, Settings, StatusChange,
 };
 
+use self::calls::Calls;
 use super::wire::{
     ClientMessage, Code, Decision, Frame, PermissionResponse, Said, ServerMessage, UserContent,
 };
@@ -152,6 +154,7 @@ pub(super) fn prompt(said: UserContent) -> Result<NewPrompt, Refused> {
     });
     Ok(NewPrompt {
         text: said.content,
+        parent_tool_use_id: said.parent_tool_use_id,
         images: images.collect::<Result<_, Refused>>()?,
         context: said.context,
     })
@@ -291,6 +294,11 @@ pub(super) fn queue(prompts: &[String]) -> ServerMessage {
     ServerMessage::system("queued", json!({ "message": message, "prompts": prompts }))
 }
 
+/// What the client has seen is not what this session has said: it is to ask again, from the beginning.
+pub(super) fn reset(last_seq: u64) -> ServerMessage {
+    ServerMessage::system("reset", json!({ "last_seq": last_seq }))
+}
+
 pub(super) fn interrupted() -> ServerMessage {
     let message = "Operation interrupted by user";
     ServerMessage::system("interrupted", json!({ "message": message }))
@@ -306,6 +314,7 @@ pub(super) struct Translator {
     open: Option<Open>,
     turn: Option<Turn>,
     commands_told: bool,
+    calls: Calls,
 }
 
 /// The agent hands out a message block by block; the contract has it whole. And where the agent asks before it uses a
@@ -361,6 +370,7 @@ impl Translator {
             open: None,
             turn: None,
             commands_told: false,
+            calls: Calls::default(),
         }
     }
 
@@ -393,10 +403,12 @@ impl Translator {
             EventBody::UserPrompt { prompt, .. } => {
                 self.flush(&mut out);
                 self.turn = Some(Turn::default());
+                self.calls = Calls::default();
                 out.push(ServerMessage::UserMessage {
                     session_id: self.name.clone(),
                     message: Said {
                         content: prompt.text.clone(),
+                        parent_tool_use_id: prompt.parent_tool_use_id.clone(),
                     },
                     uuid: None,
                 });
@@ -414,6 +426,9 @@ impl Translator {
                 behavior,
                 ..
             } => {
+                if *behavior == Behavior::Deny {
+                    self.calls.denied(tool_use_id);
+                }
                 let behavior = behavior.as_str();
                 let data = json!({ "request_id": request.to_string(), "tool_use_id": tool_use_id, "behavior": behavior });
                 out.push(ServerMessage::system("permission_resolved", data));
@@ -427,6 +442,9 @@ impl Translator {
             }
             EventBody::Status(change) if change.status != SessionStatus::Running => {
                 self.flush(&mut out);
+                if change.status != SessionStatus::Idle {
+                    self.tell_failures(&mut out);
+                }
                 self.end(change, &mut out);
             }
             EventBody::Status(_) => {}
@@ -434,8 +452,22 @@ impl Translator {
         out.frames
     }
 
+    fn tell_failures(&mut self, out: &mut Out) {
+        for failure in self.calls.failures() {
+            out.push(failure);
+        }
+    }
+
     fn message(&mut self, mut message: Value, out: &mut Out) {
         let is_subagents = !message["parent_tool_use_id"].is_null();
+        if matches!(message["type"].as_str(), Some("stream_event" | "assistant")) {
+            self.tell_failures(out);
+        }
+        for block in message["message"]["content"].as_array().into_iter().flatten() {
+            if block["type"] == "tool_use" {
+                self.calls.called(block);
+            }
+        }
         match message["type"].as_str() {
             Some("stream_event") => self.piece(message, out),
             Some("assistant") if is_subagents => {
@@ -456,9 +488,14 @@ impl Translator {
             Some("result") => self.result(message, out),
             Some("system") if message["subtype"] == "init" => self.introduced(message, out),
             Some("system") => {
-                let subtype = message["subtype"].as_str().unwrap_or("notification").to_owned();
+                // `status` is our word for the session's settings; the agent's own is about what it is busy with.
+                let subtype = match message["subtype"].as_str() {
+                    Some("status") => "agent_status",
+                    Some(other) => other,
+                    None => "notification",
+                };
                 out.push(ServerMessage::System {
-                    subtype,
+                    subtype: subtype.to_owned(),
                     data: about(message),
                 });
             }
@@ -570,6 +607,9 @@ impl Translator {
         if !is_subagents {
             self.flush(out);
         }
+        for result in &results {
+            self.calls.returned(result);
+        }
         out.push(ServerMessage::Assistant {
             content: results,
             model: self.model.clone(),
@@ -678,7 +718,7 @@ fn permission_request(asked: &DecisionRequest) -> ServerMessage {
         tool_name: asked.tool_name.clone(),
         input: parsed(&asked.input),
         permission_suggestions: asked.suggestions.as_ref().map(parsed).unwrap_or_default(),
-        blocked_path: Value::Null,
+        blocked_path: asked.blocked_path.clone(),
         tool_use_id: asked.tool_use_id.clone(),
         description: asked.description.clone(),
     }

@@ -34,6 +34,9 @@ pub(super) enum ClientMessage {
 #[derive(Debug, Default, Deserialize, PartialEq)]
 pub(super) struct UserContent {
     pub(super) content: String,
+    /// The call that it is a reply to.
+    #[serde(default)]
+    pub(super) parent_tool_use_id: Option<String>,
     #[serde(default)]
     pub(super) images: Vec<Image>,
     /// What the user was looking at.
@@ -116,7 +119,7 @@ pub(super) enum ServerMessage {
         tool_name: String,
         input: Value,
         permission_suggestions: Value,
-        blocked_path: Value,
+        blocked_path: Option<String>,
         tool_use_id: String,
         description: Option<String>,
     },
@@ -141,12 +144,19 @@ pub(super) enum ServerMessage {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Said {
     pub(super) content: String,
+    pub(super) parent_tool_use_id: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Details {
     pub(super) code: Code,
     pub(super) message: String,
+    /// The tool that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tool: Option<String>,
+    /// The call that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tool_use_id: Option<String>,
 }
 
 /// Why something did not work.
@@ -169,6 +179,8 @@ pub(super) enum Code {
     ConnectionFailed,
     /// The agent ended in the middle of a turn.
     ExecutionFailed,
+    /// A tool failed. The agent knows, and goes on.
+    ToolError,
     Internal,
 }
 
@@ -190,6 +202,7 @@ impl Code {
             Self::Forbidden => "Not allowed",
             Self::ConnectionFailed => "Connection failed",
             Self::ExecutionFailed => "Execution failed",
+            Self::ToolError => "Tool execution failed",
             Self::Internal => "Internal error",
         }
     }
@@ -202,6 +215,20 @@ impl ServerMessage {
             details: Details {
                 code,
                 message: message.into(),
+                tool: None,
+                tool_use_id: None,
+            },
+        }
+    }
+
+    pub(super) fn tool_error(tool: String, tool_use_id: String, message: String) -> Self {
+        Self::Error {
+            error: Code::ToolError.title().to_owned(),
+            details: Details {
+                code: Code::ToolError,
+                message,
+                tool: Some(tool),
+                tool_use_id: Some(tool_use_id),
             },
         }
     }

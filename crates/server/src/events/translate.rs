@@ -86,6 +86,7 @@ pub(super) fn prompt(
         })
     });
     Ok(NewPrompt {
+        parent_tool_use_id: None,
         text,
         images: images.collect::<Result<_, PromptRefused>>()?,
         context: context.map(|context| tiller_core::prompt::UiContext {

@@ -63,6 +63,15 @@ impl HistoryHandle {
         .await
     }
 
+    /// What a conversation has cost before anyone resumes it.
+    pub(crate) async fn spent(&self, id: String) -> Result<Option<f64>, ApiError> {
+        self.look(move |history| match SessionId::parse(&id) {
+            Ok(id) => history.spent(&id),
+            Err(_) => Ok(None),
+        })
+        .await
+    }
+
     /// The conversation that was last active in a folder.
     pub(crate) async fn newest_conversation(&self, folder: String) -> Result<Option<String>, ApiError> {
         self.look(move |history| {

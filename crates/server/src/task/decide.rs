@@ -9,7 +9,7 @@ use tiller_core::{
     SessionStatus, Sessions,
 };
 
-use super::questions::{is_question, parse_question_id};
+use super::questions::{Noted, is_question, parse_question_id};
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::body::Body;
@@ -80,14 +80,18 @@ pub(super) async fn answer(
             _ => ApiError::QuestionNotFound,
         });
     };
-    if let Some(answer) = app.tasks.questions.note(&asked, index, &request.answer)? {
-        let decided = sessions.answer(session, DecisionRef::Request(id), answer).await;
-        app.tasks.questions.forget(id);
-        decided.map_err(|error| match error {
-            // Between the look and the answer.
-            CommandError::Refused(_) => ApiError::QuestionNotFound,
-            other => other.into(),
-        })?;
+    let questions = &app.tasks.questions;
+    match questions.note(&asked, index, &request.answer)? {
+        Noted::More(said) => questions.keep(&sessions, session, (id, index), said).await?,
+        Noted::All(answer) => {
+            let decided = sessions.answer(session, DecisionRef::Request(id), answer).await;
+            questions.forget(&sessions, session, id).await;
+            decided.map_err(|error| match error {
+                // Between the look and the answer.
+                CommandError::Refused(_) => ApiError::QuestionNotFound,
+                other => other.into(),
+            })?;
+        }
     }
     Ok(done(
         &headers,

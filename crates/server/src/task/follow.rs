@@ -1,14 +1,26 @@
 //! One turn of a session.
 
-use tiller_core::{CommandError, EventBody, LiveFeed, SessionId, Sessions};
+use tiller_core::{CommandError, EventBody, LiveFeed, RawJson, SessionId, Sessions};
 
+use crate::error::ApiError;
 use crate::follow::{Follow, PAGE, Step, ends_turn, is_prompt, search_back};
+
+/// The note of what a conversation had cost before it was ours.
+const COST_AT_ADOPTION: &str = "task.cost";
+
+/// Which prompt begins a turn.
+#[derive(Clone, Debug)]
+pub(super) enum Wanted {
+    /// The first there is.
+    First,
+    /// This one, after so many of the same text.
+    Words { text: String, twins: usize },
+}
 
 /// Reads one turn, its prompt first.
 pub(super) struct Turn {
     follow: Follow,
-    /// The prompt that begins it; `None`: the first there is.
-    prompt: Option<String>,
+    prompt: Wanted,
     /// The prompt's `seq`, once it was met.
     pub(super) began: Option<u64>,
 }
@@ -20,7 +32,7 @@ impl Turn {
         feed: LiveFeed,
         session: SessionId,
         after: u64,
-        prompt: Option<String>,
+        prompt: Wanted,
     ) -> Self {
         Self {
             follow: Follow::new(sessions, feed, session, after),
@@ -36,8 +48,14 @@ impl Turn {
                 let EventBody::UserPrompt { prompt, .. } = &event.body else {
                     continue;
                 };
-                if self.prompt.as_ref().is_some_and(|wanted| *wanted != prompt.text) {
-                    continue;
+                if let Wanted::Words { text, twins } = &mut self.prompt {
+                    if *text != prompt.text {
+                        continue;
+                    }
+                    if *twins > 0 {
+                        *twins -= 1;
+                        continue;
+                    }
                 }
                 self.began = Some(event.seq);
             }
@@ -54,7 +72,14 @@ impl Turn {
     }
 }
 
-/// What the conversation had cost when the event `before` came: the agent said so at the end of the turn before.
+/// Keeps what a conversation had cost before it was ours.
+pub(super) async fn note_cost(sessions: &Sessions, session: SessionId, cost: f64) -> Result<(), ApiError> {
+    let cost = RawJson::of(&cost).map_err(|error| ApiError::internal(&error))?;
+    Ok(sessions.note(session, COST_AT_ADOPTION, cost).await?)
+}
+
+/// What the conversation had cost when the event `before` came: the agent said so at the end of the turn before, and the
+/// CLI's own books did when the conversation was taken over from elsewhere.
 pub(super) async fn cost_before(
     sessions: &Sessions,
     session: SessionId,
@@ -67,7 +92,12 @@ pub(super) async fn cost_before(
             .then(|| serde_json::from_str(raw.as_str()).ok())??;
         (message["type"] == "result").then(|| message["total_cost_usd"].as_f64())?
     });
-    Ok(total.await?.unwrap_or(0.0))
+    if let Some(total) = total.await? {
+        return Ok(total);
+    }
+    let noted = sessions.note_of(session, COST_AT_ADOPTION).await?;
+    let noted = noted.and_then(|cost| cost.as_str().parse().ok());
+    Ok(noted.unwrap_or(0.0))
 }
 
 /// The prompt of the turn that a client is to be shown: the last one, or, for a client that has seen everything up to

@@ -9,22 +9,23 @@ use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
+use serde_json::json;
 use tiller_core::{
-    CommandError, SessionId, SessionRecord, Sessions, Settings, SettingsPatch, StartSession,
+    Accepted, CommandError, SessionId, SessionRecord, Sessions, Settings, SettingsPatch, StartSession,
     title_from_prompt,
 };
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::decide::session_id;
-use super::follow::{Turn, cost_before, turn_to_show};
-use super::supervise::{Attendance, supervise};
+use super::follow::{Turn, Wanted, cost_before, note_cost, turn_to_show};
+use super::supervise::{Attendance, Order, supervise, was_overdue};
 use super::translate::{About, Translated, Translator};
-use super::wire::{Conversation, Granularity, Task, TaskRequest};
+use super::wire::{Conversation, Granularity, Task, TaskEvent, TaskRequest};
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::body::{Body, Refusal};
 use crate::error::{ApiError, FieldProblem, Language, WrongField};
-use crate::follow::Step;
+use crate::follow::{Step, ends_turn};
 use crate::limit::Tally;
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("x-session-id");
@@ -98,19 +99,31 @@ pub(super) async fn watch(
     // Taken before anything is read, so that nothing falls between log and live.
     let feed = sessions.watch();
     let (record, _) = sessions.find(session).ok_or(ApiError::SessionNotFound)?;
+    if seen > Some(record.last_seq) {
+        return Ok(reset(&record));
+    }
     let Some(prompt) = turn_to_show(&sessions, session, seen).await? else {
         // What makes a browser's EventSource stop asking.
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
-    let turn = Turn::new(sessions, feed, session, prompt.saturating_sub(1), None);
-    let run = Run::new(
-        &app,
-        turn,
-        &record,
-        Granularity::default(),
-        Language::of(&headers),
-    );
+    let turn = Turn::new(sessions, feed, session, prompt.saturating_sub(1), Wanted::First);
+    let run = Run::new(turn, &record, Granularity::default(), Language::of(&headers));
     Ok(Watched::new(app, visitor, run, seen.unwrap_or(0)).into_response())
+}
+
+/// A client that has seen what this session has never said: it asks again, from the beginning.
+fn reset(record: &SessionRecord) -> Response {
+    let event = TaskEvent {
+        kind: "reset",
+        data: json!({ "last_seq": record.last_seq }),
+    };
+    let session = record.id.to_string();
+    let body = event.render(&session, Some(0));
+    let headers = [
+        (SESSION_HEADER, session),
+        (CONTENT_TYPE, "text/event-stream".to_owned()),
+    ];
+    (headers, body).into_response()
 }
 
 /// How often the address may still start something.
@@ -190,38 +203,41 @@ async fn begin(
         return Err(Refused::TooMany((wait as u64).max(1)));
     }
     // Taken before anything happens, so that nothing is missed.
-    let (feed, watching) = (sessions.watch(), app.sessions.watch());
-    let (session, after) = match place {
-        Place::New { cwd } => (sessions.start(start(&task, cwd, None)).await?, 0),
-        Place::Elsewhere { conversation, cwd } => (
-            sessions
-                .start(start(&task, Some(cwd), Some(conversation)))
-                .await?,
-            0,
-        ),
+    let feed = sessions.watch();
+    let (session, accepted) = match place {
+        Place::New { cwd } => {
+            let session = sessions.start(start(&task, cwd, None)).await?;
+            (session, Accepted::default())
+        }
+        Place::Elsewhere { conversation, cwd } => {
+            // Asked before the agent goes on counting.
+            let spent = app.history.spent(conversation.to_string()).await?;
+            let start = start(&task, Some(cwd), Some(conversation));
+            let session = sessions.start(start).await?;
+            note_cost(&sessions, session, spent.unwrap_or(0.0)).await?;
+            (session, Accepted::default())
+        }
         Place::Ours(record) => {
             sessions.configure(record.id, patch(&task)).await?;
-            sessions.prompt(record.id, task.prompt.as_str()).await?;
-            (record.id, record.last_seq)
+            let accepted = sessions.prompt(record.id, task.prompt.as_str()).await?;
+            (record.id, accepted)
         }
     };
     let (record, _) = sessions.find(session).ok_or(ApiError::SessionNotFound)?;
-    let turn =
-        |sessions: Sessions, feed| Turn::new(sessions, feed, session, after, Some(task.prompt.clone()));
-    supervise(
-        app.clone(),
-        turn(app.sessions.clone(), watching),
-        task.timeout,
-        attendance,
-    );
-    let turn = turn(sessions, feed);
-    Ok(Run::new(
-        app,
-        turn,
-        &record,
-        task.granularity,
-        Language::of(headers),
-    ))
+    let order = Order::new(task.prompt.clone(), accepted, task.timeout, attendance);
+    supervise(app, session, order).await?;
+    let key = visitor
+        .viewer
+        .key
+        .as_deref()
+        .unwrap_or("the person at the machine");
+    tracing::info!(client = %address.ip(), key, %session, "a task was started");
+    let wanted = Wanted::Words {
+        text: task.prompt.clone(),
+        twins: accepted.twins,
+    };
+    let turn = Turn::new(sessions, feed, session, accepted.after, wanted);
+    Ok(Run::new(turn, &record, task.granularity, Language::of(headers)))
 }
 
 async fn place(app: &App, visitor: &Visitor, sessions: &Sessions, task: &Task) -> Result<Place, ApiError> {
@@ -334,7 +350,6 @@ fn patch(task: &Task) -> SettingsPatch {
 
 /// A task that runs, as its client hears of it.
 struct Run {
-    app: App,
     turn: Turn,
     about: About,
     translator: Option<Translator>,
@@ -343,13 +358,7 @@ struct Run {
 }
 
 impl Run {
-    fn new(
-        app: &App,
-        turn: Turn,
-        record: &SessionRecord,
-        granularity: Granularity,
-        language: Language,
-    ) -> Self {
+    fn new(turn: Turn, record: &SessionRecord, granularity: Granularity, language: Language) -> Self {
         let about = About {
             session_id: record.id.to_string(),
             cwd: record.cwd.clone(),
@@ -358,7 +367,6 @@ impl Run {
             language,
         };
         Self {
-            app: app.clone(),
             turn,
             about,
             translator: None,
@@ -388,11 +396,19 @@ impl Run {
                 (empty.insert(Translator::new(self.about.clone())), began)
             }
         };
-        match self.taken.take()? {
-            Step::Event(event) => {
-                let was_overdue = self.app.tasks.overdue.contains((session, began));
-                Some(Ok((event.seq, translator.push(&event, was_overdue))))
+        // Only the end has a reason. Asked before anything is taken, as above.
+        let overdue = match &self.taken {
+            Some(Step::Event(event)) if ends_turn(event) => {
+                match was_overdue(self.turn.sessions(), session, began).await {
+                    Ok(overdue) => overdue,
+                    Err(CommandError::UnknownSession) => false,
+                    Err(error) => return Some(Err(error.into())),
+                }
             }
+            _ => false,
+        };
+        match self.taken.take()? {
+            Step::Event(event) => Some(Ok((event.seq, translator.push(&event, overdue)))),
             Step::Deleted => Some(Ok((0, translator.abandon(ApiError::SessionNotFound)))),
             Step::Queue(_) | Step::Updated | Step::Hook(_) => Some(Ok((0, Translated::default()))),
             Step::Closed => None,

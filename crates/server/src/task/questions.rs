@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tiller_core::{Answer, DecisionRequest, RawJson, RequestId};
+use tiller_core::{Answer, CommandError, DecisionRequest, RawJson, RequestId, SessionId, Sessions};
 
 use crate::error::ApiError;
 
@@ -71,7 +71,22 @@ pub(super) fn parse_question_id(id: &str) -> Option<(RequestId, usize)> {
 }
 
 /// What a user said to one question; `None`: they cancelled it.
-type Said = Option<String>;
+pub(super) type Said = Option<String>;
+
+/// The notes of answers to calls that have more questions.
+const ANSWERS: &str = "task.answer.";
+
+fn note_key(request: RequestId, index: usize) -> String {
+    format!("{ANSWERS}{}", question_id(request, index))
+}
+
+/// What became of an answer.
+pub(super) enum Noted {
+    /// There are more questions; this is what was said to this one.
+    More(Said),
+    /// It was the last one: the answer to the call.
+    All(Answer),
+}
 
 /// Answers to calls that have more questions.
 #[derive(Default)]
@@ -91,7 +106,7 @@ impl PartialAnswers {
         asked: &DecisionRequest,
         index: usize,
         answer: &Value,
-    ) -> Result<Option<Answer>, ApiError> {
+    ) -> Result<Noted, ApiError> {
         let questions = Questions::of(asked);
         let question = questions.list.get(index).ok_or(ApiError::QuestionNotFound)?;
         let said = said(question, answer)?;
@@ -105,15 +120,60 @@ impl PartialAnswers {
         }
         answers.insert(index, said);
         if answers.len() < questions.list.len() {
-            return Ok(None);
+            let said = answers.get(&index).cloned().flatten();
+            return Ok(Noted::More(said));
         }
-        answer_to_call(asked, &questions, answers).map(Some)
+        answer_to_call(asked, &questions, answers).map(Noted::All)
+    }
+
+    /// An answer that could not be kept was not given.
+    fn take_back(&self, request: RequestId, index: usize) {
+        let mut all = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answers) = all.get_mut(&request) {
+            answers.remove(&index);
+        }
+    }
+
+    /// Keeps an answer for the next server, which may be the one to hear the others.
+    pub(super) async fn keep(
+        &self,
+        sessions: &Sessions,
+        session: SessionId,
+        (request, index): (RequestId, usize),
+        said: Option<String>,
+    ) -> Result<(), ApiError> {
+        let said = RawJson::of(&said).map_err(|error| ApiError::internal(&error))?;
+        let kept = sessions.note(session, &note_key(request, index), said).await;
+        kept.map_err(|error| {
+            self.take_back(request, index);
+            error.into()
+        })
+    }
+
+    /// Takes over what the last server was told.
+    pub(super) async fn resume(&self, sessions: &Sessions) -> Result<(), CommandError> {
+        let notes = sessions.notes(ANSWERS).await?;
+        let mut all = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, key, said) in notes {
+            let question = key.strip_prefix(ANSWERS).and_then(parse_question_id);
+            if let (Some((request, index)), Ok(said)) = (question, serde_json::from_str(said.as_str())) {
+                all.entry(request).or_default().insert(index, said);
+            }
+        }
+        Ok(())
     }
 
     /// The call is over.
-    pub(super) fn forget(&self, request: RequestId) {
-        let mut all = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        all.remove(&request);
+    pub(super) async fn forget(&self, sessions: &Sessions, session: SessionId, request: RequestId) {
+        let answers = {
+            let mut all = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+            all.remove(&request)
+        };
+        for index in answers.into_iter().flat_map(BTreeMap::into_keys) {
+            if let Err(error) = sessions.erase_notes(session, &note_key(request, index)).await {
+                tracing::debug!(%error, "an answer is kept for longer than needed");
+            }
+        }
     }
 }
 

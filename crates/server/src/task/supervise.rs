@@ -1,18 +1,28 @@
-//! What a task needs while nobody may be watching: its time limit, and someone who says no.
+//! What a task needs while nobody may be watching: its time limit, and someone who says no. Kept with the session, so
+//! that the next server goes on with it: agents live longer than servers do.
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tiller_core::{Answer, CommandError, DecisionRef, EventBody, SessionId, Sessions};
+use serde::{Deserialize, Serialize};
+use tiller_core::{
+    Accepted, Answer, CommandError, DecisionRef, EventBody, RawJson, SessionId, Sessions, Timestamp,
+};
 use tokio::time::Instant;
 
-use super::follow::Turn;
+use super::follow::{Turn, Wanted};
 use crate::app::App;
+use crate::error::ApiError;
 use crate::follow::{Step, ends_turn};
 
+/// Notes of tasks that are looked after.
+const ORDERS: &str = "task.order.";
+
+/// Notes of tasks that were stopped because their time was over, by the prompt's `seq`.
+const OVERDUE: &str = "task.overdue.";
+
 /// Who is there to be asked.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Attendance {
     /// Someone may answer, now or later.
     Someone,
@@ -20,49 +30,98 @@ pub(super) enum Attendance {
     Nobody,
 }
 
-/// Tasks that were stopped because their time was over, by session and the prompt's `seq`.
-#[derive(Default)]
-pub(super) struct Overdue {
-    tasks: Mutex<VecDeque<(SessionId, u64)>>,
+/// What is to be done for a task, and where it is found.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct Order {
+    prompt: String,
+    after: u64,
+    twins: usize,
+    timeout_ms: Option<u64>,
+    attendance: Attendance,
 }
 
-/// How many are remembered; those who wait for a result hear of it within moments.
-const REMEMBERED: usize = 1024;
-
-impl Overdue {
-    fn note(&self, task: (SessionId, u64)) {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        if tasks.len() == REMEMBERED {
-            tasks.pop_front();
+impl Order {
+    pub(super) fn new(
+        prompt: String,
+        accepted: Accepted,
+        timeout: Option<Duration>,
+        attendance: Attendance,
+    ) -> Self {
+        Self {
+            prompt,
+            after: accepted.after,
+            twins: accepted.twins,
+            timeout_ms: timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
+            attendance,
         }
-        tasks.push_back(task);
     }
 
-    pub(super) fn contains(&self, task: (SessionId, u64)) -> bool {
-        let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        tasks.contains(&task)
+    /// When a task that began at that time must end.
+    fn deadline(&self, began: Timestamp) -> Option<Instant> {
+        let timeout = Duration::from_millis(self.timeout_ms?);
+        let ran = u64::try_from(Timestamp::now().0.saturating_sub(began.0)).unwrap_or(0);
+        Instant::now().checked_add(timeout.saturating_sub(Duration::from_millis(ran)))
     }
 }
 
-/// Looks after a turn until it ends.
-pub(super) fn supervise(app: App, turn: Turn, timeout: Option<Duration>, attendance: Attendance) {
-    if timeout.is_none() && attendance == Attendance::Someone {
-        return;
+/// Looks after a task until it ends.
+pub(super) async fn supervise(app: &App, session: SessionId, order: Order) -> Result<(), ApiError> {
+    if order.timeout_ms.is_none() && order.attendance == Attendance::Someone {
+        return Ok(());
     }
+    let key = format!("{ORDERS}{}", SessionId::random());
+    let note = RawJson::of(&order).map_err(|error| ApiError::internal(&error))?;
+    app.sessions.note(session, &key, note).await?;
+    begin(app.sessions.clone(), session, key, order);
+    Ok(())
+}
+
+/// Goes on with the tasks of the last server.
+pub(super) async fn resume(sessions: &Sessions) -> Result<(), CommandError> {
+    for (session, key, order) in sessions.notes(ORDERS).await? {
+        match serde_json::from_str(order.as_str()) {
+            Ok(order) => begin(sessions.clone(), session, key, order),
+            Err(error) => tracing::warn!(%error, "a task can't be looked after any more"),
+        }
+    }
+    Ok(())
+}
+
+/// Whether the task with this prompt was stopped because its time was over.
+pub(super) async fn was_overdue(
+    sessions: &Sessions,
+    session: SessionId,
+    prompt: u64,
+) -> Result<bool, CommandError> {
+    let note = sessions.note_of(session, &format!("{OVERDUE}{prompt}")).await?;
+    Ok(note.is_some())
+}
+
+fn begin(sessions: Sessions, session: SessionId, key: String, order: Order) {
     tokio::spawn(async move {
-        if let Err(error) = look_after(&app, turn, timeout, attendance).await {
+        let looked_after = match look_after(&sessions, session, &order).await {
+            Ok(End::Over) => sessions.erase_notes(session, &key).await,
+            Ok(End::Interrupted) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = looked_after {
             tracing::warn!(%error, "a task can't be looked after any more");
         }
     });
 }
 
-async fn look_after(
-    app: &App,
-    mut turn: Turn,
-    timeout: Option<Duration>,
-    attendance: Attendance,
-) -> Result<(), CommandError> {
-    let session = turn.session();
+enum End {
+    Over,
+    /// The server is going away; the next one goes on.
+    Interrupted,
+}
+
+async fn look_after(sessions: &Sessions, session: SessionId, order: &Order) -> Result<End, CommandError> {
+    let wanted = Wanted::Words {
+        text: order.prompt.clone(),
+        twins: order.twins,
+    };
+    let mut turn = Turn::new(sessions.clone(), sessions.watch(), session, order.after, wanted);
     let mut deadline = None;
     loop {
         let overdue = async {
@@ -73,17 +132,18 @@ async fn look_after(
         };
         tokio::select! {
             step = turn.next() => match step {
-                Step::Deleted | Step::Closed => return Ok(()),
+                Step::Deleted => return Ok(End::Over),
+                Step::Closed => return Ok(End::Interrupted),
                 Step::Queue(_) | Step::Updated | Step::Hook(_) => {}
                 Step::Event(event) => match &event.body {
                     // Counted from when it runs: a queued prompt's turn has not begun.
-                    EventBody::UserPrompt { .. } => {
-                        deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+                    EventBody::UserPrompt { .. } if turn.began == Some(event.seq) => {
+                        deadline = order.deadline(event.at);
                     }
-                    EventBody::DecisionRequested(asked) if attendance == Attendance::Nobody => {
-                        deny(&app.sessions, session, DecisionRef::Request(asked.id)).await?;
+                    EventBody::DecisionRequested(asked) if order.attendance == Attendance::Nobody => {
+                        deny(sessions, session, DecisionRef::Request(asked.id)).await?;
                     }
-                    _ if ends_turn(&event) => return Ok(()),
+                    _ if ends_turn(&event) => return Ok(End::Over),
                     _ => {}
                 },
             },
@@ -91,8 +151,11 @@ async fn look_after(
                 deadline = None;
                 if let Some(began) = turn.began {
                     // Noted first: whoever hears of the end asks for the reason.
-                    app.tasks.overdue.note((session, began));
-                    app.sessions.stop(session).await?;
+                    let yes = RawJson::of(&true).map_err(|_| CommandError::UnknownSession)?;
+                    if let Err(error) = sessions.note(session, &format!("{OVERDUE}{began}"), yes).await {
+                        tracing::warn!(%error, "can't write down that a task's time is over");
+                    }
+                    sessions.stop(session).await?;
                 }
             }
         }

@@ -367,6 +367,7 @@ fn asks(asked: &DecisionRequest) -> Vec<TaskEvent> {
         data: json!({
             "request_id": asked.id.to_string(), "tool_name": asked.tool_name, "tool_use_id": asked.tool_use_id,
             "input": parsed(asked.input.as_str()), "suggestions": suggestions, "description": asked.description,
+            "blocked_path": asked.blocked_path,
         }),
     }]
 }

@@ -30,6 +30,8 @@ struct Said {
     attachments: Vec<Attachment>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     context: Option<UiContext>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    parent_tool_use_id: Option<String>,
 }
 
 /// A prompt in the queue: its words, or more.
@@ -42,19 +44,23 @@ enum Waiting {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Attachment>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        context: Option<UiContext>,
+        context: Option<Box<UiContext>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent_tool_use_id: Option<String>,
     },
 }
 
 impl From<&Prompt> for Waiting {
     fn from(prompt: &Prompt) -> Self {
-        if prompt.attachments.is_empty() && prompt.context.is_none() {
+        let is_bare = prompt.context.is_none() && prompt.parent_tool_use_id.is_none();
+        if prompt.attachments.is_empty() && is_bare {
             return Self::Words(prompt.text.clone());
         }
         Self::More {
             prompt: prompt.text.clone(),
             attachments: prompt.attachments.clone(),
-            context: prompt.context.clone(),
+            context: prompt.context.clone().map(Box::new),
+            parent_tool_use_id: prompt.parent_tool_use_id.clone(),
         }
     }
 }
@@ -70,10 +76,12 @@ impl From<Waiting> for Prompt {
                 prompt,
                 attachments,
                 context,
+                parent_tool_use_id,
             } => Self {
                 text: prompt,
                 attachments,
-                context,
+                context: context.map(|context| *context),
+                parent_tool_use_id,
             },
         }
     }
@@ -105,6 +113,8 @@ struct Requested {
     suggestions: Option<Box<RawValue>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    blocked_path: Option<String>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -265,6 +275,7 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded> {
                 uuid: Some(uuid.clone()),
                 attachments: prompt.attachments.clone(),
                 context: prompt.context.clone(),
+                parent_tool_use_id: prompt.parent_tool_use_id.clone(),
             })?;
             Ok(Encoded::Message {
                 id: uuid.clone(),
@@ -301,6 +312,7 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded> {
                     .map(|raw| RawValue::from_string(raw.as_str().to_owned()))
                     .transpose()?,
                 description: request.description.clone(),
+                blocked_path: request.blocked_path.clone(),
             })?,
         ),
         EventBody::DecisionResolved {
@@ -335,6 +347,7 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
                     text: said.prompt,
                     attachments: said.attachments,
                     context: said.context,
+                    parent_tool_use_id: said.parent_tool_use_id,
                 },
                 uuid: said.uuid.unwrap_or_else(|| session.prompt_uuid(seq)),
             }
@@ -367,6 +380,7 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
                 input: requested.input.into(),
                 suggestions: requested.suggestions.map(RawJson::from),
                 description: requested.description,
+                blocked_path: requested.blocked_path,
             })
         }
         Some(RESOLVED) => {
@@ -462,7 +476,7 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
     })
 }
 
-/// A row of `id, agent_request_id, tool_use_id, tool_name, input, suggestions, description`.
+/// A row of `id, agent_request_id, tool_use_id, tool_name, input, suggestions, description, blocked_path`.
 pub(super) fn decode_decision(row: &Row<'_>) -> Result<DecisionRequest, StoreError> {
     let text = |column: usize| row.get::<_, String>(column).map_err(store_error);
     let optional = |column: usize| row.get::<_, Option<String>>(column).map_err(store_error);
@@ -474,6 +488,7 @@ pub(super) fn decode_decision(row: &Row<'_>) -> Result<DecisionRequest, StoreErr
         input: raw_json(&text(4)?)?,
         suggestions: optional(5)?.as_deref().map(raw_json).transpose()?,
         description: optional(6)?,
+        blocked_path: optional(7)?,
     })
 }
 

@@ -127,6 +127,17 @@ const MIGRATIONS: &[&str] = &[
     "
     ALTER TABLE sessions ADD COLUMN fork_at TEXT;
 ",
+    "
+    ALTER TABLE decisions ADD COLUMN blocked_path TEXT;
+
+    -- What a front door has to remember about a session: time limits, answers to some of several questions.
+    CREATE TABLE session_notes (
+        session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        key        TEXT NOT NULL,
+        value      TEXT NOT NULL,
+        PRIMARY KEY (session_id, key)
+    ) STRICT;
+",
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {

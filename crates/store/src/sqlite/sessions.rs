@@ -76,6 +76,39 @@ impl Store for SqliteStore {
         })
     }
 
+    fn note(&self, session: SessionId, key: String, value: RawJson) -> StoreFuture<'_, ()> {
+        Box::pin(self.shared.writer.write(move |connection| {
+            // A session that is gone needs no notes.
+            let sql = "INSERT INTO session_notes (session_id, key, value) \
+                       SELECT id, ?2, ?3 FROM sessions WHERE id = ?1 \
+                       ON CONFLICT (session_id, key) DO UPDATE SET value = ?3";
+            let values = params![session.to_string(), key, value.as_str()];
+            connection.prepare_cached(sql)?.execute(values).map(drop)
+        }))
+    }
+
+    fn notes(&self, prefix: String) -> StoreFuture<'_, Vec<(SessionId, String, RawJson)>> {
+        Box::pin(self.read(move |connection| notes(connection, &prefix)))
+    }
+
+    fn note_of(&self, session: SessionId, key: String) -> StoreFuture<'_, Option<RawJson>> {
+        Box::pin(self.read(move |connection| {
+            let sql = "SELECT value FROM session_notes WHERE session_id = ?1 AND key = ?2";
+            let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+            let found = statement.query_row([session.to_string(), key], |row| row.get::<_, String>(0));
+            let found = found.optional().map_err(store_error)?;
+            found.as_deref().map(codec::raw_json).transpose()
+        }))
+    }
+
+    fn erase_notes(&self, session: SessionId, prefix: String) -> StoreFuture<'_, ()> {
+        Box::pin(self.shared.writer.write(move |connection| {
+            let sql = "DELETE FROM session_notes WHERE session_id = ?1 AND substr(key, 1, length(?2)) = ?2";
+            let values = params![session.to_string(), prefix];
+            connection.prepare_cached(sql)?.execute(values).map(drop)
+        }))
+    }
+
     fn said_since(&self, session: SessionId, since: u64) -> StoreFuture<'_, Vec<Event>> {
         Box::pin(self.read(move |connection| said_since(connection, session, since)))
     }
@@ -118,14 +151,31 @@ fn named(connection: &Connection, owner: Option<&str>, name: &str) -> Result<Opt
         .transpose()
 }
 
+fn notes(connection: &Connection, prefix: &str) -> Result<Vec<(SessionId, String, RawJson)>, StoreError> {
+    let sql = "SELECT session_id, key, value FROM session_notes WHERE substr(key, 1, length(?1)) = ?1 \
+               ORDER BY session_id, key";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let mut rows = statement.query([prefix]).map_err(store_error)?;
+    let mut notes = Vec::new();
+    while let Some(row) = rows.next().map_err(store_error)? {
+        let text = |column: usize| row.get::<_, String>(column).map_err(store_error);
+        let session = text(0)?;
+        let session = session
+            .parse()
+            .map_err(|_| StoreError::Damaged(format!("a note of the session {session:?}")))?;
+        notes.push((session, text(1)?, codec::raw_json(&text(2)?)?));
+    }
+    Ok(notes)
+}
+
 fn load(connection: &Connection) -> Result<Vec<(SessionRecord, Vec<DecisionRequest>)>, StoreError> {
     let mut open: HashMap<String, Vec<DecisionRequest>> = HashMap::new();
-    let sql = "SELECT id, agent_request_id, tool_use_id, tool_name, input, suggestions, description, session_id \
-               FROM decisions WHERE behavior IS NULL ORDER BY asked_at, rowid";
+    let sql = "SELECT id, agent_request_id, tool_use_id, tool_name, input, suggestions, description, blocked_path, \
+                      session_id FROM decisions WHERE behavior IS NULL ORDER BY asked_at, rowid";
     let mut statement = connection.prepare(sql).map_err(store_error)?;
     let mut rows = statement.query([]).map_err(store_error)?;
     while let Some(row) = rows.next().map_err(store_error)? {
-        let session = row.get(7).map_err(store_error)?;
+        let session = row.get(8).map_err(store_error)?;
         open.entry(session)
             .or_default()
             .push(codec::decode_decision(row)?);
@@ -242,7 +292,7 @@ fn write_event(connection: &Connection, session: &str, event: &Event) -> rusqlit
     match &event.body {
         EventBody::DecisionRequested(request) => {
             let sql = "INSERT INTO decisions (id, session_id, agent_request_id, tool_use_id, tool_name, input, \
-                           suggestions, description, asked_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+                           suggestions, description, asked_at, blocked_path) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
             connection.prepare_cached(sql)?.execute(params![
                 request.id.to_string(),
                 session,
@@ -253,6 +303,7 @@ fn write_event(connection: &Connection, session: &str, event: &Event) -> rusqlit
                 request.suggestions.as_ref().map(RawJson::as_str),
                 request.description,
                 event.at.0,
+                request.blocked_path,
             ])?;
         }
         EventBody::DecisionResolved {

@@ -88,6 +88,7 @@ fn full_prompt(text: &str) -> Prompt {
             mode: "code".to_owned(),
             ..UiContext::default()
         }),
+        parent_tool_use_id: Some("toolu_1".to_owned()),
     }
 }
 
@@ -109,6 +110,7 @@ pub(super) fn request(session: SessionId, seq: u64) -> DecisionRequest {
         input: RawJson::parse(r#"{"b":1,"a":"x"}"#).unwrap(),
         suggestions: Some(RawJson::parse("[1]").unwrap()),
         description: Some("why".to_owned()),
+        blocked_path: Some("/etc/hosts".to_owned()),
     }
 }
 
@@ -490,4 +492,45 @@ async fn a_fork_begins_with_what_was_said() {
     let loaded = store.load().await.unwrap();
     let pending = |id| loaded.iter().find(|(record, _)| record.id == id).unwrap().1.len();
     assert_eq!((pending(source.id), pending(fork.id)), (1, 0));
+}
+
+#[tokio::test]
+async fn notes_are_kept_with_their_session_and_go_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (record("one"), record("two"));
+    let json = |text: &str| RawJson::parse(text).unwrap();
+    {
+        let store = open(folder.path());
+        for record in [&one, &two] {
+            let commit = Commit {
+                record: record.clone(),
+                events: Vec::new(),
+                images: Vec::new(),
+            };
+            store.commit(commit).await.unwrap();
+        }
+        for (session, key, value) in [
+            (one.id, "task.a", "1"),
+            (one.id, "task.a", r#"{"again":true}"#),
+            (one.id, "task_b", "2"),
+            (two.id, "task.c", "null"),
+            (two.id, "task.d", "3"),
+            (SessionId::random(), "task.e", "4"),
+        ] {
+            store.note(session, key.to_owned(), json(value)).await.unwrap();
+        }
+        store.erase_notes(two.id, "task.d".to_owned()).await.unwrap();
+    }
+    let store = open(folder.path());
+    let mut expected = vec![
+        (one.id, "task.a".to_owned(), json(r#"{"again":true}"#)),
+        (two.id, "task.c".to_owned(), json("null")),
+    ];
+    expected.sort_by_key(|(session, ..)| session.to_string());
+    assert_eq!(store.notes("task.".to_owned()).await.unwrap(), expected);
+    let one_note = store.note_of(one.id, "task_b".to_owned()).await.unwrap();
+    assert_eq!(one_note, Some(json("2")));
+    assert_eq!(store.note_of(two.id, "task_b".to_owned()).await.unwrap(), None);
+    store.delete(one.id).await.unwrap();
+    assert_eq!(store.notes(String::new()).await.unwrap().len(), 1);
 }

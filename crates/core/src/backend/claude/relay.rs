@@ -119,10 +119,14 @@ impl Relay {
                 uuid,
                 words,
                 images,
+                parent_tool_use_id,
                 number,
             } => {
                 self.busy = true;
                 let mut message = UserMessage::text(words).with_uuid(uuid);
+                if let Some(call) = parent_tool_use_id {
+                    message = message.in_reply_to(call);
+                }
                 for image in images {
                     message = message.with_image(image.media_type, BASE64.encode(&image.bytes));
                 }
@@ -282,6 +286,7 @@ impl Relay {
                     input: asked.input.clone().into(),
                     suggestions: asked.permission_suggestions.clone().map(RawJson::from),
                     description: asked.description.clone(),
+                    blocked_path: asked.blocked_path.clone(),
                     always_ask,
                     agent_request,
                 };
@@ -304,6 +309,7 @@ impl Relay {
                     input,
                     suggestions: None,
                     description,
+                    blocked_path: None,
                     always_ask: true,
                     agent_request,
                 }))

@@ -154,6 +154,7 @@ impl Step<'_> {
                 input: question.input,
                 suggestions: question.suggestions,
                 description: question.description,
+                blocked_path: question.blocked_path,
             };
             self.record(EventBody::DecisionRequested(request.clone()));
             self.state.pending.push(request);

@@ -79,6 +79,7 @@ fn asked(tool_use_id: &str) -> EventBody {
         tool_name: "Bash".to_owned(),
         input: RawJson::parse(r#"{"command":"ls"}"#).unwrap(),
         suggestions: Some(RawJson::parse(r#"[{"type":"addRules"}]"#).unwrap()),
+        blocked_path: Some("/etc/hosts".to_owned()),
         description: Some("List".to_owned()),
     })
 }
@@ -274,6 +275,44 @@ fn failures_say_why() {
         (&json!("error"), &json!("error_max_turns"), &json!(true))
     );
     assert_eq!(frames.len(), 2, "no error beside the result");
+}
+
+#[test]
+fn a_tool_that_failed_is_an_error_once_the_agent_goes_on() {
+    let failed = |id: &str| {
+        let block =
+            json!({ "type": "tool_result", "tool_use_id": id, "content": "Exit code 1", "is_error": true });
+        line(json!({ "type": "user", "message": { "content": [block] }, "parent_tool_use_id": null }))
+    };
+    let mut turn = vec![
+        prompt("try"),
+        said("m1", call("t1")),
+        stop(),
+        failed("t1"),
+        said("m2", json!({ "type": "text", "text": "It failed." })),
+    ];
+    let frames = heard(&turn);
+    let error = frames.iter().find(|frame| frame["type"] == "error").unwrap();
+    assert_eq!(
+        *error,
+        json!({ "type": "error", "error": "Tool execution failed", "seq": 5, "details": {
+            "code": "TOOL_ERROR", "tool": "Bash", "tool_use_id": "t1", "message": "Exit code 1",
+        } })
+    );
+    // What a person stopped or refused has not failed.
+    turn[4] = status(SessionStatus::Idle, None);
+    assert!(heard(&turn).iter().all(|frame| frame["type"] != "error"));
+    let denied = [
+        prompt("try"),
+        said("m1", call("t1")),
+        asked("t1"),
+        stop(),
+        resolved("t1", Behavior::Deny),
+        failed("t1"),
+        result("success", false),
+        status(SessionStatus::Completed, None),
+    ];
+    assert!(heard(&denied).iter().all(|frame| frame["type"] != "error"));
 }
 
 #[test]

@@ -309,6 +309,7 @@ fn questions_and_permissions_are_told_apart() {
         tool_name: tool.to_owned(),
         input: RawJson::of(&input).unwrap(),
         suggestions: None,
+        blocked_path: None,
         description: None,
     };
     let id = RequestId::of(session, 1).to_string();

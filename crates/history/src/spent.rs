@@ -1,0 +1,44 @@
+//! What a conversation has cost by the CLI's own account.
+
+use serde::Deserialize;
+
+use crate::catalogue::with_buffer;
+use crate::error::Result;
+use crate::history::History;
+use crate::lines::{Line, read_lines};
+use crate::place::SessionId;
+
+/// What the CLI writes when it leaves a conversation, and reads when it takes it up again.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+enum Account {
+    CostState {
+        #[serde(rename = "totalCostUSD")]
+        total: f64,
+    },
+}
+
+/// Nearly every line is something else, which is seen without parsing it.
+const MARK: &[u8] = b"\"cost-state\"";
+
+impl History {
+    /// The sum, in dollars, that the CLI goes on counting from when the conversation is resumed. `None`: it has kept
+    /// none, and begins at zero.
+    pub fn spent(&self, id: &SessionId) -> Result<Option<f64>> {
+        let transcript = self.projects.session(id)?;
+        let (mut file, _) = self.projects.open(&transcript.path)?;
+        let mut spent = None;
+        with_buffer(|buffer| {
+            read_lines(&mut file, 0, buffer, |line| {
+                if let Line::Whole { bytes, .. } = line
+                    && memchr::memmem::find(bytes, MARK).is_some()
+                    && let Ok(Account::CostState { total }) = serde_json::from_slice(bytes)
+                {
+                    spent = Some(total);
+                }
+                true
+            })
+        })?;
+        Ok(spent)
+    }
+}
