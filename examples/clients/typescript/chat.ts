@@ -14,7 +14,7 @@ chat.onmessage = ({ data }) => {
   else if (frame.type === 'permission_request') {
     console.log(`\n? ${frame.tool_name} ${JSON.stringify(frame.input)}`);
     send({ type: 'permission_response', request_id: frame.request_id, decision: 'allow' });
-  } else if (frame.type === 'error') {
+  } else if (frame.type === 'error' && frame.details.code !== 'TOOL_ERROR') {
     console.error(frame.error, frame.details.message);
     process.exit(1);
   } else if (frame.type === 'result') {

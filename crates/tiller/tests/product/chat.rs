@@ -472,6 +472,83 @@ async fn a_client_that_comes_back_hears_the_rest_once() {
 }
 
 #[tokio::test]
+async fn what_a_tool_may_not_and_cannot_do_is_told() {
+    let script = Script::new().on(
+        "look",
+        [
+            reply([bash("ls /nonexistent", "Look there")]),
+            reply([text("Nothing there.")]),
+        ],
+    );
+    let world = World::new(script).await;
+    let server = serve(&world).await;
+    let (mut client, _) = ChatClient::open(&server, "?session_id=demo").await;
+    client
+        .send(json!({ "type": "user_message", "message": { "content": "look", "parent_tool_use_id": "toolu_0" } }))
+        .await;
+    let echo = client.until("user_message").await;
+    assert_eq!(
+        echo["message"],
+        json!({ "content": "look", "parent_tool_use_id": "toolu_0" })
+    );
+    let request = client.until("permission_request").await;
+    assert_eq!(request["blocked_path"], "/nonexistent");
+    // A change in the middle of a turn is answered as such, whatever the agent says of its own state.
+    client
+        .send(json!({ "type": "set_permission_mode", "mode": "acceptEdits" }))
+        .await;
+    assert_eq!(
+        client.until_system("status").await["permission_mode"],
+        "acceptEdits"
+    );
+    client
+        .send(json!({ "type": "permission_response", "request_id": request["request_id"], "decision": "allow" }))
+        .await;
+    let error = client.until("error").await;
+    assert_eq!(
+        (
+            &error["error"],
+            &error["details"]["code"],
+            &error["details"]["tool"]
+        ),
+        (
+            &json!("Tool execution failed"),
+            &json!("TOOL_ERROR"),
+            &json!("Bash")
+        )
+    );
+    assert!(
+        error["details"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("No such file"),
+        "{error}"
+    );
+    assert_eq!(
+        client.until("result").await["subtype"],
+        "success",
+        "the agent goes on"
+    );
+    let statuses = client.heard().iter().filter(|frame| frame["subtype"] == "status");
+    assert!(statuses.clone().count() > 0);
+    for status in statuses {
+        assert!(status["data"]["model"].is_string(), "{status}");
+    }
+
+    // What nobody has ever said can't be gone on from.
+    let (mut lost, start) = ChatClient::open(&server, "?session_id=demo&after_seq=100000").await;
+    assert_eq!(lost.until_system("reset").await["last_seq"], start["last_seq"]);
+    let watch = format!(
+        "/api/task/{}/stream",
+        world.query("SELECT id FROM sessions").remove(0)
+    );
+    let headers = [("x-api-key", KEY), ("last-event-id", "100000")];
+    let reset = crate::http::get(&server.address, &watch, &headers).await;
+    assert!(reset.body.starts_with("event: reset\nid: 0\n"), "{}", reset.body);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_name_belongs_to_its_key_and_messages_are_checked() {
     let script = Script::new().on("hello", [reply([text("Hi.")])]).on(
         "slow",

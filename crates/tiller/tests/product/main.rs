@@ -5,6 +5,7 @@
     reason = "a test that can't go on says where, and ends"
 )]
 
+mod acceptance;
 mod access;
 mod chat;
 mod client;
@@ -24,4 +25,6 @@ mod steering;
 mod survival;
 mod task;
 mod task_client;
+mod task_load;
 mod task_refusals;
+mod task_restart;

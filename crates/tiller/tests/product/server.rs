@@ -186,6 +186,18 @@ impl Server {
         rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal).unwrap();
     }
 
+    /// The most memory that it has used so far, in bytes.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let pid = self.child.id().expect("still running");
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))
+            .unwrap();
+        let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+        kilobytes * 1024
+    }
+
     /// Waits for its end.
     pub(crate) async fn ended(mut self) -> std::process::ExitStatus {
         tokio::time::timeout(PATIENCE, self.child.wait())

@@ -576,6 +576,11 @@ async fn conversations_are_gone_on_with() {
         (&known["session_id"], &known["message"]),
         (&json!(typed), &json!("Known: in a terminal | and now"))
     );
+    let cost = known["cost_usd"].as_f64().unwrap();
+    assert!(
+        (cost - first["cost_usd"].as_f64().unwrap()).abs() < 1e-9,
+        "one call of the model, not what the terminal had spent before: {cost}"
+    );
     let typed = in_a_terminal(&world, "in a terminal, again").await;
     let known = client
         .run(json!({ "prompt": "and now", "continue_conversation": true }))

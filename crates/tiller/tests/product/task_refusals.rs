@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tiller_testkit::model::Script;
 
 use crate::http::request;
-use crate::server::World;
-use crate::task_client::{TaskClient, serve};
+use crate::server::{Server, World};
+use crate::task_client::{KEY, TaskClient, serve};
 
 /// The demo agent answers at once and needs no model.
 async fn demo_world() -> World {
@@ -230,27 +230,38 @@ async fn what_is_no_task_at_all_is_refused() {
 }
 
 #[tokio::test]
-async fn ten_tasks_a_minute_may_be_started_at_each_endpoint() {
+async fn a_trusted_proxys_clients_are_counted_and_nobody_elses_word_is_taken() {
     let world = demo_world().await;
-    let server = serve(&world).await;
-    let client = TaskClient::new(&server);
-    let task = json!({ "prompt": "hello", "timeout_s": 0.01 });
-    for number in 1..=10 {
-        assert_eq!(
-            client.post("/api/task", task.clone()).await.status,
-            200,
-            "{number}"
-        );
-    }
-    let refused = client.post("/api/task", task.clone()).await;
-    assert_eq!(refused.refusal(), (429, "rate_limited".to_owned()));
-    let wait: u64 = refused
-        .header("retry-after")
-        .expect("when to try again")
-        .parse()
-        .unwrap();
-    assert!((1..=60).contains(&wait), "{wait}");
-    // The other endpoint counts for itself.
-    assert!(!client.stream(task).await.session.is_empty());
+    let environment = [("TILLER_API_KEY", KEY), ("DEMO_AGENT_SPEED", "inf")];
+    let start = async |server: &Server, client: &str| {
+        let headers = [
+            ("x-api-key", KEY),
+            ("content-type", "application/json"),
+            ("x-forwarded-for", client),
+        ];
+        let task = r#"{"prompt":"hello"}"#;
+        request(&server.address, "POST", "/api/task", &headers, task)
+            .await
+            .status
+    };
+    world.configure("titles = \"prompt\"\ntask_starts_per_minute = 1\ntrusted_proxies = [\"127.0.0.0/8\"]");
+    let server = world.serve_with(&[], &environment).await;
+    assert_eq!(start(&server, "203.0.113.7").await, 200);
+    assert_eq!(start(&server, "203.0.113.8").await, 200);
+    assert_eq!(
+        start(&server, "1.1.1.1, 203.0.113.7").await,
+        429,
+        "what it invents does not help"
+    );
+    server.stop().await;
+
+    world.configure("titles = \"prompt\"\ntask_starts_per_minute = 1\nlanguage = \"en\"");
+    let server = world.serve_with(&[], &environment).await;
+    assert_eq!(start(&server, "203.0.113.7").await, 200);
+    assert_eq!(start(&server, "203.0.113.8").await, 429);
+    // And the language of those who don't say theirs is the configured one.
+    let refused = request(&server.address, "GET", "/api/system", &[], "").await;
+    let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.starts_with("A valid API key"), "{message}");
     server.stop().await;
 }

@@ -1,0 +1,306 @@
+//! The task API against the tables of its requirement: each error with its status and its words, each point of the
+//! acceptance list, one after the other.
+
+use serde_json::{Value, json};
+use tiller_testkit::model::{Reply, Script};
+
+use crate::http::{Response, get, request};
+use crate::server::{Server, World};
+use crate::task_client::{KEY, TaskClient, serve};
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+
+/// As a client that says nothing of its language.
+async fn post(server: &Server, key: Option<&str>, path: &str, body: &Value) -> Response {
+    let mut headers = vec![JSON];
+    headers.extend(key.map(|key| ("x-api-key", key)));
+    request(&server.address, "POST", path, &headers, &body.to_string()).await
+}
+
+/// What no error may tell: where things really are, what the environment holds, how we were built.
+fn assert_discreet(world: &World, response: &Response) {
+    let home = world.home();
+    let secrets = [
+        home.to_str().unwrap(),
+        KEY,
+        "sk-test",
+        "/etc/",
+        "panicked",
+        "src/",
+        ".rs:",
+    ];
+    for secret in secrets {
+        assert!(!response.body.contains(secret), "{secret} in {}", response.body);
+    }
+}
+
+#[tokio::test]
+async fn every_error_has_its_status_and_its_words() {
+    // The demo agent answers at once and needs no model.
+    let world = World::with_claude(Script::new(), None).await;
+    let project = world.project();
+    std::fs::create_dir_all(world.home().join(".ssh")).unwrap();
+    std::fs::write(project.join("file"), "").unwrap();
+    std::os::unix::fs::symlink("/etc", project.join("sly")).unwrap();
+    let environment = [("TILLER_API_KEY", KEY), ("DEMO_AGENT_SPEED", "inf")];
+    let server = world.serve_with(&[], &environment).await;
+    let task = |fields: Value| {
+        let mut task = json!({ "prompt": "do it" });
+        task.as_object_mut()
+            .unwrap()
+            .extend(fields.as_object().unwrap().clone());
+        task
+    };
+    let folder = |folder: &str| task(json!({ "working_dir": folder }));
+    let (empty, long) = ("任务描述不能为空", "任务描述超过最大长度限制");
+    let (no_folder, no_session) = ("工作目录不存在或无权限访问", "指定的会话不存在");
+    let unknown = "7b3f9d1c-52a5-4c3b-9d0a-1d6d1f0f3a10";
+    let rows = [
+        ("no prompt", Some(KEY), json!({}), 422, "prompt_empty", empty),
+        (
+            "null prompt",
+            Some(KEY),
+            json!({ "prompt": null }),
+            422,
+            "prompt_empty",
+            empty,
+        ),
+        (
+            "empty prompt",
+            Some(KEY),
+            json!({ "prompt": "" }),
+            422,
+            "prompt_empty",
+            empty,
+        ),
+        (
+            "blank prompt",
+            Some(KEY),
+            json!({ "prompt": " \n\u{3000}" }),
+            422,
+            "prompt_empty",
+            empty,
+        ),
+        (
+            "long prompt",
+            Some(KEY),
+            json!({ "prompt": "字".repeat(10_001) }),
+            422,
+            "prompt_too_long",
+            long,
+        ),
+        (
+            "no such folder",
+            Some(KEY),
+            folder("/no/such/place"),
+            400,
+            "working_dir_invalid",
+            no_folder,
+        ),
+        (
+            "a file",
+            Some(KEY),
+            folder("~/project/file"),
+            400,
+            "working_dir_invalid",
+            no_folder,
+        ),
+        (
+            "traversal",
+            Some(KEY),
+            folder("~/project/../../.."),
+            400,
+            "working_dir_invalid",
+            no_folder,
+        ),
+        (
+            "a link out",
+            Some(KEY),
+            folder("~/project/sly"),
+            400,
+            "working_dir_invalid",
+            no_folder,
+        ),
+        (
+            "/etc",
+            Some(KEY),
+            folder("/etc"),
+            400,
+            "working_dir_invalid",
+            no_folder,
+        ),
+        (
+            "/root",
+            Some(KEY),
+            folder("/root"),
+            400,
+            "working_dir_invalid",
+            no_folder,
+        ),
+        (
+            "~/.ssh",
+            Some(KEY),
+            folder("~/.ssh"),
+            400,
+            "working_dir_invalid",
+            no_folder,
+        ),
+        (
+            "unknown session",
+            Some(KEY),
+            task(json!({ "resume": unknown })),
+            404,
+            "session_not_found",
+            no_session,
+        ),
+        (
+            "no key",
+            None,
+            task(json!({})),
+            401,
+            "unauthorized",
+            "API 密钥无效",
+        ),
+        (
+            "wrong key",
+            Some("wrong"),
+            task(json!({})),
+            401,
+            "unauthorized",
+            "API 密钥无效",
+        ),
+    ];
+    for path in ["/api/task", "/api/task/stream"] {
+        for (name, key, body, status, code, words) in &rows {
+            let refused = post(&server, *key, path, body).await;
+            assert_eq!(
+                refused.refusal(),
+                (*status, (*code).to_owned()),
+                "{name} at {path}"
+            );
+            assert_eq!(refused.json()["error"]["message"], *words, "{name} at {path}");
+            assert_discreet(&world, &refused);
+        }
+    }
+    assert_eq!(
+        world.query("SELECT count(*) FROM sessions"),
+        ["0"],
+        "nothing was started"
+    );
+
+    // The answer's own table.
+    let answer = |session: &str| json!({ "session_id": session, "question_id": "auth_strategy_01", "answer": "oauth2" });
+    let refused = post(&server, Some(KEY), "/api/task/answer", &answer("session_xxx")).await;
+    assert_eq!(refused.refusal(), (404, "session_not_found".to_owned()));
+    assert_eq!(refused.json()["error"]["message"], no_session);
+    let done = post(&server, Some(KEY), "/api/task", &task(json!({})))
+        .await
+        .json();
+    let refused = post(
+        &server,
+        Some(KEY),
+        "/api/task/answer",
+        &answer(done["session_id"].as_str().unwrap()),
+    )
+    .await;
+    assert_eq!(refused.refusal(), (404, "question_not_found".to_owned()));
+    assert_eq!(refused.json()["error"]["message"], "问题不存在（已超时或已回答）");
+
+    // Too often: ten may be started, and one was. The other endpoint counts for itself.
+    for _ in 1..10 {
+        let started = post(&server, Some(KEY), "/api/task", &task(json!({}))).await;
+        assert_eq!(started.status, 200, "{}", started.body);
+    }
+    let refused = post(&server, Some(KEY), "/api/task", &task(json!({}))).await;
+    assert_eq!(refused.refusal(), (429, "rate_limited".to_owned()));
+    assert_eq!(refused.json()["error"]["message"], "请求过于频繁，请稍后再试");
+    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+
+    // Our own fault: nothing can be written while someone else holds the database.
+    let intruder = rusqlite::Connection::open(world.data().join("sessions.db")).unwrap();
+    intruder.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let failed = post(&server, Some(KEY), "/api/task/stream", &task(json!({}))).await;
+    assert_eq!(failed.refusal(), (500, "internal".to_owned()));
+    assert_eq!(failed.json()["error"]["message"], "服务内部错误，请稍后重试");
+    assert_discreet(&world, &failed);
+    intruder.execute_batch("ROLLBACK").unwrap();
+    drop(intruder);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn every_point_of_the_acceptance_list_holds() {
+    let script = Script::new()
+        .on("你好", [Reply::text("你好！有什么可以帮忙？")])
+        .on(
+            "count",
+            [Reply::text("one ").gate("middle").and_text("two three")],
+        )
+        .on("what was", [Reply::text("Known: {{prompts}}")])
+        .on("endless", [Reply::text("Beginning… ").gate("never")]);
+    let world = World::new(script).await;
+    let server = serve(&world).await;
+    let client = TaskClient::new(&server);
+
+    // 同步模式正确返回任务执行结果
+    let whole = client.run(json!({ "prompt": "你好" })).await;
+    assert_eq!(
+        (&whole["success"], &whole["message"]),
+        (&json!(true), &json!("你好！有什么可以帮忙？"))
+    );
+    for field in [
+        "session_id",
+        "cost_usd",
+        "duration_ms",
+        "files_changed",
+        "tools_used",
+    ] {
+        assert!(!whole[field].is_null(), "{field} in {whole}");
+    }
+    let first = whole["session_id"].as_str().unwrap();
+
+    // 流式模式实时推送执行过程
+    let mut stream = client.stream(json!({ "prompt": "count" })).await;
+    while stream.joined("text") != "one " {
+        stream
+            .next()
+            .await
+            .expect("the beginning, before there is an end");
+    }
+    world.model.gate("middle").open();
+    assert_eq!(stream.complete().await["message"], "one two three");
+
+    // 会话恢复功能正常工作, 会话延续功能正常工作
+    let resumed = client
+        .run(json!({ "prompt": "what was it", "resume": first }))
+        .await;
+    assert_eq!(resumed["message"], "Known: 你好 | what was it");
+    let continued = client
+        .run(json!({ "prompt": "what was it", "continue_conversation": true }))
+        .await;
+    assert_eq!(
+        (&continued["session_id"], &continued["message"]),
+        (&json!(first), &json!("Known: 你好 | what was it | what was it"))
+    );
+
+    // 任务停止功能正常工作
+    let mut stream = client.stream(json!({ "prompt": "endless" })).await;
+    stream.until("text").await;
+    let stop = json!({ "session_id": stream.session });
+    assert_eq!(client.post("/api/task/stop", stop).await.status, 200);
+    assert_eq!(stream.complete().await["success"], false);
+
+    // 历史会话消息解析正确, 第一条用户消息正常显示
+    let path = format!("/api/history/sessions/{first}");
+    let history = get(&server.address, &path, &[("x-api-key", KEY)]).await.json();
+    assert_eq!(history["session"]["title"], "你好");
+    let text = |message: &Value| message["content"][0]["text"].clone();
+    let messages = history["messages"].as_array().unwrap();
+    assert_eq!(
+        (&messages[0]["role"], text(&messages[0])),
+        (&json!("user"), json!("你好"))
+    );
+    assert_eq!(text(&messages[1]), "你好！有什么可以帮忙？");
+    server.stop().await;
+}
