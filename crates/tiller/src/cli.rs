@@ -140,16 +140,23 @@ pub(crate) struct RunArgs {
     pub(crate) approve: Option<Approve>,
 
     /// How often the model may be called.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
 
     /// What it may cost.
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = above_zero, allow_negative_numbers = true)]
     pub(crate) max_budget_usd: Option<f64>,
 
     /// Stop the task after so many seconds; the exit code is 124 then.
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = above_zero, allow_negative_numbers = true)]
     pub(crate) timeout: Option<f64>,
+}
+
+fn above_zero(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+    number
+        .filter(|number| *number > 0.0)
+        .ok_or_else(|| "it takes a number above 0".to_owned())
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

@@ -1,6 +1,6 @@
 //! The client examples, as someone would run them; and one session through every door at once.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tiller_testkit::installed;
@@ -15,12 +15,20 @@ fn bash(command: &str) -> Reply {
     Reply::tool("Bash", json!({ "command": command, "description": "a test" }))
 }
 
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
 /// What an example prints; it must succeed.
 async fn example(server: &Server, program: &Path, script: &str, argument: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/clients");
+    let script = repository().join("examples/clients").join(script);
+    run_example(server, program, &[script.to_str().unwrap(), argument]).await
+}
+
+async fn run_example(server: &Server, program: &Path, arguments: &[&str]) -> String {
+    let script = arguments.join(" ");
     let output = tokio::process::Command::new(program)
-        .arg(folder.join(script))
-        .arg(argument)
+        .args(arguments)
         .env("TILLER_URL", format!("http://{}", server.address))
         .env("TILLER_KEY", KEY)
         .kill_on_drop(true)
@@ -63,6 +71,54 @@ async fn the_client_examples_work() {
         let said = example(&server, program, name, "grows").await;
         assert!(said.contains(world.project().to_str().unwrap()), "{name}: {said}");
     }
+    server.stop().await;
+}
+
+/// The TypeScript examples as JavaScript, their types checked on the way; the folder that they are in.
+async fn compiled() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let compiler = repository().join("web/node_modules/typescript/bin/tsc");
+    assert!(
+        compiler.exists(),
+        "{} is missing: run `cargo xtask setup`",
+        compiler.display()
+    );
+    let output = tokio::process::Command::new("node")
+        .arg(compiler)
+        .arg("--project")
+        .arg(repository().join("examples/clients/typescript"))
+        .arg("--outDir")
+        .arg(folder.path())
+        .output()
+        .await
+        .expect("Node.js, which the web UI needs as well");
+    let complaint = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{complaint}");
+    std::fs::write(folder.path().join("package.json"), r#"{ "type": "module" }"#).unwrap();
+    folder
+}
+
+#[tokio::test]
+async fn the_typescript_examples_work() {
+    let script = Script::new().on("plant", [bash("touch tree"), Reply::text("A tree grows.")]);
+    let world = World::new(script).await;
+    let (server, folder) = tokio::join!(serve(&world), compiled());
+    let tree = world.project().join("tree");
+    for name in ["task", "chat", "event"] {
+        let file = folder.path().join(format!("{name}.js"));
+        let arguments = [
+            "--experimental-websocket",
+            file.to_str().unwrap(),
+            "plant something",
+        ];
+        let said = run_example(&server, Path::new("node"), &arguments).await;
+        assert!(said.contains("A tree grows."), "{name}: {said}");
+        assert!(tree.exists(), "{name} allows it");
+        std::fs::remove_file(&tree).unwrap();
+    }
+    let file = folder.path().join("history.js");
+    let said = run_example(&server, Path::new("node"), &[file.to_str().unwrap(), "grows"]).await;
+    assert!(said.contains(world.project().to_str().unwrap()), "{said}");
     server.stop().await;
 }
 

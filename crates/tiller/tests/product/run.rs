@@ -71,8 +71,49 @@ async fn a_task_runs_without_a_server_and_is_found_later() {
     assert!(summary["cost_usd"].as_f64().unwrap() > 0.0);
     assert!(world.project().join("made").exists());
 
+    // How often the model may be called, and what it may cost, ends it early and is a failure.
+    let limits: [(&str, &str, &str); 2] = [
+        ("--max-turns", "1", "limit of turns"),
+        ("--max-budget-usd", "0.000001", "budget"),
+    ];
+    for (flag, value, reason) in limits {
+        let arguments = [
+            "run",
+            "--output",
+            "json",
+            "--allowed-tools",
+            "Bash",
+            flag,
+            value,
+            "make it",
+        ];
+        let limited = run(&world, &arguments).await;
+        assert_eq!(limited.status.code(), Some(1), "{flag}: {limited:?}");
+        let summary: Value = serde_json::from_slice(&limited.stdout).unwrap();
+        assert_eq!(
+            (&summary["success"], &summary["status"]),
+            (&json!(false), &json!("error"))
+        );
+        let error = summary["error"].as_str().unwrap().to_lowercase();
+        assert!(
+            error.contains(reason) || error.contains("maximum"),
+            "{flag}: {error}"
+        );
+    }
+    for wrong in [
+        ["--max-turns", "0"],
+        ["--max-turns", "many"],
+        ["--max-budget-usd", "-1"],
+        ["--timeout", "0"],
+    ] {
+        let refused = run(&world, &["run", wrong[0], wrong[1], "make it"]).await;
+        assert_ne!(refused.status.code(), Some(0), "{wrong:?}");
+        let complaint = String::from_utf8_lossy(&refused.stderr);
+        assert!(complaint.contains(wrong[0]), "{wrong:?}: {complaint}");
+    }
+
     let all = sessions(&world).await;
-    assert_eq!(all.len(), 3);
+    assert_eq!(all.len(), 5);
     let first = all
         .iter()
         .find(|session| session["lastPrompt"] == "plain words")
@@ -83,7 +124,7 @@ async fn a_task_runs_without_a_server_and_is_found_later() {
 
     // A server that starts later has them all, and serves the same commands.
     let server = world.serve().await;
-    assert_eq!(sessions(&world).await.len(), 3);
+    assert_eq!(sessions(&world).await.len(), 5);
     let more = run(&world, &["run", "--session", &id[..8], "what was it"]).await;
     assert_eq!(
         said(&more),
