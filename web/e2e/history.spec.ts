@@ -60,7 +60,9 @@ test("a conversation in a terminal appears, is found, read, exported and continu
 
   // It comes into the open list by itself.
   const tree = await product.inTerminal("plant a baobab");
-  await expect(rows(page).filter({ hasText: "plant a baobab" })).toContainText("Live");
+  await expect(rows(page).filter({ hasText: "plant a baobab" })).toBeVisible();
+  // Written a moment ago, but nobody is at it any more.
+  await expect(rows(page).getByText("Live", { exact: true })).toHaveCount(0);
   await product.inTerminal("给树浇水");
   await expect(rows(page)).toHaveCount(2);
   await expect(page.getByRole("complementary", { name: "Projects" })).toContainText("project");
@@ -108,6 +110,17 @@ test("a conversation in a terminal appears, is found, read, exported and continu
   // It grows while it is read.
   await product.inTerminal("给树浇水", "--resume", tree);
   await expect(page.getByText("已经给登录页面旁的树浇了水。")).toBeInViewport();
+
+  // A program that works on it is shown, and gives way.
+  const elsewhere = product.keepInTerminal(tree);
+  const warning = page.getByRole("status").filter({ hasText: `process ${elsewhere.pid}` });
+  await expect(warning).toBeVisible({ timeout: 20_000 });
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("Live");
+  await isAccessible(page);
+  const gone = new Promise((resolve) => elsewhere.once("exit", resolve));
+  await warning.getByRole("button", { name: "Take over" }).click();
+  await gone;
+  await expect(warning).toHaveCount(0, { timeout: 20_000 });
 
   // And it goes on here, with all that was said before.
   const prompt = page.getByRole("textbox", { name: "Go on with this conversation…" });

@@ -5,7 +5,7 @@
 
 pub mod claude;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -39,6 +39,14 @@ pub trait Backend: Send + Sync + 'static {
         _cwd: PathBuf,
         _since: Timestamp,
     ) -> BoxFuture<'static, Option<Driver>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    /// Who else drives any of these conversations, each of which comes with its folder. `None`: that can't be told here.
+    fn drivers(
+        &self,
+        _conversations: Vec<(String, PathBuf)>,
+    ) -> BoxFuture<'static, Option<HashMap<String, Driver>>> {
         Box::pin(std::future::ready(None))
     }
 

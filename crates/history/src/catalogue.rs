@@ -238,6 +238,8 @@ impl Listed {
             damaged_lines: digest.damaged,
             unknown_lines: digest.unknown.clone(),
             archived: false,
+            live: false,
+            driver: None,
         })
     }
 }

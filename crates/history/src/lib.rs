@@ -43,7 +43,7 @@ pub use history::{History, Indexed};
 pub use ledger::Tokens;
 pub use model::{
     Branch, Compaction, Facets, Include, Message, MessagePage, Offset, Page, Patch, Project, ProjectList,
-    ProjectSessions, Role, Session, SessionFilter, SessionPage,
+    ProjectSessions, Role, Session, SessionDriver, SessionFilter, SessionPage,
 };
 pub use names::Names;
 pub use place::{ProjectId, SessionId};

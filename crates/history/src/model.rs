@@ -69,9 +69,30 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(as = "Option<bool>", optional)]
     pub archived: bool,
+    /// A program works on it right now. The history itself does not know; whoever looks at processes fills this in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(as = "Option<bool>", optional)]
+    pub live: bool,
+    /// That program, where it can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<SessionDriver>,
+}
+
+/// A program that works on a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts")]
+pub struct SessionDriver {
+    pub pid: u32,
+    /// The beginning of its command line.
+    pub command: String,
 }
 
 impl Session {
+    /// When something was last said in it, in milliseconds since 1970.
+    pub fn last_active_ms(&self) -> Option<i64> {
+        crate::record::millis(self.last_active.as_bytes())
+    }
+
     /// What to type into a shell to go on with the session: the CLI finds it only from its own folder.
     pub fn resume_command(&self) -> String {
         let folder = self.project_path.replace('\'', "'\\''");

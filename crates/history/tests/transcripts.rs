@@ -720,3 +720,117 @@ fn what_is_not_there_is_not_found_and_a_home_may_come_later() {
     .unwrap();
     assert_eq!(history.retention_days(), 365);
 }
+
+#[cfg(unix)]
+#[test]
+fn hostile_and_odd_transcripts_hurt_nobody_else() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    let home = Home::new();
+    home.write(&format!("{ID}.jsonl"), &conversation());
+    let other = |number: u32| format!("00000000-0000-4000-8000-{number:012}");
+    let write =
+        |number: u32, bytes: &[u8]| fs::write(home.path(&format!("{}.jsonl", other(number))), bytes).unwrap();
+    let good = user("u1", None, "a good line").to_string();
+    // A line of 60 MB between two that are right.
+    let long = format!("{good}\n{}\n{good}\n", "x".repeat(60 << 20));
+    write(1, long.as_bytes());
+    // NUL bytes, as a crash of the machine leaves them, and bytes that are no text.
+    write(
+        2,
+        &[&[0; 5000][..], b"\n", good.as_bytes(), b"\n\xff\xfe{\n"].concat(),
+    );
+    // A clock in the future, and one that makes no sense.
+    write(3, (good.replace("2026-11-15", "2199-01-01") + "\n").as_bytes());
+    write(4, (good.replace("2026-11-15T", "yesterday ") + "\n").as_bytes());
+    // Nothing but nonsense, nothing at all, a folder, a link to itself, a link out, and one that may not be read.
+    write(5, b"[]\nnull\n42\n\"text\"\n{}\n");
+    write(6, b"");
+    fs::create_dir(home.path(&format!("{}.jsonl", other(7)))).unwrap();
+    symlink(
+        format!("{}.jsonl", other(8)),
+        home.path(&format!("{}.jsonl", other(8))),
+    )
+    .unwrap();
+    symlink("/etc/passwd", home.path(&format!("{}.jsonl", other(9)))).unwrap();
+    write(10, good.as_bytes());
+    let secret = home.path(&format!("{}.jsonl", other(10)));
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
+    let may_read_anything = fs::read(&secret).is_ok();
+    // Nesting without an end.
+    write(
+        11,
+        format!("{good}\n{{\"type\":\"user\",\"a\":{}\n", "[".repeat(1 << 20)).as_bytes(),
+    );
+
+    for history in [home.history(), home.without_index()] {
+        let sessions = history.all_sessions(Page::first(50)).unwrap().sessions;
+        let mut ids: Vec<&str> = sessions.iter().map(|session| session.id.as_str()).collect();
+        ids.sort_unstable();
+        let mut expected: Vec<String> = [1, 2, 3, 4, 11].map(other).into();
+        if may_read_anything {
+            // As root.
+            expected.insert(4, other(10));
+        }
+        expected.push(ID.to_owned());
+        assert_eq!(ids, expected);
+        let damaged = |number: u32| {
+            let session = history
+                .session(&SessionId::parse(&other(number)).unwrap())
+                .unwrap();
+            (session.message_count, session.damaged_lines)
+        };
+        assert_eq!([damaged(1), damaged(2), damaged(11)], [(2, 1), (1, 2), (1, 1)]);
+        for session in &sessions {
+            history
+                .messages(&session.id, Page::last(50), Include::All)
+                .unwrap();
+        }
+        history.update_index().unwrap();
+        history.usage(&UsageQuery::default()).unwrap();
+    }
+    let found = home.history().search(
+        &SearchQuery {
+            text: "good".into(),
+            ..SearchQuery::default()
+        },
+        Page::first(50),
+    );
+    assert_eq!(found.unwrap().total, 6);
+}
+
+#[test]
+fn a_folder_that_vanishes_while_it_is_read_takes_nothing_else_along() {
+    let home = Home::new();
+    home.write(&format!("{ID}.jsonl"), &conversation());
+    let history = home.history();
+    let doomed = home.claude().join("projects/-doomed");
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                fs::create_dir_all(&doomed).unwrap();
+                for number in 0..20 {
+                    fs::write(
+                        doomed.join(format!("s{number}.jsonl")),
+                        user("u1", None, "short-lived").to_string(),
+                    )
+                    .unwrap();
+                }
+                fs::remove_dir_all(&doomed).unwrap();
+            }
+        });
+        for _ in 0..200 {
+            let projects = history.projects().unwrap().projects;
+            assert!(projects.iter().any(|project| project.id.as_str() == "-p"));
+            assert_eq!(history.session(&id()).unwrap().message_count, 2);
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    history.update_index().unwrap();
+    let left = history.everything().unwrap();
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].project, history.projects().unwrap().projects[0]);
+    let page = history.sessions(&left[0].project.id, Page::first(50)).unwrap();
+    assert_eq!(left[0].sessions, page.sessions);
+}

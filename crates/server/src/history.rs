@@ -7,6 +7,7 @@ mod handle;
 mod live;
 mod query;
 mod routes;
+mod running;
 mod stream;
 mod vault;
 pub mod wire;

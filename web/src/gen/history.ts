@@ -197,7 +197,24 @@ unknown_lines?: Record<string, number>,
 /**
  * Only in the vault any more: the CLI has cleaned it up.
  */
-archived?: boolean, };
+archived?: boolean, 
+/**
+ * A program works on it right now. The history itself does not know; whoever looks at processes fills this in.
+ */
+live?: boolean, 
+/**
+ * That program, where it can be told.
+ */
+driver?: SessionDriver, };
+
+/**
+ * A program that works on a session.
+ */
+export type SessionDriver = { pid: number, 
+/**
+ * The beginning of its command line.
+ */
+command: string, };
 
 /**
  * Tokens and what they cost.

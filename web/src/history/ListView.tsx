@@ -1,5 +1,5 @@
 import { Search, X } from "lucide-react";
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useEffectEvent, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Facets, HistoryProjects, SearchResult, Session } from "../gen/history";
 import { useNow } from "../frame/useNow";
@@ -21,6 +21,8 @@ import { VaultLine } from "./VaultLine";
 
 const SESSIONS_AT_ONCE = 200;
 const HITS_AT_ONCE = 50;
+/** While something goes on elsewhere, whether it still does. */
+const LOOK_AGAIN_MS = 5_000;
 /** Between the last letter and the search. */
 const TYPING_MS = 180;
 
@@ -167,6 +169,14 @@ function Sessions({ filters, onFacets }: { filters: Filters; onFacets: (facets: 
     SESSIONS_AT_ONCE,
   );
   useHistoryChanges(reload);
+  const anyLive = paged.items.some((session) => session.live);
+  const lookAgain = useEffectEvent(reload);
+  // A program that ends writes nothing, so nobody tells of it.
+  useEffect(() => {
+    if (!anyLive) return;
+    const timer = setInterval(lookAgain, LOOK_AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [anyLive]);
   const narrowed = Object.keys(filters).length > 0;
   return (
     <Rows

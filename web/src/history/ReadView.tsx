@@ -1,9 +1,8 @@
-import { ArrowLeft, Download, FolderLock, Send, Terminal } from "lucide-react";
+import { ArrowLeft, Download, FolderLock, Send, Terminal, TriangleAlert } from "lucide-react";
 import { type ReactNode, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { PromptField } from "../conversation/PromptField";
-import { useNow } from "../frame/useNow";
-import type { Session } from "../gen/history";
+import type { Session, SessionDriver } from "../gen/history";
 import { formatBytes, formatCount } from "../lib/format";
 import { Empty, Fetched } from "../pages/Page";
 import { startSession } from "../store/controller";
@@ -13,8 +12,9 @@ import { CopyButton } from "../ui/CopyButton";
 import { Dropdown, DropdownItem } from "../ui/Dropdown";
 import { iconButtonClass } from "../ui/IconButton";
 import { Modal } from "../ui/Modal";
+import { toasts } from "../ui/toasts";
 import { viewHref } from "./address";
-import { exportAddress } from "./api";
+import { exportAddress, takeOverConversation } from "./api";
 import { LiveBadge, useIsLive } from "./SessionRow";
 import { Transcript } from "./Transcript";
 import { type Reading, useTranscript } from "./useTranscript";
@@ -22,7 +22,7 @@ import { type Reading, useTranscript } from "./useTranscript";
 /** One conversation, to be read, taken away and gone on with. */
 export function ReadView({ id, at }: { id: string; at?: string }) {
   const { t } = useTranslation();
-  const { state, older, newer, retry } = useTranscript(id, at);
+  const { state, older, newer, again, retry } = useTranscript(id, at);
   if (state.state !== "ready") {
     return (
       <div className="mx-auto w-full max-w-[52rem] px-4 py-5 sm:px-10">
@@ -46,7 +46,7 @@ export function ReadView({ id, at }: { id: string; at?: string }) {
       ) : (
         <Transcript reading={reading} at={at} onOlder={older} onNewer={newer} />
       )}
-      <Continue session={reading.session} />
+      <Continue session={reading.session} onTaken={again} />
     </div>
   );
 }
@@ -73,8 +73,7 @@ function BackLink() {
 function Title({ reading }: { reading: Reading }) {
   const { t, i18n } = useTranslation();
   const { session } = reading;
-  const now = useNow();
-  const live = useIsLive(session, now);
+  const live = useIsLive(session);
   const [terminal, setTerminal] = useState(false);
   const date = new Intl.DateTimeFormat(i18n.language, { dateStyle: "medium", timeStyle: "short" });
   const language = i18n.language;
@@ -152,11 +151,10 @@ function Title({ reading }: { reading: Reading }) {
 }
 
 /** Goes on with the conversation here, in the folder that it belongs to. */
-function Continue({ session }: { session: Session }) {
+function Continue({ session, onTaken }: { session: Session; onTaken: () => void }) {
   const { t } = useTranslation();
-  const now = useNow();
   const isOurs = useApp((state) => state.sessions.has(session.id));
-  const live = useIsLive(session, now);
+  const live = useIsLive(session);
   if (isOurs) {
     return (
       <Foot>
@@ -174,13 +172,56 @@ function Continue({ session }: { session: Session }) {
   }
   return (
     <Foot>
-      {live && (
+      {live && session.driver && <Driven session={session} driver={session.driver} onTaken={onTaken} />}
+      {live && !session.driver && (
         <p role="status" className="mb-2 rounded-lg bg-wait-soft px-3 py-2 text-xs text-wait">
           {t("history.continue.elsewhere")}
         </p>
       )}
       <Composer session={session} />
     </Foot>
+  );
+}
+
+/** Two that write one conversation would split it unnoticed: the user decides who goes on. */
+function Driven({
+  session,
+  driver,
+  onTaken,
+}: {
+  session: Session;
+  driver: SessionDriver;
+  onTaken: () => void;
+}) {
+  const { t } = useTranslation();
+  const [busy, setBusy] = useState(false);
+  async function takeOver(): Promise<void> {
+    setBusy(true);
+    try {
+      await takeOverConversation(session.id);
+      onTaken();
+    } catch (error) {
+      toasts.add({ title: (error as Error).message, type: "error" });
+    } finally {
+      setBusy(false);
+    }
+  }
+  return (
+    <div
+      role="status"
+      className="mb-2 flex flex-wrap items-center gap-x-3 gap-y-2 rounded-xl bg-wait-soft px-3 py-2.5 text-sm"
+    >
+      <TriangleAlert className="size-4 shrink-0 text-wait" aria-hidden />
+      <p className="min-w-0 flex-1 basis-64">
+        {t("history.continue.driven", { pid: driver.pid })}
+        <code className="mt-0.5 block truncate font-mono text-xs text-ink-2" title={driver.command}>
+          {driver.command}
+        </code>
+      </p>
+      <Button size="sm" variant="danger" disabled={busy} onClick={() => void takeOver()}>
+        {t("driver.takeOver")}
+      </Button>
+    </div>
   );
 }
 

@@ -7,14 +7,10 @@ import { Badge } from "../pages/Page";
 import { useApp } from "../store/hooks";
 import { viewHref } from "./address";
 
-/** A conversation to which something was added so lately is taken for one that goes on. */
-const LIVE_MS = 90_000;
-
 /** Whether a conversation goes on somewhere that is not here. */
-export function useIsLive(session: Session, now: number): boolean {
+export function useIsLive(session: Session): boolean {
   const isOurs = useApp((state) => state.sessions.has(session.id));
-  // The clock ticks every half minute, so something may have been written after its last tick.
-  return !isOurs && now - Date.parse(session.last_active) < LIVE_MS;
+  return !isOurs && session.live === true;
 }
 
 export function LiveBadge() {
@@ -37,7 +33,7 @@ export function SessionRow({
   withProject: boolean;
 }) {
   const { t, i18n } = useTranslation();
-  const live = useIsLive(session, now);
+  const live = useIsLive(session);
   return (
     <a
       href={viewHref({ view: "session", id: session.id })}

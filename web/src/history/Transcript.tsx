@@ -5,7 +5,6 @@ import { useTranslation } from "react-i18next";
 import { RawSource } from "../conversation/rawSource";
 import { RowView } from "../conversation/rows";
 import { useFollowEnd } from "../conversation/useFollowEnd";
-import { useNow } from "../frame/useNow";
 import type { Branch, Message } from "../gen/history";
 import { cn } from "../lib/cn";
 import { formatBytes } from "../lib/format";
@@ -41,7 +40,7 @@ interface TranscriptProps {
 export function Transcript({ reading, at, onOlder, onNewer }: TranscriptProps) {
   const { t } = useTranslation();
   const { session, messages, first, total } = reading;
-  const live = useIsLive(session, useNow());
+  const live = useIsLive(session);
   const transcript = useMemo(() => {
     const entries = entriesOf(messages, first);
     const end = { kind: "status" as const, seq: Number.MAX_SAFE_INTEGER, status: "completed" as const };

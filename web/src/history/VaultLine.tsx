@@ -2,7 +2,7 @@ import { Switch } from "@base-ui/react/switch";
 import { Archive, RotateCcw } from "lucide-react";
 import { useId, useState } from "react";
 import { useTranslation } from "react-i18next";
-import type { VaultState } from "../gen/history";
+import type { Session, VaultState } from "../gen/history";
 import { formatBytes, formatCount } from "../lib/format";
 import { useLoaded } from "../lib/useLoaded";
 import { go } from "../store/route";
@@ -12,6 +12,9 @@ import { toasts } from "../ui/toasts";
 import { viewAddress } from "./address";
 import { getVault, restore, turnVault } from "./api";
 import { useHistoryChanges } from "./live";
+import { usePaged } from "./usePaged";
+
+const ARCHIVED_AT_ONCE = 50;
 
 /** How long the CLI keeps conversations, and the switch that makes them outlive it. */
 export function VaultLine({ retentionDays }: { retentionDays: number | undefined }) {
@@ -73,7 +76,7 @@ export function VaultLine({ retentionDays }: { retentionDays: number | undefined
         title={t("history.vault.title")}
         description={t("history.vault.hint")}
       >
-        <Archived vault={vault} onRestored={reload} />
+        <Archived onRestored={reload} />
       </Modal>
     </div>
   );
@@ -90,8 +93,16 @@ async function settled(enabled: boolean): Promise<VaultState> {
   return vault;
 }
 
-function Archived({ vault, onRestored }: { vault: VaultState; onRestored: () => void }) {
+function Archived({ onRestored }: { onRestored: () => void }) {
   const { t } = useTranslation();
+  const { paged, more } = usePaged<Session>(
+    "vault",
+    async (offset, limit) => {
+      const { sessions, total } = await getVault({ offset, limit });
+      return { items: sessions, total };
+    },
+    ARCHIVED_AT_ONCE,
+  );
   async function bringBack(id: string): Promise<void> {
     try {
       await restore(id);
@@ -101,24 +112,33 @@ function Archived({ vault, onRestored }: { vault: VaultState; onRestored: () => 
       toasts.add({ title: (error as Error).message, type: "error" });
     }
   }
-  if (vault.sessions.length === 0)
+  if (paged.state === "failed") return <p className="text-sm text-bad">{paged.message}</p>;
+  if (paged.state === "ready" && paged.total === 0)
     return <p className="text-sm text-ink-2">{t("history.vault.nothingGone")}</p>;
+  const left = paged.total - paged.items.length;
   return (
-    <ul className="flex flex-col divide-y divide-line">
-      {vault.sessions.map((session) => (
-        <li key={session.id} className="flex items-center gap-3 py-2">
-          <span className="min-w-0 flex-1">
-            <span className="block truncate text-sm font-medium">
-              {session.title || t("history.untitled")}
+    <>
+      <ul className="flex flex-col divide-y divide-line">
+        {paged.items.map((session) => (
+          <li key={session.id} className="flex items-center gap-3 py-2">
+            <span className="min-w-0 flex-1">
+              <span className="block truncate text-sm font-medium">
+                {session.title || t("history.untitled")}
+              </span>
+              <span className="block truncate font-mono text-2xs text-ink-3">{session.project_path}</span>
             </span>
-            <span className="block truncate font-mono text-2xs text-ink-3">{session.project_path}</span>
-          </span>
-          <Button size="sm" onClick={() => void bringBack(session.id)}>
-            <RotateCcw className="size-3.5" aria-hidden />
-            {t("history.vault.restore")}
-          </Button>
-        </li>
-      ))}
-    </ul>
+            <Button size="sm" onClick={() => void bringBack(session.id)}>
+              <RotateCcw className="size-3.5" aria-hidden />
+              {t("history.vault.restore")}
+            </Button>
+          </li>
+        ))}
+      </ul>
+      {left > 0 && (
+        <Button size="sm" className="mt-2" disabled={paged.state === "loading"} onClick={more}>
+          {t("history.vault.more", { count: Math.min(left, ARCHIVED_AT_ONCE) })}
+        </Button>
+      )}
+    </>
   );
 }

@@ -25,7 +25,8 @@ export const search = (values: Values): Promise<SearchPage> => call(`/api/histor
 
 export const getUsage = (values: Values): Promise<UsageReport> => call(`/api/history/usage${query(values)}`);
 
-export const getVault = (): Promise<VaultState> => call("/api/history/vault");
+export const getVault = (values: Values = {}): Promise<VaultState> =>
+  call(`/api/history/vault${query(values)}`);
 
 export const turnVault = (enabled: boolean): Promise<VaultState> =>
   call("/api/history/vault", {
@@ -36,6 +37,10 @@ export const turnVault = (enabled: boolean): Promise<VaultState> =>
 
 export const restore = (id: string): Promise<Session> =>
   call(`/api/history/vault/${encodeURIComponent(id)}/restore`, { method: "POST" });
+
+/** Ends the program that works on a conversation elsewhere. */
+export const takeOverConversation = (id: string): Promise<Session> =>
+  call(`/api/history/sessions/${encodeURIComponent(id)}/takeover`, { method: "POST" });
 
 export const exportAddress = (id: string, format: "markdown" | "html" | "json"): string =>
   `/api/history/sessions/${encodeURIComponent(id)}/export${query({ format, include: "conversation" })}`;

@@ -1,5 +1,5 @@
 /** The messages of a conversation, page by page from its end, or around a message, and on as it grows. */
-import { useCallback, useEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useEffectEvent, useRef, useState } from "react";
 import type { HistoryMessages, Message, Session } from "../gen/history";
 import { getMessages } from "./api";
 import { concerns, useHistoryChanges } from "./live";
@@ -7,6 +7,8 @@ import { concerns, useHistoryChanges } from "./live";
 const PAGE = 100;
 /** How many of the last messages are read again when something was added: a call may have got its result. */
 const AGAIN = 60;
+/** How often to see whether a program works on the conversation. */
+const LOOK_AGAIN_MS = 5_000;
 /** The most that one question is answered with. */
 const MOST = 1_000;
 
@@ -27,7 +29,7 @@ type State =
 export function useTranscript(
   id: string,
   at: string | undefined,
-): { state: State; older: () => void; newer: () => void; retry: () => void } {
+): { state: State; older: () => void; newer: () => void; again: () => void; retry: () => void } {
   const [state, setState] = useState<State>({ state: "loading" });
   const [round, setRound] = useState(0);
   const busy = useRef(false);
@@ -92,12 +94,18 @@ export function useTranscript(
     );
   }
   useHistoryChanges((changes) => concerns(changes, id) && grow());
+  const lookAgain = useEffectEvent(grow);
+  // A program that comes or ends writes nothing at that moment, so nobody tells of it.
+  useEffect(() => {
+    const timer = setInterval(lookAgain, LOOK_AGAIN_MS);
+    return () => clearInterval(timer);
+  }, []);
 
   const retry = useCallback(() => {
     setState({ state: "loading" });
     setRound((count) => count + 1);
   }, []);
-  return { state, older, newer, retry };
+  return { state, older, newer, again: grow, retry };
 }
 
 function joined(page: HistoryMessages, messages: readonly Message[], first: number): Reading {

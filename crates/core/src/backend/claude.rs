@@ -9,7 +9,7 @@ mod meaning;
 mod relay;
 mod runs;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -59,6 +59,12 @@ pub struct ClaudeBackend {
 }
 
 impl ClaudeBackend {
+    #[cfg(target_os = "linux")]
+    fn claude_home_or_default(&self) -> PathBuf {
+        let usual = || Some(std::env::home_dir()?.join(".claude"));
+        self.claude_home.clone().or_else(usual).unwrap_or_default()
+    }
+
     /// `claude_home` is where the CLI keeps its settings and transcripts, if not in its usual place.
     pub fn new(executable: Executable, claude_home: Option<PathBuf>, info: BackendInfo) -> Self {
         Self {
@@ -238,20 +244,29 @@ impl Backend for ClaudeBackend {
         cwd: PathBuf,
         since: Timestamp,
     ) -> BoxFuture<'static, Option<Driver>> {
-        let home = self.claude_home.clone().or_else(|| {
-            let home = std::env::home_dir()?;
-            Some(home.join(".claude"))
-        });
+        let home = self.claude_home_or_default();
         Box::pin(async move {
             let found = tokio::task::spawn_blocking(move || {
                 driver::find(&driver::Wanted {
                     conversation: &conversation,
                     cwd: &cwd,
                     since,
-                    claude_home: &home.unwrap_or_default(),
+                    claude_home: &home,
                 })
             });
             found.await.ok().flatten()
+        })
+    }
+
+    #[cfg(target_os = "linux")]
+    fn drivers(
+        &self,
+        conversations: Vec<(String, PathBuf)>,
+    ) -> BoxFuture<'static, Option<HashMap<String, Driver>>> {
+        let home = self.claude_home_or_default();
+        Box::pin(async move {
+            let found = tokio::task::spawn_blocking(move || driver::find_all(&conversations, &home));
+            found.await.ok()
         })
     }
 

@@ -1,6 +1,8 @@
 //! What is done with a session while it lives, beside talking: settings, names, waiting prompts, inquiries, callbacks,
 //! forks, rewinding, who drives it.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{CommandError, Entry, MAX_TITLE, Page, Sessions, Titles, allowed, check_settings};
@@ -258,6 +260,23 @@ impl Sessions {
             ended.map_err(CommandError::Takeover)?;
         }
         Ok(())
+    }
+
+    /// Who drives any of these conversations, each of which comes with its folder, from elsewhere. `None`: that can't be
+    /// told on this machine.
+    pub async fn drivers(&self, conversations: Vec<(String, PathBuf)>) -> Option<HashMap<String, Driver>> {
+        self.shared.backend.drivers(conversations).await
+    }
+
+    /// Ends the process that drives a conversation which is no session here.
+    pub async fn end_driver(&self, driver: Driver) -> Result<(), CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        tracing::info!(
+            pid = driver.pid,
+            "ending a process that drives a conversation from elsewhere"
+        );
+        let ended = self.shared.backend.end_driver(driver).await;
+        ended.map_err(CommandError::Takeover)
     }
 
     /// Asks the session's own agent, beside its first turn. What goes wrong leaves the title as it is.

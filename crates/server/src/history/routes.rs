@@ -14,6 +14,7 @@ use tiller_history::{
 use super::access::{Seen, own_conversations};
 use super::live::live;
 use super::query::Parameters;
+use super::running;
 use super::stream::written_by;
 use super::wire::{HistoryMessages, HistoryProjects, HistorySessions, VaultSetting, VaultState};
 use crate::app::App;
@@ -28,6 +29,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/history/sessions/{id}", get(messages))
         .route("/api/history/sessions/{id}/export", get(export))
         .route("/api/history/sessions/{id}/tool-results/{name}", get(tool_result))
+        .route("/api/history/sessions/{id}/takeover", post(take_over))
         .route("/api/history/search", get(search))
         .route("/api/history/usage", get(usage))
         .route("/api/history/live", get(live))
@@ -87,11 +89,13 @@ async fn sessions(
 ) -> Result<Response, ApiError> {
     let page = Parameters::parse(query.as_deref())?.page()?;
     let project = ProjectId::parse(&project).map_err(|_| ApiError::NoSuchRoute)?;
+    let viewer = app.sessions.seen_by(visitor.viewer.clone());
     let sessions = ask(&app, visitor, move |_, seen| seen.sessions(&project, page)).await;
-    let sessions = sessions.map_err(|error| match error {
+    let mut sessions = sessions.map_err(|error| match error {
         ApiError::SessionNotFound => ApiError::NoSuchRoute,
         other => other,
     })?;
+    running::note(&viewer, &mut sessions.sessions).await;
     Ok(Json(sessions).into_response())
 }
 
@@ -102,6 +106,7 @@ async fn all_sessions(
 ) -> Result<Json<HistorySessions>, ApiError> {
     let parameters = Parameters::parse(query.as_deref())?;
     let (filter, page) = (parameters.filter()?, parameters.timed_page()?);
+    let viewer = app.sessions.seen_by(visitor.viewer.clone());
     let found = ask(&app, visitor, move |_, seen| {
         let page = match seen.find_sessions(&filter, page) {
             // A project that is not there has no sessions.
@@ -116,7 +121,9 @@ async fn all_sessions(
             facets: seen.facets()?,
         })
     });
-    found.await.map(Json)
+    let mut found = found.await?;
+    running::note(&viewer, &mut found.page.sessions).await;
+    Ok(Json(found))
 }
 
 async fn messages(
@@ -129,7 +136,8 @@ async fn messages(
     let (page, include) = (parameters.page()?, parameters.include()?);
     let id = session_id(&id)?;
     let around = parameters.text("around").map(str::to_owned);
-    let page = ask(&app, visitor, move |_, seen| {
+    let viewer = app.sessions.seen_by(visitor.viewer.clone());
+    let mut page = ask(&app, visitor, move |_, seen| {
         let page = match around {
             Some(uuid) => seen.page_around(&id, &uuid, page.limit, include)?,
             None => page,
@@ -137,8 +145,27 @@ async fn messages(
         seen.messages(&id, page, include)
     })
     .await?;
+    running::note(&viewer, [&mut page.session]).await;
     let resume_command = page.session.resume_command();
     Ok(Json(HistoryMessages { page, resume_command }).into_response())
+}
+
+/// Ends the program that works on a conversation elsewhere, so that it can go on here. Someone else's process is ended, so
+/// it is for those who may see the whole history.
+async fn take_over(
+    State(app): State<App>,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+) -> Result<Json<Session>, ApiError> {
+    if visitor.viewer.key.is_some() || !visitor.viewer.scopes.run {
+        return Err(ApiError::Forbidden);
+    }
+    let id = session_id(&id)?;
+    let viewer = app.sessions.seen_by(visitor.viewer.clone());
+    let mut session = ask(&app, visitor, move |_, seen| seen.session(&id)).await?;
+    running::take_over(&viewer, &session).await?;
+    running::note(&viewer, [&mut session]).await;
+    Ok(Json(session))
 }
 
 async fn search(

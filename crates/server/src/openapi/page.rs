@@ -39,6 +39,7 @@ const CHINESE: &[(&str, &str)] = &[
     ("history_vault", "记录存档"),
     ("history_turn_vault", "开启或关闭存档"),
     ("history_restore", "从存档恢复一个会话"),
+    ("history_take_over", "结束正在别处运行该会话的程序"),
     ("health", "服务是否在运行；无需密钥"),
     ("system", "机器、版本和所用的代理"),
     ("recent_cwds", "最近使用的目录"),

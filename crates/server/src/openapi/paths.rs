@@ -33,7 +33,7 @@ use super::schemas::*;
         chat, events, cli, image,
         history_projects, history_project_sessions, history_sessions, history_session, history_export,
         history_tool_result, history_search, history_usage, history_live, history_vault, history_turn_vault,
-        history_restore,
+        history_restore, history_take_over,
         health, system, recent_cwds, directories, session_title, claude, openapi, docs, docs_style,
     )
 )]
@@ -233,6 +233,14 @@ operations! {
         (status = 200, body = Session), (status = 404, body = ErrorBody), Refusals,
     ))]
     history_restore;
+
+    /// End the program that works on a conversation elsewhere
+    ///
+    /// So that it can go on here. The answer is the conversation, without a `driver`.
+    #[utoipa::path(post, path = "/api/history/sessions/{id}/takeover", tag = "history", params(("id" = String, Path)), responses(
+        (status = 200, body = Session), (status = 404, body = ErrorBody), Refusals,
+    ))]
+    history_take_over;
 
     /// Whether the server is there; needs no key
     #[utoipa::path(get, path = "/health", tag = "machine", security(()), responses(

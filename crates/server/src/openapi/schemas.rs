@@ -308,6 +308,17 @@ pub(super) struct Session {
     message_count: u64,
     tools_used: Vec<String>,
     files_changed: Vec<String>,
+    /// A program works on it right now.
+    live: Option<bool>,
+    /// That program, where it can be told.
+    driver: Option<SessionDriver>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(super) struct SessionDriver {
+    pid: u32,
+    /// The beginning of its command line.
+    command: String,
 }
 
 #[derive(Serialize, ToSchema)]

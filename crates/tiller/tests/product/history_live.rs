@@ -230,3 +230,62 @@ async fn a_session_in_a_terminal_appears_and_grows_and_outlives_the_clean_up_in_
     );
     server.stop().await;
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_conversation_that_a_program_works_on_says_so_and_can_be_taken_over() {
+    let script = Script::new().on("count the herons", [Reply::text("Seven.")]);
+    let world = World::new(script).await;
+    let session = in_a_terminal(&world, &[], "count the herons").await;
+    let server = world.serve_with(&[], &[("TILLER_API_KEY", KEY)]).await;
+    let reader = Reader {
+        server: &server,
+        key: KEY,
+    };
+    // Written a moment ago, and yet nobody is at it.
+    let page = format!("sessions/{session}?limit=1");
+    assert_eq!(reader.json(&page).await["session"]["live"], Value::Null);
+
+    let claude = tiller_testkit::installed::Claude::V2_1_325.executable();
+    let mut elsewhere = tokio::process::Command::new(claude.unwrap_or_else(|missing| panic!("{missing}")))
+        .args([
+            "--print",
+            "--verbose",
+            "--input-format=stream-json",
+            "--output-format=stream-json",
+        ])
+        .args(["--resume", &session])
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", world.home())
+        .envs(world.model.env())
+        .current_dir(world.project())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let listed = reader
+        .until("sessions", |listed| listed["sessions"][0]["live"] == true)
+        .await;
+    let driver = &listed["sessions"][0]["driver"];
+    assert_eq!(driver["pid"].as_u64(), elsewhere.id().map(u64::from));
+    assert!(driver["command"].as_str().unwrap().contains(&session));
+    assert_eq!(reader.json(&page).await["session"]["driver"], *driver);
+
+    // A created key may not end other people's processes.
+    let stranger = key(&world, &["ci"]).await;
+    let over = format!("sessions/{session}/takeover");
+    let stranger = Reader {
+        server: &server,
+        key: &stranger,
+    };
+    assert_eq!(stranger.ask("POST", &over, "").await.status, 403);
+    assert!(elsewhere.try_wait().unwrap().is_none());
+
+    let taken = reader.ask("POST", &over, "").await;
+    assert_eq!(taken.status, 200, "{}", taken.body);
+    assert_eq!(taken.json()["live"], Value::Null);
+    elsewhere.wait().await.unwrap();
+    server.stop().await;
+}

@@ -4,6 +4,7 @@
 //! mostly says so on its command line; one in a terminal, where the user chose from a list, says nothing, but then its
 //! folder is the conversation's and the transcript has grown since we last had to do with it.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -34,21 +35,16 @@ pub(super) struct Wanted<'a> {
 /// The process that drives the conversation, if one does. Reads all of `/proc`: a few milliseconds.
 pub(super) fn find(wanted: &Wanted<'_>) -> Option<Driver> {
     let mut in_terminal = None;
-    for entry in std::fs::read_dir("/proc").ok()?.flatten() {
-        let name = entry.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else {
-            continue;
-        };
-        let of_ours = entry
-            .metadata()
-            .is_ok_and(|about| about.uid() == rustix::process::geteuid().as_raw());
-        let Some(arguments) = of_ours.then(|| arguments(&entry.path())).flatten() else {
-            continue;
-        };
+    for Process {
+        pid,
+        place,
+        arguments,
+    } in processes()
+    {
         match claim(&arguments, wanted.conversation) {
             Claim::Ours => return describe(pid, &arguments),
             Claim::Unsaid if in_terminal.is_none() => {
-                let here = std::fs::read_link(entry.path().join("cwd"));
+                let here = std::fs::read_link(place.join("cwd"));
                 if here.is_ok_and(|here| here == wanted.cwd) {
                     in_terminal = describe(pid, &arguments);
                 }
@@ -56,9 +52,75 @@ pub(super) fn find(wanted: &Wanted<'_>) -> Option<Driver> {
             Claim::Unsaid | Claim::Other => {}
         }
     }
-    let written = last_write(wanted)?;
+    let written = last_write(wanted.claude_home, wanted.cwd, wanted.conversation)?;
     // Written to after we were done and after that process began: it is the one that writes.
     in_terminal.filter(|driver| written > wanted.since.0.saturating_add(1000) && written > driver.since.0)
+}
+
+/// The processes that drive any of these conversations, each of which comes with its folder. A CLI that does not say
+/// which one it drives is taken to drive the one of its folder that was written to last, if that was after it began.
+pub(super) fn find_all(conversations: &[(String, PathBuf)], claude_home: &Path) -> HashMap<String, Driver> {
+    let mut found = HashMap::new();
+    for Process {
+        pid,
+        place,
+        arguments,
+    } in processes()
+    {
+        if let Some(driven) = driven(&arguments) {
+            if conversations
+                .iter()
+                .any(|(conversation, _)| *conversation == driven)
+                && let Some(driver) = describe(pid, &arguments)
+            {
+                found.insert(driven, driver);
+            }
+            continue;
+        }
+        let Some(here) = is_cli(&arguments)
+            .then(|| std::fs::read_link(place.join("cwd")).ok())
+            .flatten()
+        else {
+            continue;
+        };
+        let of_folder = conversations.iter().filter(|(_, folder)| *folder == here);
+        let newest = of_folder
+            .filter_map(|(conversation, _)| {
+                Some((last_write(claude_home, &here, conversation)?, conversation))
+            })
+            .max();
+        if let Some((written, conversation)) = newest
+            && let Some(driver) = describe(pid, &arguments)
+            && written > driver.since.0
+        {
+            found.entry(conversation.clone()).or_insert(driver);
+        }
+    }
+    found
+}
+
+/// A process of this user's.
+struct Process {
+    pid: u32,
+    /// Its folder under `/proc`.
+    place: PathBuf,
+    arguments: Vec<String>,
+}
+
+fn processes() -> impl Iterator<Item = Process> {
+    let user = rustix::process::geteuid().as_raw();
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(move |entry| {
+        let pid = entry.file_name().to_str()?.parse::<u32>().ok()?;
+        let of_ours = entry.metadata().is_ok_and(|about| about.uid() == user);
+        let place = entry.path();
+        let arguments = of_ours.then(|| arguments(&place)).flatten()?;
+        Some(Process {
+            pid,
+            place,
+            arguments,
+        })
+    })
 }
 
 #[derive(Debug, Eq, PartialEq)]
@@ -71,6 +133,16 @@ enum Claim {
 }
 
 fn claim(arguments: &[String], conversation: &str) -> Claim {
+    let in_terminal = !arguments.iter().any(|word| word == "-p" || word == "--print");
+    match driven(arguments) {
+        Some(driven) if driven == conversation => Claim::Ours,
+        None if is_cli(arguments) && in_terminal => Claim::Unsaid,
+        _ => Claim::Other,
+    }
+}
+
+/// The conversation that a command line names as the one to be written to.
+fn driven(arguments: &[String]) -> Option<String> {
     let value = |flags: &[&str]| {
         let mut words = arguments.iter();
         words.find_map(|word| {
@@ -89,17 +161,14 @@ fn claim(arguments: &[String], conversation: &str) -> Claim {
     let resumed = value(&["--resume", "-r"]);
     let forks = arguments.iter().any(|word| word == "--fork-session");
     // A fork only reads the conversation that it comes from.
-    let driven = if forks { new } else { resumed.or(new) };
-    let is_cli = arguments.iter().take(2).any(|word| {
+    if forks { new } else { resumed.or(new) }
+}
+
+fn is_cli(arguments: &[String]) -> bool {
+    arguments.iter().take(2).any(|word| {
         let name = Path::new(word).file_name().and_then(|name| name.to_str());
         matches!(name, Some("claude" | "claude.exe")) || word.ends_with("claude-code/cli.js")
-    });
-    let in_terminal = !arguments.iter().any(|word| word == "-p" || word == "--print");
-    match driven {
-        Some(driven) if driven == conversation => Claim::Ours,
-        None if is_cli && in_terminal => Claim::Unsaid,
-        _ => Claim::Other,
-    }
+    })
 }
 
 fn arguments(process: &Path) -> Option<Vec<String>> {
@@ -152,9 +221,8 @@ fn wall_clock(ticks: u64) -> Option<Timestamp> {
 }
 
 /// When the conversation's transcript was last written to, in milliseconds since 1970.
-fn last_write(wanted: &Wanted<'_>) -> Option<i64> {
-    let folder: String = wanted
-        .cwd
+fn last_write(claude_home: &Path, cwd: &Path, conversation: &str) -> Option<i64> {
+    let folder: String = cwd
         .to_string_lossy()
         .chars()
         .map(|character| {
@@ -165,8 +233,8 @@ fn last_write(wanted: &Wanted<'_>) -> Option<i64> {
             }
         })
         .collect();
-    let file = format!("{}.jsonl", wanted.conversation);
-    let path = wanted.claude_home.join("projects").join(folder).join(file);
+    let file = format!("{conversation}.jsonl");
+    let path = claude_home.join("projects").join(folder).join(file);
     let modified = std::fs::metadata(path).ok()?.modified().ok()?;
     let since = modified.duration_since(UNIX_EPOCH).ok()?;
     i64::try_from(since.as_millis()).ok()

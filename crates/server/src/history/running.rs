@@ -1,0 +1,86 @@
+//! Which conversations go on right now, and who drives them.
+
+use std::path::PathBuf;
+
+use tiller_core::{CommandError, Driver, Sessions, Timestamp};
+use tiller_history::{Session, SessionDriver};
+
+use crate::error::ApiError;
+
+/// Where processes can't be looked at, a conversation to which something was added so lately is taken for one that goes on.
+const LATELY_MS: i64 = 90_000;
+
+/// Notes in each conversation that is not ours whether a program works on it.
+pub(super) async fn note<'a>(sessions: &Sessions, listed: impl IntoIterator<Item = &'a mut Session>) {
+    let ours: Vec<String> = sessions
+        .list()
+        .into_iter()
+        .flat_map(|(record, _)| [Some(record.id.to_string()), record.claude_session_id])
+        .flatten()
+        .collect();
+    let mut others: Vec<&mut Session> = listed
+        .into_iter()
+        .filter(|session| !ours.iter().any(|id| id == session.id.as_str()))
+        .collect();
+    let asked = others.iter().map(|session| conversation(session)).collect();
+    let drivers = sessions.drivers(asked).await;
+    let now = Timestamp::now().0;
+    for session in &mut others {
+        match &drivers {
+            Some(drivers) => {
+                session.driver = drivers.get(session.id.as_str()).map(described);
+                session.live = session.driver.is_some();
+            }
+            None => session.live = is_recent(session.last_active_ms(), now),
+        }
+    }
+}
+
+/// Ends the program that works on a conversation, if there is one.
+pub(super) async fn take_over(sessions: &Sessions, session: &Session) -> Result<(), ApiError> {
+    let drivers = sessions.drivers(vec![conversation(session)]).await;
+    let driver = drivers.and_then(|mut drivers| drivers.remove(session.id.as_str()));
+    let Some(driver) = driver else { return Ok(()) };
+    sessions.end_driver(driver).await.map_err(|error| match error {
+        CommandError::Takeover(cause) => ApiError::internal(&cause),
+        other => other.into(),
+    })
+}
+
+fn conversation(session: &Session) -> (String, PathBuf) {
+    (
+        session.id.as_str().to_owned(),
+        session.project_path.clone().into(),
+    )
+}
+
+fn described(driver: &Driver) -> SessionDriver {
+    SessionDriver {
+        pid: driver.pid,
+        command: driver.command.clone(),
+    }
+}
+
+/// A clock that runs ahead is no sign of life.
+fn is_recent(time: Option<i64>, now: i64) -> bool {
+    time.is_some_and(|time| (0..LATELY_MS).contains(&(now - time)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_just_written_is_recent() {
+        let now = 1_800_000_000_000;
+        for (time, expected) in [
+            (Some(now), true),
+            (Some(now - 60_000), true),
+            (Some(now - 120_000), false),
+            (Some(now + 60_000), false),
+            (None, false),
+        ] {
+            assert_eq!(is_recent(time, now), expected, "{time:?}");
+        }
+    }
+}
