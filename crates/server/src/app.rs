@@ -80,7 +80,7 @@ impl App {
             .route("/api/directories", get(system::directories))
             .route("/api/session-title", post(system::session_title))
             .route("/api/claude", get(inventory::inventory))
-            .route("/api/openapi.json", get(openapi::json))
+            .route("/api/openapi.json", get(openapi::document))
             .route("/api/docs", get(openapi::docs))
             .route("/api/docs/style.css", get(openapi::style))
             .merge(history::routes())

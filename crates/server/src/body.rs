@@ -65,6 +65,11 @@ fn head_of(request: &Request) -> axum::http::request::Parts {
 }
 
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
+    // The library would take a list for an object whose fields have no names.
+    let is_object = bytes.trim_ascii_start().starts_with(b"{");
+    if !is_object && serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok() {
+        return Err(wrong(".", "").into());
+    }
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
@@ -122,7 +127,9 @@ mod tests {
             problem(r#"{"name":"x","list":[1,"2"]}"#),
             field("list[1]", FieldProblem::WrongForm)
         );
-        assert_eq!(problem("5"), field("body", FieldProblem::WrongForm));
+        for other in ["5", "null", r#"["x"]"#, r#" ["x", []]"#] {
+            assert_eq!(problem(other), field("body", FieldProblem::WrongForm), "{other}");
+        }
         for torn in ["", "{", r#"{"name":"x"} y"#] {
             assert_eq!(problem(torn), Refusal::Error(ApiError::NotJson), "{torn}");
         }

@@ -52,6 +52,8 @@ refusals! {
         "A field is missing or has the wrong form.", "字段缺失或格式不正确";
     TooLarge = "invalid_request", PAYLOAD_TOO_LARGE,
         "The request is too large: at most 32 MiB are taken.", "请求过大：最多 32 MiB";
+    HeadTooLarge = "invalid_request", REQUEST_HEADER_FIELDS_TOO_LARGE,
+        "The headers are too large: at most 64 KiB are taken.", "请求头过大：最多 64 KiB";
     NotJsonType = "invalid_request", UNSUPPORTED_MEDIA_TYPE,
         "Send JSON, with the content type application/json.", "请发送 JSON，内容类型为 application/json";
     NotAWebSocket = "invalid_request", BAD_REQUEST,

@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::app::App;
 use crate::error::ApiError;
+use crate::listen::MAX_HEAD;
 
 /// The names under which this server may be reached.
 #[derive(Clone, Debug)]
@@ -56,6 +57,9 @@ pub(crate) async fn same_origin_only(State(app): State<App>, request: Request, n
 
 fn check(hosts: &HostPolicy, request: &Request) -> Result<(), ApiError> {
     let headers = request.headers();
+    if head_size(request) > MAX_HEAD {
+        return Err(ApiError::HeadTooLarge);
+    }
     let host = single(headers, &header::HOST)?.ok_or(ApiError::ForeignHost)?;
     if !hosts.serves(host) {
         return Err(ApiError::ForeignHost);
@@ -76,6 +80,15 @@ fn check(hosts: &HostPolicy, request: &Request) -> Result<(), ApiError> {
         return Err(ApiError::ForeignOrigin);
     }
     Ok(())
+}
+
+/// About what the head of the request took on the wire. The library's own limit is that of a buffer, and may be late.
+fn head_size(request: &Request) -> usize {
+    let lines = request.headers().iter();
+    let headers: usize = lines
+        .map(|(name, value)| name.as_str().len() + value.len() + 4)
+        .sum();
+    headers + request.uri().to_string().len()
 }
 
 /// The header's value. Sent twice, or not in plain text, it is nobody's honest mistake.
@@ -161,6 +174,14 @@ mod tests {
             );
         }
         assert_eq!(verdict("GET", "/health", &[]), Err(ApiError::ForeignHost));
+    }
+
+    #[test]
+    fn a_head_has_its_limit() {
+        let host = ("host", "localhost:8080");
+        let verdict_on = |length: usize| verdict("GET", "/health", &[host, ("x-much", &"a".repeat(length))]);
+        assert_eq!(verdict_on(60 << 10), Ok(()));
+        assert_eq!(verdict_on(64 << 10), Err(ApiError::HeadTooLarge));
     }
 
     #[test]

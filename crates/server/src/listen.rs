@@ -27,7 +27,7 @@ const MAX_CONNECTIONS: usize = 1024;
 const MAX_CONNECTIONS_OF_ONE_ADDRESS: usize = 256;
 
 /// The head of a request: method, path and headers together.
-const MAX_HEAD: usize = 64 << 10;
+pub(crate) const MAX_HEAD: usize = 64 << 10;
 
 /// Someone who takes longer to say what they want does not want anything good.
 const HEAD_TIME: Duration = Duration::from_secs(10);

@@ -8,14 +8,16 @@ mod paths;
 mod schemas;
 
 use axum::extract::Query;
+use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_LANGUAGE, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 
 use crate::error::{ApiError, Language};
+use crate::task::TOOLS;
 
 /// How callers say who they are.
 struct Keys;
@@ -32,17 +34,27 @@ impl utoipa::Modify for Keys {
     }
 }
 
-fn description() -> utoipa::openapi::OpenApi {
-    paths::Description::openapi()
+fn description() -> serde_json::Result<Value> {
+    let mut description = serde_json::to_value(paths::Description::openapi())?;
+    // What no attribute can say.
+    let task = &mut description["components"]["schemas"]["TaskRequest"];
+    task["properties"]["tools"]["items"] = json!({
+        "anyOf": [
+            { "type": "string", "enum": TOOLS },
+            { "type": "string", "pattern": "^mcp__[A-Za-z0-9_.-]{1,200}$" },
+        ],
+    });
+    task["not"] = json!({
+        "required": ["continue_conversation", "resume"],
+        "properties": { "continue_conversation": { "const": true }, "resume": { "type": "string" } },
+    });
+    Ok(description)
 }
 
 /// `GET /api/openapi.json`
-pub(crate) async fn json() -> Result<Response, ApiError> {
-    let text = description()
-        .to_json()
-        .map_err(|error| ApiError::internal(&error))?;
-    let kind = HeaderValue::from_static("application/json");
-    Ok(([(CONTENT_TYPE, kind)], text).into_response())
+pub(crate) async fn document() -> Result<Response, ApiError> {
+    let description = description().map_err(|error| ApiError::internal(&error))?;
+    Ok(axum::Json(description).into_response())
 }
 
 #[derive(Deserialize)]
@@ -62,7 +74,7 @@ pub(crate) async fn docs(
         Some(_) => return Err(ApiError::WrongForm),
         None => Language::of(&headers),
     };
-    let openapi = serde_json::to_value(description()).map_err(|error| ApiError::internal(&error))?;
+    let openapi = description().map_err(|error| ApiError::internal(&error))?;
     let headers = [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CONTENT_LANGUAGE, page::tag(language)),
@@ -115,7 +127,7 @@ mod tests {
     }
 
     fn described() -> BTreeSet<String> {
-        let openapi = serde_json::to_value(description()).unwrap();
+        let openapi = description().unwrap();
         let paths = openapi["paths"].as_object().unwrap();
         let operations = paths.iter().flat_map(|(path, item)| {
             let methods = item.as_object().unwrap().keys();
@@ -139,7 +151,7 @@ mod tests {
 
     #[test]
     fn every_operation_can_be_read_in_both_languages() {
-        let openapi = serde_json::to_value(description()).unwrap();
+        let openapi = description().unwrap();
         for language in [Language::English, Language::Chinese] {
             let page = page::render(&openapi, language);
             for operation in described() {
@@ -153,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_description_changes_knowingly() {
-        let mut openapi = serde_json::to_value(description()).unwrap();
+        let mut openapi = description().unwrap();
         openapi["info"]["version"] = "[version]".into();
         insta::assert_json_snapshot!(openapi);
     }

@@ -20,6 +20,8 @@ use tiller_core::{CommandError, Sessions};
 use crate::app::App;
 use crate::limit::Tally;
 
+pub(crate) use wire::TOOLS;
+
 /// What the task API remembers between requests.
 pub(crate) struct Tasks {
     whole: Tally,

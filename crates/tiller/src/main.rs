@@ -38,6 +38,8 @@ fn main() -> ExitCode {
     }
     match run(Cli::parse()) {
         Ok(code) => code,
+        // Not worth a word: they have seen enough.
+        Err(error) if run::nobody_reads(&error) => ExitCode::from(run::PIPE_CLOSED),
         Err(error) => {
             // All causes in one line: `alternate` joins them.
             eprintln!("tiller: {error:#}");

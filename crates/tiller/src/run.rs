@@ -18,6 +18,7 @@ use crate::serve::{Ending, start_logging};
 /// As `timeout` and shells have them.
 const TIMED_OUT: u8 = 124;
 const INTERRUPTED: u8 = 130;
+pub(crate) const PIPE_CLOSED: u8 = 141;
 
 pub(crate) async fn run(args: &ServeArgs, task: RunArgs) -> anyhow::Result<ExitCode> {
     start_logging("warn");
@@ -34,6 +35,12 @@ pub(crate) async fn run(args: &ServeArgs, task: RunArgs) -> anyhow::Result<ExitC
         .await;
     client.close().await;
     outcome
+}
+
+/// Whether the output has been closed by whoever it was for.
+pub(crate) fn nobody_reads(error: &anyhow::Error) -> bool {
+    let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+    kind == Some(std::io::ErrorKind::BrokenPipe)
 }
 
 fn prompt(given: &str) -> anyhow::Result<String> {
@@ -134,8 +141,15 @@ impl Run {
                     if event["payload"]["sessionId"] != self.session.as_str() {
                         continue;
                     }
-                    if let Some(code) = self.event(client, &mut asking, &event).await? {
-                        return Ok(code);
+                    match self.event(client, &mut asking, &event).await {
+                        Ok(Some(code)) => return Ok(code),
+                        Ok(None) => {}
+                        Err(error) if nobody_reads(&error) => {
+                            // As `… | head` does. What nobody reads need not be made.
+                            self.stop(client, StoppedBy::User).await?;
+                            return Ok(PIPE_CLOSED.into());
+                        }
+                        Err(error) => return Err(error),
                     }
                 }
                 line = asking.line() => {

@@ -69,7 +69,8 @@ operations! {
 
     /// Watch a task again
     ///
-    /// From its start, or after the event that the header `Last-Event-ID` names, as a browser's EventSource does by itself.
+    /// From its start, or after the event that the header `Last-Event-ID` names, as a browser's EventSource does by itself. A
+    /// client that has seen what was never said gets `reset`, and asks again.
     #[utoipa::path(get, path = "/api/task/{session_id}/stream", tag = "task", params(
         ("session_id" = String, Path),
     ), responses(
@@ -285,7 +286,7 @@ operations! {
 
     /// This description, to read
     #[utoipa::path(get, path = "/api/docs", tag = "machine", params(
-        ("lang" = Option<String>, Query, description = "`en` or `zh`; otherwise `Accept-Language` decides."),
+        ("lang" = Option<String>, Query, pattern = "^(en|zh|zh-CN)$", description = "`en` or `zh`; otherwise `Accept-Language` decides."),
     ), responses(
         (status = 200, content_type = "text/html", body = String), (status = 422, body = ErrorBody), Refusals,
     ))]

@@ -148,6 +148,7 @@ pub(super) struct DirectoryEntry {
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({ "prompt": "Explain the parser" }))]
 pub(super) struct TitleRequest {
+    #[schema(pattern = r"\S")]
     prompt: String,
 }
 
@@ -162,9 +163,10 @@ pub(super) struct Title {
 #[schema(example = json!({ "prompt": "Explain the parser", "working_dir": "~/project", "tools": ["Read", "Grep"] }))]
 pub(super) struct TaskRequest {
     /// 1 to 10,000 characters, without the white space around it.
-    #[schema(max_length = 10_000, min_length = 1)]
+    #[schema(max_length = 10_000, min_length = 1, pattern = r"^[^\x00]*\S[^\x00]*$")]
     prompt: String,
     /// Absolute, or beginning with `~/`; inside a root.
+    #[schema(pattern = r"^[^\x00]*$")]
     working_dir: Option<String>,
     /// The tools that the task may use, which then need no permission. Absent: the agent's usual ones; empty: none.
     tools: Option<Vec<String>>,
@@ -174,6 +176,10 @@ pub(super) struct TaskRequest {
     #[schema(format = "uuid")]
     resume: Option<String>,
     permission_mode: Option<PermissionMode>,
+    #[schema(
+        max_length = 128,
+        pattern = r"^([A-Za-z0-9._:/@\[\]][A-Za-z0-9._:/@\[\]-]*)?$"
+    )]
     model: Option<String>,
     /// How often the model may be called.
     #[schema(minimum = 1)]

@@ -16,7 +16,7 @@ const MAX_PROMPT: usize = 10_000;
 const MAX_TIMEOUT_S: f64 = 604_800.0;
 
 /// The CLI's own tools, of every version met so far.
-const TOOLS: &[&str] = &[
+pub(crate) const TOOLS: &[&str] = &[
     "Agent",
     "AgentOutputTool",
     "AskUserQuestion",

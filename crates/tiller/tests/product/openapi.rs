@@ -3,26 +3,43 @@
 use tiller_testkit::installed;
 use tiller_testkit::model::Script;
 
-use crate::http::get;
+use crate::http::{get, request};
 use crate::server::World;
 
-/// Checks that can't hold here. What is valid by its form may still name a folder or a session that does not exist, and
-/// whoever tries many wrong keys is told to wait, which is tested elsewhere.
-const NOT_HERE: &str = "positive_data_acceptance,ignored_auth";
+/// What is valid by its form may still name a folder or a session that does not exist (400, 404). The history's ids and
+/// filters have tests of their own.
+const CONFIGURATION: &str = r#"
+[checks]
+positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409"]
+
+[[operations]]
+include-path-regex = "^/api/history"
+checks.positive_data_acceptance.enabled = false
+"#;
+
+/// Whoever tries many wrong keys is told to wait, which this check does not expect: [`nothing_answers_without_a_key`] looks
+/// instead.
+const NOT_HERE: &str = "ignored_auth";
 
 #[tokio::test]
 async fn the_server_does_what_its_description_says() {
     let world = World::with_claude(Script::new(), None).await;
+    // A limit would hide what comes after it.
+    world.configure("titles = \"prompt\"\ntask_starts_per_minute = 1000000");
+    let configuration = world.home().join("schemathesis.toml");
+    std::fs::write(&configuration, CONFIGURATION).unwrap();
     let server = world
         .serve_with(
             &["--backend", "demo"],
-            &[("TILLER_API_KEY", "key"), ("DEMO_AGENT_SPEED", "1000")],
+            &[("TILLER_API_KEY", "key"), ("DEMO_AGENT_SPEED", "inf")],
         )
         .await;
     let address = format!("http://{}", server.address);
     let python = installed::python().unwrap_or_else(|missing| panic!("{missing}"));
     let output = tokio::process::Command::new(python)
-        .args(["-m", "schemathesis.cli", "run"])
+        .args(["-m", "schemathesis.cli", "--config-file"])
+        .arg(&configuration)
+        .arg("run")
         .arg(format!("{address}/api/openapi.json"))
         .args([
             "--header",
@@ -37,7 +54,7 @@ async fn the_server_does_what_its_description_says() {
             "--seed",
             "1",
             "--max-examples",
-            "5",
+            "3",
             "--generation-database",
             "none",
             "--no-color",
@@ -54,6 +71,41 @@ async fn the_server_does_what_its_description_says() {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_answers_without_a_key() {
+    let world = World::with_claude(Script::new(), None).await;
+    let server = world.serve_with(&[], &[("TILLER_API_KEY", "key")]).await;
+    let description = get(&server.address, "/api/openapi.json", &[("x-api-key", "key")])
+        .await
+        .json();
+    let mut tried = 0;
+    for (path, operations) in description["paths"].as_object().unwrap() {
+        // Parts of a path that stand for something: anything will do.
+        let address = path.replace(['{', '}'], "");
+        for (method, operation) in operations.as_object().unwrap() {
+            if operation["security"] == serde_json::json!([{}]) {
+                continue;
+            }
+            let method = method.to_uppercase();
+            let json = ("content-type", "application/json");
+            let refused = request(&server.address, &method, &address, &[json], "{}").await;
+            assert_eq!(
+                refused.refusal(),
+                (401, "unauthorized".to_owned()),
+                "{method} {path}"
+            );
+            let headers = [json, ("x-api-key", "wrong")];
+            let refused = request(&server.address, &method, &address, &headers, "{}").await;
+            // Many wrong keys in a minute are told to wait.
+            let expected = if tried < 20 { 401 } else { 429 };
+            assert_eq!(refused.status, expected, "{method} {path}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 20, "{tried}");
     server.stop().await;
 }
 

@@ -187,6 +187,20 @@ async fn the_exit_code_tells_how_it_went() {
         }
     }
     assert_eq!(child.wait().await.unwrap().code(), Some(130));
+
+    // As in `… | head -1`: nobody reads any more, so it stops, without a word.
+    let mut command = world.command();
+    command
+        .args(["run", "--output", "stream-json", "endless again"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut first = BufReader::new(child.stdout.take().unwrap()).lines();
+    first.next_line().await.unwrap().expect("a line");
+    drop(first);
+    let ended = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
+    let ended = ended.expect("ends by itself").unwrap();
+    assert_eq!((ended.status.code(), ended.stderr), (Some(141), Vec::new()));
     assert_eq!(kinds[..2], ["session.status", "stream.user_prompt"]);
     assert_eq!(kinds.last().unwrap(), "session.status");
     server.stop().await;
