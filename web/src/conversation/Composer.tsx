@@ -190,7 +190,7 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
           className="px-3.5 pt-3 pb-1"
         />
         <div className="flex items-center gap-1 pr-2 pb-2 pl-1.5">
-          <div className="flex min-w-0 flex-1 items-center overflow-x-auto [scrollbar-width:none] sm:flex-wrap">
+          <div className="flex min-w-0 flex-1 items-center overflow-x-auto [scrollbar-width:none] max-sm:pr-4 max-sm:[mask-image:linear-gradient(to_right,black_calc(100%-1.5rem),transparent)] sm:flex-wrap">
             <Controls
               models={models}
               model={session.settings.model}

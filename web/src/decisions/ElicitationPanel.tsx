@@ -5,7 +5,7 @@ import { safeLink } from "../markdown/links";
 import { Button } from "../ui/Button";
 import { asString } from "../wire/json";
 import type { PanelProps } from "./DecisionPanel";
-import { contentOf, type Field, parseFields, type Values } from "./elicitation";
+import { contentOf, type Field, parseFields, type Value, type Values } from "./elicitation";
 
 const inputClass = "h-9 w-full rounded-lg border border-line-strong bg-canvas px-3 text-sm";
 
@@ -68,10 +68,18 @@ export function ElicitationPanel({ decision, answer }: PanelProps) {
 
 interface FieldInputProps {
   field: Field;
-  value: string | boolean;
+  value: Value;
   disabled: boolean;
-  onChange: (value: string | boolean) => void;
+  onChange: (value: Value) => void;
 }
+
+/** How a text of a certain format is typed in. */
+const inputTypes: Readonly<Record<string, string>> = {
+  email: "email",
+  uri: "url",
+  date: "date",
+  "date-time": "datetime-local",
+};
 
 function FieldInput({ field, value, disabled, onChange }: FieldInputProps) {
   const { t } = useTranslation();
@@ -96,6 +104,36 @@ function FieldInput({ field, value, disabled, onChange }: FieldInputProps) {
         </label>
         {hint}
       </div>
+    );
+  }
+  if (field.kind === "choices") {
+    const chosen = Array.isArray(value) ? (value as readonly string[]) : [];
+    return (
+      <fieldset disabled={disabled}>
+        <legend className="mb-1 text-sm font-medium">{field.label}</legend>
+        <div className="flex flex-wrap gap-x-4 gap-y-1.5">
+          {field.options.map((option) => (
+            <label key={option.value} className="flex items-center gap-2 text-sm">
+              <input
+                type="checkbox"
+                checked={chosen.includes(option.value)}
+                onChange={(event) =>
+                  onChange(
+                    field.options
+                      .map((each) => each.value)
+                      .filter((each) =>
+                        each === option.value ? event.target.checked : chosen.includes(each),
+                      ),
+                  )
+                }
+                className="size-3.5 accent-accent"
+              />
+              {option.label}
+            </label>
+          ))}
+        </div>
+        {hint}
+      </fieldset>
     );
   }
   const common = {
@@ -126,7 +164,7 @@ function FieldInput({ field, value, disabled, onChange }: FieldInputProps) {
       ) : (
         <input
           {...common}
-          type={field.kind === "text" ? "text" : "number"}
+          type={field.kind === "text" ? (inputTypes[field.format ?? ""] ?? "text") : "number"}
           step={field.kind === "integer" ? 1 : "any"}
           min={field.minimum}
           max={field.maximum}

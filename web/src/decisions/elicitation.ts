@@ -1,44 +1,74 @@
 /** A form that an MCP server asks the user to fill in: from its schema to fields, and from what was typed to the answer. Pure. */
-import { asArray, asNumber, asObject, asString, type Json } from "../wire/json";
+import { asArray, asNumber, asObject, asObjects, asString, type Json } from "../wire/json";
 
 export interface Field {
   readonly name: string;
   readonly label: string;
   readonly description: string | undefined;
-  readonly kind: "text" | "number" | "integer" | "boolean" | "choice";
-  readonly options: readonly { readonly value: string; readonly label: string }[];
+  readonly kind: "text" | "number" | "integer" | "boolean" | "choice" | "choices";
+  readonly options: readonly Option[];
+  /** What the text is to be: an address, a date. The browser helps to write it. */
+  readonly format: string | undefined;
   readonly required: boolean;
-  readonly initial: string | boolean;
+  readonly initial: Value;
   readonly minimum: number | undefined;
   readonly maximum: number | undefined;
 }
 
-export type Values = Readonly<Record<string, string | boolean>>;
+export interface Option {
+  readonly value: string;
+  readonly label: string;
+}
 
+export type Value = string | boolean | readonly string[];
+export type Values = Readonly<Record<string, Value>>;
+
+/** Required fields first, in the order that the server names them. */
 export function parseFields(schema: unknown): Field[] {
   const object = asObject(schema);
-  const required = new Set(asArray(object?.required));
-  return Object.entries(asObject(object?.properties) ?? {}).map(([name, given]) => {
-    const property = asObject(given) ?? {};
-    const names = asArray(property.enumNames);
-    const options = asArray(property.enum).flatMap((value, index) => {
-      const text = asString(value);
-      return text === undefined ? [] : [{ value: text, label: asString(names[index]) ?? text }];
-    });
-    const kind = kindOf(property, options.length > 0);
-    const initial = property.default;
-    return {
-      name,
-      label: asString(property.title) ?? name,
-      description: asString(property.description),
-      kind,
-      options,
-      required: required.has(name),
-      initial: kind === "boolean" ? initial === true : initial === undefined ? "" : String(initial),
-      minimum: asNumber(property.minimum),
-      maximum: asNumber(property.maximum),
-    };
+  const required = asArray(object?.required);
+  const rank = ({ name }: Field) => (required.includes(name) ? required.indexOf(name) : required.length);
+  return Object.entries(asObject(object?.properties) ?? {})
+    .map(([name, given]) => parseField(name, asObject(given) ?? {}, required.includes(name)))
+    .toSorted((a, b) => rank(a) - rank(b));
+}
+
+function parseField(name: string, property: Json, required: boolean): Field {
+  const several = property.type === "array";
+  const options = optionsOf(several ? (asObject(property.items) ?? {}) : property);
+  const kind = several ? "choices" : kindOf(property, options.length > 0);
+  return {
+    name,
+    label: asString(property.title) ?? name,
+    description: asString(property.description),
+    kind,
+    options,
+    format: asString(property.format),
+    required,
+    initial: initialOf(kind, property.default),
+    minimum: asNumber(several ? property.minItems : property.minimum),
+    maximum: asNumber(several ? property.maxItems : property.maximum),
+  };
+}
+
+/** Bare values, values with names beside them, or values that have titles. */
+function optionsOf(property: Json): Option[] {
+  const titled = [...asObjects(property.oneOf), ...asObjects(property.anyOf)].flatMap((each) => {
+    const value = asString(each.const);
+    return value === undefined ? [] : [{ value, label: asString(each.title) ?? value }];
   });
+  const names = asArray(property.enumNames);
+  const bare = asArray(property.enum).flatMap((each, index) => {
+    const value = asString(each);
+    return value === undefined ? [] : [{ value, label: asString(names[index]) ?? value }];
+  });
+  return [...titled, ...bare];
+}
+
+function initialOf(kind: Field["kind"], given: unknown): Value {
+  if (kind === "boolean") return given === true;
+  if (kind === "choices") return asArray(given).flatMap((each) => asString(each) ?? []);
+  return given === undefined ? "" : String(given);
 }
 
 function kindOf(property: Json, chosen: boolean): Field["kind"] {
@@ -54,6 +84,12 @@ export function contentOf(fields: readonly Field[], values: Values): Json | unde
   for (const field of fields) {
     const value = values[field.name] ?? field.initial;
     if (typeof value === "boolean") {
+      content[field.name] = value;
+      continue;
+    }
+    if (typeof value !== "string") {
+      const fewest = field.minimum ?? (field.required ? 1 : 0);
+      if (value.length < fewest || value.length > (field.maximum ?? Infinity)) return undefined;
       content[field.name] = value;
       continue;
     }

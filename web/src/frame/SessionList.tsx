@@ -1,6 +1,6 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ListFilter, X } from "lucide-react";
-import { useCallback, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { cn } from "../lib/cn";
 import { filterSessions, type SessionFilter, sessionFilters } from "../session/filter";
@@ -36,6 +36,13 @@ export function SessionList() {
     gap: 1,
     paddingEnd: 8,
   });
+  // The session that is open stays in sight, however it was opened.
+  const current = route.view === "session" ? sessions.findIndex((session) => session.id === route.id) : -1;
+  const shown = route.view === "session" ? route.id : undefined;
+  useEffect(() => {
+    if (current >= 0) virtualizer.scrollToIndex(current, { align: "auto" });
+    // oxlint-disable-next-line react-hooks/exhaustive-deps -- only when another one is opened, not when the list moves
+  }, [shown, listed]);
   return (
     <section aria-label={t("nav.sessions")} className="flex min-h-24 flex-1 flex-col border-t border-line">
       <div className="flex shrink-0 items-center gap-1 px-2.5 py-1.5">

@@ -20,10 +20,12 @@ export function ToolsField({ session }: { session: SessionInfo }) {
 interface ToolsChoiceProps {
   value: readonly string[];
   onChange: (tools: string[]) => void;
+  /** Says what it is on a phone as well. */
+  named?: boolean;
   className?: string;
 }
 
-export function ToolsChoice({ value, onChange, className }: ToolsChoiceProps) {
+export function ToolsChoice({ value, onChange, named = false, className }: ToolsChoiceProps) {
   const { t } = useTranslation();
   // Rules that were added elsewhere are shown and can be taken away.
   const rules = value.filter((each) => !(grantableTools as readonly string[]).includes(each));
@@ -37,7 +39,7 @@ export function ToolsChoice({ value, onChange, className }: ToolsChoiceProps) {
         )}
       >
         <Wrench className="size-3.5 shrink-0" aria-hidden />
-        <span className="hidden sm:inline">
+        <span className={cn(!named && "hidden sm:inline")}>
           {value.length === 0 ? t("tools.none") : t("tools.some", { count: value.length })}
         </span>
         <ChevronDown className="size-3.5" aria-hidden />

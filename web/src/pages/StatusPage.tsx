@@ -98,7 +98,7 @@ function Fact({ label, children }: { label: string; children: React.ReactNode })
   return (
     <div className="flex flex-col gap-x-4 gap-y-0.5 px-4 py-2.5 text-sm sm:flex-row">
       <dt className="w-40 shrink-0 text-ink-3">{label}</dt>
-      <dd className="min-w-0 flex-1">{children}</dd>
+      <dd className="min-w-0 flex-1 [overflow-wrap:anywhere]">{children}</dd>
     </div>
   );
 }

@@ -128,7 +128,7 @@ export function StartView() {
               <FolderField value={folder} onChange={setFolder} />
             </div>
             <div className="flex flex-wrap items-center gap-x-1 gap-y-1.5 border-t border-line p-2">
-              <div className="flex min-w-0 flex-1 basis-64 flex-wrap items-center gap-y-1">
+              <div className="flex min-w-0 flex-wrap items-center gap-y-1 max-sm:w-full">
                 <Controls
                   models={models}
                   model={model}
@@ -138,8 +138,9 @@ export function StartView() {
                   effort={effort}
                   onEffort={setEffort}
                 />
-                <ToolsChoice value={tools} onChange={setTools} className="h-8 text-sm text-ink-2" />
               </div>
+              <ToolsChoice value={tools} onChange={setTools} named className="h-8 text-sm text-ink-2" />
+              <span className="flex-1" />
               <input
                 ref={picker}
                 type="file"
@@ -156,7 +157,7 @@ export function StartView() {
               <IconButton label={t("images.add")} onClick={() => picker.current?.click()}>
                 <ImagePlus className="size-4" />
               </IconButton>
-              <Button type="submit" variant="primary" disabled={starting} className="ml-auto">
+              <Button type="submit" variant="primary" disabled={starting}>
                 {starting ? (
                   <LoaderCircle className="size-4 motion-safe:animate-spin" aria-hidden />
                 ) : (

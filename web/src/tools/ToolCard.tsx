@@ -127,7 +127,7 @@ export const ToolCard = memo(function ToolCard({
             aria-controls={content}
             disabled={waiting}
             onClick={toggle}
-            className="flex h-9 min-w-0 flex-1 items-center gap-2 rounded-xl pr-2 pl-3 text-left -outline-offset-2 sm:pr-3"
+            className="flex h-9 min-w-0 flex-1 items-center gap-2 rounded-xl pr-2 pl-3 text-left -outline-offset-2 max-sm:group-focus-within/row:pr-10 max-sm:group-hover/row:pr-10 sm:pr-3"
           >
             <Icon className="size-4 shrink-0 text-ink-3" aria-hidden />
             <span className="shrink-0 text-sm font-medium">{displayName(tool.name)}</span>
