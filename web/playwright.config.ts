@@ -14,8 +14,11 @@ export default defineConfig({
   reporter: [["list"]],
   use: {
     viewport: { width: 1440, height: 900 },
-    trace: "retain-on-failure",
+    // Pictures of every moment cost more than the tests; what the page was is in the snapshots.
+    trace: { mode: "retain-on-failure", screenshots: false, sources: false },
     screenshot: "only-on-failure",
+    // Nothing that turns or breathes has to be painted sixty times a second by the processor.
+    contextOptions: { reducedMotion: "reduce" },
     launchOptions: {
       executablePath: process.env.TILLER_TEST_CHROMIUM || "/usr/bin/chromium",
       args: [

@@ -11,18 +11,49 @@ const source = `pub fn greet(name: &str) -> String {
 }
 `;
 
-const script = (file: string) => ({
+/** The same story in both languages. */
+const stories = {
+  en: {
+    change: "Make the greeting friendlier",
+    test: "Now run the tests",
+    release: "Prepare the release",
+    thought: "First see what is there, then change as little as possible.",
+    look: "I'll look at the greeting first.",
+    done: "The greeting is friendlier now, and ignores stray spaces.\n\n| case | before | now |\n| --- | --- | --- |\n| `world` | Hello world | Good to see you, world! |\n| ` world ` | Hello  world  | Good to see you, world! |\n\nNext I would run the tests.",
+    run: "Run all tests",
+    question: "Which version should this be?",
+    header: "Version",
+    fixes: "Only fixes",
+    changed: "The greeting has changed",
+  },
+  "zh-CN": {
+    change: "让问候语更友好",
+    test: "现在运行测试",
+    release: "准备发布",
+    thought: "先看看现有代码，再做最小的改动。",
+    look: "我先看一下问候语。",
+    done: "问候语现在更友好了，也会忽略多余的空格。\n\n| 情况 | 之前 | 现在 |\n| --- | --- | --- |\n| `world` | Hello world | Good to see you, world! |\n| ` world ` | Hello  world  | Good to see you, world! |\n\n接下来可以运行测试。",
+    run: "运行全部测试",
+    question: "这次应该是哪个版本？",
+    header: "版本",
+    fixes: "只有修复",
+    changed: "问候语有变化",
+  },
+} as const;
+type Story = (typeof stories)[keyof typeof stories];
+
+const script = (file: string, story: Story) => ({
   rules: [
     {
-      contains: "friendl",
+      contains: story.change,
       replies: [
         {
           parts: [
             {
               type: "thinking" as const,
-              thinking: "First see what is there, then change as little as possible.",
+              thinking: story.thought,
             },
-            { type: "text" as const, text: "I'll look at the greeting first." },
+            { type: "text" as const, text: story.look },
             { type: "tool_use" as const, name: "Read", input: { file_path: file } },
           ],
         },
@@ -43,28 +74,28 @@ const script = (file: string) => ({
           parts: [
             {
               type: "text" as const,
-              text: "The greeting is friendlier now, and ignores stray spaces.\n\n| case | before | now |\n| --- | --- | --- |\n| `world` | Hello world | Good to see you, world! |\n| ` world ` | Hello  world  | Good to see you, world! |\n\nNext I would run the tests.",
+              text: story.done,
             },
           ],
         },
       ],
     },
     {
-      contains: "test",
+      contains: story.test,
       replies: [
         {
           parts: [
             {
               type: "tool_use" as const,
               name: "Bash",
-              input: { command: "cargo test --workspace", description: "Run all tests" },
+              input: { command: "cargo test --workspace", description: story.run },
             },
           ],
         },
       ],
     },
     {
-      contains: "release",
+      contains: story.release,
       replies: [
         {
           parts: [
@@ -74,12 +105,12 @@ const script = (file: string) => ({
               input: {
                 questions: [
                   {
-                    question: "Which version should this be?",
-                    header: "Version",
+                    question: story.question,
+                    header: story.header,
                     multiSelect: false,
                     options: [
-                      { label: "0.4.1", description: "Only fixes" },
-                      { label: "0.5.0", description: "The greeting has changed" },
+                      { label: "0.4.1", description: story.fixes },
+                      { label: "0.5.0", description: story.changed },
                     ],
                   },
                 ],
@@ -102,6 +133,8 @@ async function picture(page: Page, project: string, name: string): Promise<void>
         currentNode.nodeValue?.replaceAll(folder, "/home/user/projects/greeter") ?? null;
     }
   }, project);
+  // The commands in their colours, which come a moment later.
+  await expect(page.locator("code span[style]").first()).toBeVisible();
   await page.mouse.move(0, 0);
   await page.screenshot({ path: join(docs, `${name}.png`), animations: "disabled" });
 }
@@ -115,7 +148,8 @@ for (const [locale, suffix, allow] of [
     test("pictures", async ({ page, product }) => {
       const file = join(product.project, "greet.rs");
       writeFileSync(file, source);
-      const link = await product.start(script(file));
+      const story = stories[locale];
+      const link = await product.start(script(file, story));
       const chinese = locale === "zh-CN";
       await page.goto(link);
       const begin = async (prompt: string) => {
@@ -123,13 +157,13 @@ for (const [locale, suffix, allow] of [
         await page.getByRole("textbox", { name: chinese ? "任务" : "Task" }).fill(prompt);
         await page.keyboard.press("Enter");
       };
-      await begin("Prepare the release");
+      await begin(story.release);
       await expect(page.getByRole("form")).toBeVisible();
-      await begin("Make the greeting friendlier");
+      await begin(story.change);
       await page.getByRole("button", { name: allow }).click();
       await expect(page.getByRole("region", { name: chinese ? "结果" : "Result" })).toBeVisible();
       const message = page.getByRole("textbox", { name: chinese ? "消息" : "Message" });
-      await message.fill("Now run the tests");
+      await message.fill(story.test);
       await message.press("Enter");
       await expect(page.getByRole("button", { name: allow })).toBeInViewport();
       await picture(page, product.project, `workbench${suffix}`);
@@ -146,11 +180,11 @@ test.describe("on a phone", () => {
   test("picture", async ({ page, product }) => {
     const file = join(product.project, "greet.rs");
     writeFileSync(file, source);
-    const link = await product.start(script(file));
-    await startSession(page, link, "Make the greeting friendlier");
+    const link = await product.start(script(file, stories.en));
+    await startSession(page, link, stories.en.change);
     await page.getByRole("button", { name: /^Allow/ }).click();
     await expect(page.getByRole("region", { name: "Result" })).toBeVisible();
-    await say(page, "Now run the tests");
+    await say(page, stories.en.test);
     await expect(page.getByRole("button", { name: /^Allow/ })).toBeInViewport();
     await picture(page, product.project, "phone");
   });
