@@ -189,15 +189,12 @@ test("a session of 10,000 messages opens at its end, and 200 words a second keep
   expect(opened).toBeLessThan(10_000);
 });
 
-test("the page begins with less than 250 KB of script", async ({ page, product }) => {
+test("the page begins with less than 250 KB of script", async ({ product }) => {
   const link = await product.start("demo");
-  await page.goto(link);
-  const first = await page.evaluate(() =>
-    [
-      ...document.querySelectorAll<HTMLScriptElement | HTMLLinkElement>(
-        "script[src], link[rel=modulepreload]",
-      ),
-    ].map((element) => ("src" in element ? element.src : element.href)),
+  // From the page as it is sent: once it is idle, it fetches more than it begins with.
+  const page = await (await fetch(new URL("/", link))).text();
+  const first = [...page.matchAll(/(?:src|href)="([^"]+\.js)"/g)].map(
+    (match) => new URL(match[1] ?? "", link).href,
   );
   const sizes = await Promise.all(first.map(compressedSize));
   const total = sizes.reduce((sum, size) => sum + size, 0);

@@ -2,9 +2,11 @@ import "./app.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./App";
+import { DecisionPanel } from "./decisions/Decision";
 import { setUpLanguage } from "./i18n";
 import { whenIdle } from "./lib/onDemand";
 import { Markdown } from "./markdown/Markdown";
+import { Panel } from "./panel/Panel";
 import { connect } from "./store/controller";
 import { Diff } from "./tools/Diff";
 import { toasts } from "./ui/toasts";
@@ -17,6 +19,8 @@ connect((message) => toasts.add({ title: message, type: "error", priority: "high
 // What the first conversation will need, so that it does not wait, nor fail when the connection does.
 whenIdle(() => {
   Markdown.preload();
+  DecisionPanel.preload();
+  Panel.preload();
   Diff.preload();
 });
 // While developing, files change under their names; the page is then not to be kept.

@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 import { InfoBar } from "../frame/InfoBar";
 import { openTab } from "../frame/tabs";
 import { HookCalls } from "../hooks/HookCalls";
-import { SidePanel } from "../panel/SidePanel";
+import { Panel } from "../panel/Panel";
 import { usePanel } from "../panel/state";
 import { isLoading } from "../session/log";
 import { useMarkSeen } from "../session/seen";
@@ -45,7 +45,7 @@ export function SessionView({ id }: { id: string }) {
           <DrivenElsewhere session={session} />
           <Composer key={`composer:${id}`} session={session} />
         </div>
-        {panelOpen && <SidePanel key={`panel:${id}`} session={session} transcript={calm} />}
+        {panelOpen && <Panel key={`panel:${id}`} session={session} transcript={calm} />}
       </div>
     </>
   );

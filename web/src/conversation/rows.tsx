@@ -14,7 +14,8 @@ import {
 } from "lucide-react";
 import { memo, type ReactNode, useId } from "react";
 import { useTranslation } from "react-i18next";
-import { DecisionPanel, decisionBorder } from "../decisions/DecisionPanel";
+import { decisionBorder } from "../decisions/border";
+import { DecisionPanel } from "../decisions/Decision";
 import { cn } from "../lib/cn";
 import { baseName, formatCost, formatCount, formatDuration, formatMoment } from "../lib/format";
 import { Markdown } from "../markdown/Markdown";

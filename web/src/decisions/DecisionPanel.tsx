@@ -13,20 +13,15 @@ export interface PanelProps {
   answer: (result: PermissionResult) => void;
 }
 
-interface DecisionPanelProps {
+export interface DecisionPanelProps {
   decision: Decision;
   /** The input of the tool call as the model wrote it. */
   call?: Json;
   cwd?: string;
 }
 
-/** The colour of the card around a decision: what is asked looks different from what is to be allowed. */
-export function decisionBorder(toolName: string): string {
-  return toolName === "AskUserQuestion" || toolName === "Elicitation" ? "border-ask/60" : "border-wait/60";
-}
-
 /** What waits for the user, in the flow of the conversation. */
-export const DecisionPanel = memo(function DecisionPanel({ decision, call, cwd }: DecisionPanelProps) {
+const DecisionPanel = memo(function DecisionPanel({ decision, call, cwd }: DecisionPanelProps) {
   const { sessionId, requestId, toolUseId, toolName } = decision.request;
   const answer = (result: PermissionResult) => answerDecision(sessionId, requestId, toolUseId, result);
   if (toolName === "AskUserQuestion") return <QuestionPanel decision={decision} answer={answer} />;
@@ -34,3 +29,5 @@ export const DecisionPanel = memo(function DecisionPanel({ decision, call, cwd }
   if (toolName === "Elicitation") return <ElicitationPanel decision={decision} answer={answer} />;
   return <PermissionPanel decision={decision} answer={answer} cwd={cwd} />;
 });
+
+export default DecisionPanel;

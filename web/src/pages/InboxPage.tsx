@@ -1,7 +1,8 @@
 import { ArrowUpRight, CircleCheckBig } from "lucide-react";
 import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
-import { DecisionPanel, decisionBorder } from "../decisions/DecisionPanel";
+import { decisionBorder } from "../decisions/border";
+import { DecisionPanel } from "../decisions/Decision";
 import type { SessionInfo } from "../gen/events";
 import { cn } from "../lib/cn";
 import { HookPanel } from "../hooks/HookCalls";

@@ -12,17 +12,16 @@ import { IconButton } from "../ui/IconButton";
 import { Budget } from "./Budget";
 import { ContextPicture } from "./ContextPicture";
 import { FileRow } from "./FileRow";
-import { usePanel } from "./state";
+import { panelClass, usePanel } from "./state";
 import { TaskList } from "./TaskList";
 
-/** What the session has come to so far, beside its conversation. */
-export const SidePanel = memo(function SidePanel({
-  session,
-  transcript,
-}: {
+export interface SidePanelProps {
   session: SessionInfo;
   transcript: Transcript | undefined;
-}) {
+}
+
+/** What the session has come to so far, beside its conversation. */
+const SidePanel = memo(function SidePanel({ session, transcript }: SidePanelProps) {
   const { t, i18n } = useTranslation();
   const close = usePanel((state) => state.close);
   const items = transcript?.items;
@@ -35,10 +34,7 @@ export const SidePanel = memo(function SidePanel({
   const done = todos.filter((todo) => todo.state === "completed").length;
   const { language } = i18n;
   return (
-    <aside
-      aria-label={t("panel.label")}
-      className="absolute inset-y-0 right-0 z-20 flex w-80 max-w-[88vw] flex-col border-l border-line bg-side shadow-pop xl:static xl:shadow-none"
-    >
+    <aside aria-label={t("panel.label")} className={panelClass}>
       <h2 className="sr-only">{t("panel.label")}</h2>
       <div className="flex h-10 shrink-0 items-center justify-between border-b border-line pr-1.5 pl-4 xl:hidden">
         <span aria-hidden className="text-sm font-semibold">
@@ -117,6 +113,8 @@ export const SidePanel = memo(function SidePanel({
     </aside>
   );
 });
+
+export default SidePanel;
 
 function Section({ title, note, children }: { title: string; note?: string; children: ReactNode }) {
   return (

@@ -19,7 +19,7 @@ import {
 } from "lucide-react";
 import { memo, type ReactNode, useEffect, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { decisionBorder } from "../decisions/DecisionPanel";
+import { decisionBorder } from "../decisions/border";
 import { useExpansion } from "../conversation/expansion";
 import { RawButton } from "../conversation/RawButton";
 import type { Behavior } from "../gen/events";
