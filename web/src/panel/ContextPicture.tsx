@@ -73,7 +73,9 @@ export function ContextPicture({ session, tokens }: { session: SessionInfo; toke
         {context.parts.map((part, index) => (
           <li key={part.name} className="flex items-center gap-2">
             <span className={cn("size-2 shrink-0 rounded-sm", colours[index % colours.length])} aria-hidden />
-            <span className="min-w-0 flex-1 truncate">{part.name}</span>
+            <span className="min-w-0 flex-1 truncate">
+              {t(`panel.part.${part.name}`, { defaultValue: part.name })}
+            </span>
             <span className="tabular-nums">{formatCount(part.tokens, i18n.language)}</span>
           </li>
         ))}
