@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tiller_core::backend::HookCall;
 use tiller_core::{
@@ -62,16 +63,28 @@ impl From<CommandError> for Refused {
 /// Reads one frame of a connection that calls its session `name`.
 pub(super) fn parse(frame: &str, name: &str) -> Result<ClientMessage, Refused> {
     #[derive(Deserialize)]
-    struct Envelope {
+    struct Envelope<'a> {
         r#type: Option<Value>,
         session_id: Option<Value>,
+        #[serde(borrow)]
+        message: Option<&'a RawValue>,
     }
     let wrong = |reason: String| Refused(Code::ParseError, reason);
+    // The library would take a list for an object whose fields have no names.
+    let is_object = |json: &str| json.trim_start().starts_with('{');
+    if !is_object(frame) {
+        return Err(wrong("The message is not a JSON object.".to_owned()));
+    }
     let envelope: Envelope = serde_json::from_str(frame)
         .map_err(|error| wrong(format!("The message is not a JSON object: {error}")))?;
     let Some(Value::String(kind)) = envelope.r#type else {
         return Err(wrong("Expected 'type' field in message".to_owned()));
     };
+    let content = envelope.message.filter(|_| kind == "user_message");
+    if content.is_some_and(|content| !is_object(content.get())) {
+        let reason = "The message 'user_message' is not understood: 'message' is an object with 'content'.";
+        return Err(wrong(reason.to_owned()));
+    }
     match envelope.session_id {
         None | Some(Value::Null) => {}
         Some(Value::String(named)) if named == name => {}

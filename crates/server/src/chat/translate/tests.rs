@@ -349,6 +349,23 @@ fn what_happens_in_the_background_does_not_end_the_turn() {
 }
 
 #[test]
+fn what_is_no_object_is_refused() {
+    for frame in [
+        "",
+        "5",
+        r#"["user_message"]"#,
+        r#"{"type":"user_message","message":["hi"]}"#,
+        r#"{"type":"user_message","message":"hi"}"#,
+    ] {
+        let Err(Refused(code, reason)) = parse(frame, "demo") else {
+            panic!("{frame} was taken")
+        };
+        assert_eq!(code, super::super::wire::Code::ParseError);
+        assert!(!reason.contains("struct"), "{reason}");
+    }
+}
+
+#[test]
 fn messages_of_the_contract_are_understood() {
     let frame = r#"{"type":"user_message","session_id":"demo","message":{"content":"hi","parent_tool_use_id":null},"uuid":"m"}"#;
     assert_eq!(
