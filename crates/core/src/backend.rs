@@ -142,7 +142,8 @@ pub struct Attach {
 #[derive(Debug)]
 pub struct AgentChannels {
     pub commands: mpsc::Sender<AgentCommand>,
-    pub events: mpsc::Receiver<Heard>,
+    /// What the agent says, in order; what it said at once comes at once.
+    pub events: mpsc::Receiver<Vec<Heard>>,
     /// Told once the agent's end is on record and nothing of its run is needed any more. Dropped untold, the run stays
     /// to be found by the next server.
     pub settled: oneshot::Sender<()>,
@@ -159,7 +160,7 @@ impl AgentChannels {
                     .to_owned(),
         };
         // There is room for one.
-        drop(tell.try_send(Heard::lost(AgentEvent::Exited(exit))));
+        drop(tell.try_send(vec![Heard::lost(AgentEvent::Exited(exit))]));
         Self {
             commands,
             events,

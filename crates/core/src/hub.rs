@@ -1,56 +1,172 @@
 //! From one writer to everyone who watches.
+//!
+//! What is published together stays together: an agent at full speed is heard in batches, and each costs its readers
+//! one look at the backlog.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::broadcast;
+use tokio::sync::watch;
 
 use crate::credentials::Viewer;
-use crate::event::Notice;
+use crate::event::{Event, EventBody, Notice};
 
-/// How far a reader may fall behind before it is told to resynchronise. At 20 events a second from each of 50
-/// sessions this is eight seconds; a slot costs a pointer.
-const BACKLOG: usize = 8192;
+/// How much may wait for a reader that has fallen behind, before it is told to resynchronise.
+const BACKLOG_BYTES: usize = 32 * 1024 * 1024;
+
+/// About what an event costs beside its words.
+const EVENT_BYTES: usize = 256;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Hub {
-    sender: broadcast::Sender<Published>,
+    backlog: Arc<Mutex<Backlog>>,
+    news: Arc<watch::Sender<()>>,
+}
+
+/// What has been published and not been read by everyone.
+#[derive(Debug, Default)]
+struct Backlog {
+    /// The number of the first slot.
+    first: u64,
+    slots: VecDeque<Slot>,
+    bytes: usize,
+    readers: usize,
+}
+
+#[derive(Debug)]
+struct Slot {
+    published: Published,
+    bytes: usize,
+    /// How many readers have yet to come by.
+    unread: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Published {
     owner: Option<Arc<str>>,
-    notice: Notice,
+    content: Content,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    Events(Arc<[Arc<Event>]>),
+    Notice(Box<Notice>),
 }
 
 impl Hub {
     pub(crate) fn new() -> Self {
         Self {
-            sender: broadcast::channel(BACKLOG).0,
+            backlog: Arc::default(),
+            news: Arc::new(watch::Sender::new(())),
         }
     }
 
     /// `owner` is that of the notice's session.
     pub(crate) fn publish(&self, owner: Option<&Arc<str>>, notice: Notice) {
-        // An error only says that nobody is watching.
-        drop(self.sender.send(Published {
-            owner: owner.cloned(),
-            notice,
-        }));
+        self.add(owner, Content::Notice(Box::new(notice)), EVENT_BYTES);
+    }
+
+    /// Events of one session, in order.
+    pub(crate) fn publish_events(&self, owner: Option<&Arc<str>>, events: Vec<Arc<Event>>) {
+        if !events.is_empty() {
+            let bytes = events.iter().map(|event| EVENT_BYTES + words(event)).sum();
+            self.add(owner, Content::Events(events.into()), bytes);
+        }
+    }
+
+    fn add(&self, owner: Option<&Arc<str>>, content: Content, bytes: usize) {
+        let owner = owner.cloned();
+        lock(&self.backlog).add(Published { owner, content }, bytes);
+        self.news.send_replace(());
     }
 
     pub(crate) fn watch(&self, viewer: Viewer) -> LiveFeed {
+        let news = self.news.subscribe();
+        let mut backlog = lock(&self.backlog);
+        backlog.readers += 1;
         LiveFeed {
-            receiver: self.sender.subscribe(),
+            place: Place {
+                next: backlog.end(),
+                backlog: Arc::clone(&self.backlog),
+            },
+            news,
             viewer,
+            batch: None,
         }
+    }
+}
+
+impl Backlog {
+    /// The number of the slot that comes next.
+    fn end(&self) -> u64 {
+        self.first + self.slots.len() as u64
+    }
+
+    fn add(&mut self, published: Published, bytes: usize) {
+        if self.readers == 0 {
+            self.first += 1;
+            return;
+        }
+        self.bytes += bytes;
+        self.slots.push_back(Slot {
+            published,
+            bytes,
+            unread: self.readers,
+        });
+        while self.bytes > BACKLOG_BYTES && self.slots.len() > 1 {
+            self.forget_first();
+        }
+    }
+
+    fn forget_first(&mut self) {
+        if let Some(slot) = self.slots.pop_front() {
+            self.bytes -= slot.bytes;
+            self.first += 1;
+        }
+    }
+
+    /// A reader has come by the slot `number`, if it is still there.
+    fn read(&mut self, number: u64) -> Option<Published> {
+        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        let slot = self.slots.get_mut(index)?;
+        slot.unread -= 1;
+        let published = slot.published.clone();
+        while self.slots.front().is_some_and(|slot| slot.unread == 0) {
+            self.forget_first();
+        }
+        Some(published)
+    }
+}
+
+fn lock(backlog: &Mutex<Backlog>) -> MutexGuard<'_, Backlog> {
+    // Whole between any two statements, and held for no longer.
+    backlog.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn words(event: &Event) -> usize {
+    match &event.body {
+        EventBody::Message { raw, .. } => raw.as_str().len(),
+        EventBody::DecisionRequested(request) => request.input.as_str().len(),
+        EventBody::UserPrompt { prompt, .. } => prompt.text.len(),
+        EventBody::Status(_) | EventBody::DecisionResolved { .. } => 0,
     }
 }
 
 /// Everything that happens from now on, in all sessions that the viewer may see.
 #[derive(Debug)]
 pub struct LiveFeed {
-    receiver: broadcast::Receiver<Published>,
+    place: Place,
+    news: watch::Receiver<()>,
     viewer: Viewer,
+    /// What was read together, and how much of it has been passed on.
+    batch: Option<(Arc<[Arc<Event>]>, usize)>,
+}
+
+/// Where a reader stands.
+#[derive(Debug)]
+struct Place {
+    backlog: Arc<Mutex<Backlog>>,
+    next: u64,
 }
 
 /// The reader was too slow: what it has not read is gone from memory, and must be read from the log again.
@@ -59,15 +175,133 @@ pub struct LiveFeed {
 pub struct Lagged;
 
 impl LiveFeed {
-    /// `None` when the server is going away.
+    /// `None` when the server is going away. May be dropped and called again.
     pub async fn next(&mut self) -> Option<Result<Notice, Lagged>> {
         loop {
-            return match self.receiver.recv().await {
-                Ok(published) if !self.viewer.may_see(published.owner.as_deref()) => continue,
-                Ok(published) => Some(Ok(published.notice)),
-                Err(broadcast::error::RecvError::Lagged(_)) => Some(Err(Lagged)),
-                Err(broadcast::error::RecvError::Closed) => None,
-            };
+            // Before the look, so that what comes after it is noticed.
+            self.news.mark_unchanged();
+            if let Some(next) = self.try_next() {
+                return Some(next);
+            }
+            self.news.changed().await.ok()?;
         }
+    }
+
+    /// What is there already.
+    pub fn try_next(&mut self) -> Option<Result<Notice, Lagged>> {
+        loop {
+            if let Some((events, next)) = &mut self.batch {
+                if let Some(event) = events.get(*next) {
+                    *next += 1;
+                    return Some(Ok(Notice::Event(Arc::clone(event))));
+                }
+                self.batch = None;
+            }
+            match self.place.read()? {
+                Ok(published) if !self.viewer.may_see(published.owner.as_deref()) => {}
+                Ok(published) => match published.content {
+                    Content::Events(events) => self.batch = Some((events, 0)),
+                    Content::Notice(notice) => return Some(Ok(*notice)),
+                },
+                Err(lagged) => return Some(Err(lagged)),
+            }
+        }
+    }
+}
+
+impl Place {
+    fn read(&mut self) -> Option<Result<Published, Lagged>> {
+        let mut backlog = lock(&self.backlog);
+        if self.next < backlog.first {
+            // What is left is part of what has to be read again.
+            for number in backlog.first..backlog.end() {
+                backlog.read(number);
+            }
+            self.next = backlog.end();
+            return Some(Err(Lagged));
+        }
+        let published = backlog.read(self.next)?;
+        self.next += 1;
+        Some(Ok(published))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut backlog = lock(&self.backlog);
+        backlog.readers -= 1;
+        for number in self.next..backlog.end() {
+            backlog.read(number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{SessionId, Timestamp};
+    use crate::json::RawJson;
+
+    fn said(session: SessionId, seq: u64, length: usize) -> Arc<Event> {
+        let raw = RawJson::parse(&format!("\"{}\"", "x".repeat(length))).unwrap();
+        Arc::new(Event {
+            session,
+            seq,
+            at: Timestamp(0),
+            body: EventBody::Message { raw, uuid: None },
+        })
+    }
+
+    fn seqs(feed: &mut LiveFeed) -> Vec<Option<u64>> {
+        std::iter::from_fn(|| feed.try_next())
+            .map(|notice| match notice {
+                Ok(Notice::Event(event)) => Some(event.seq),
+                Ok(other) => panic!("{other:?}"),
+                Err(Lagged) => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_reader_hears_everything_in_order_and_nothing_is_kept() {
+        let hub = Hub::new();
+        let session = SessionId::random();
+        hub.publish_events(None, vec![said(session, 1, 1)]);
+        let mut early = hub.watch(Viewer::PERSON);
+        hub.publish_events(None, vec![said(session, 2, 1), said(session, 3, 1)]);
+        let mut late = hub.watch(Viewer::PERSON);
+        hub.publish_events(None, vec![said(session, 4, 1)]);
+        assert_eq!(seqs(&mut early), [Some(2), Some(3), Some(4)]);
+        assert_eq!(seqs(&mut late), [Some(4)]);
+        let backlog = lock(&hub.backlog);
+        assert_eq!((backlog.slots.len(), backlog.bytes), (0, 0));
+    }
+
+    #[test]
+    fn a_reader_that_goes_away_keeps_nothing() {
+        let hub = Hub::new();
+        let session = SessionId::random();
+        let (mut stays, goes) = (hub.watch(Viewer::PERSON), hub.watch(Viewer::PERSON));
+        hub.publish_events(None, vec![said(session, 1, 1)]);
+        assert_eq!(seqs(&mut stays), [Some(1)]);
+        assert_eq!(lock(&hub.backlog).slots.len(), 1);
+        drop(goes);
+        assert_eq!(lock(&hub.backlog).slots.len(), 0);
+    }
+
+    #[test]
+    fn a_reader_that_is_too_slow_is_told_so_and_costs_no_more_than_the_bound() {
+        let hub = Hub::new();
+        let session = SessionId::random();
+        let (mut slow, mut fast) = (hub.watch(Viewer::PERSON), hub.watch(Viewer::PERSON));
+        for seq in 1..=40 {
+            hub.publish_events(None, vec![said(session, seq, 1024 * 1024)]);
+            assert_eq!(seqs(&mut fast), [Some(seq)]);
+            assert!(lock(&hub.backlog).bytes <= BACKLOG_BYTES);
+        }
+        assert_eq!(seqs(&mut slow), [None]);
+        assert_eq!(lock(&hub.backlog).slots.len(), 0);
+        hub.publish_events(None, vec![said(session, 41, 1)]);
+        assert_eq!(seqs(&mut slow), [Some(41)]);
     }
 }

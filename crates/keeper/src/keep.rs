@@ -279,6 +279,8 @@ impl Keeper {
 
     fn run(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; READ];
+        #[cfg(target_os = "linux")]
+        crate::slim::let_go_of_code();
         loop {
             self.advance();
             if self.is_done() {

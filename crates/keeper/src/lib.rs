@@ -12,6 +12,8 @@
 mod client;
 mod keep;
 mod output;
+#[cfg(target_os = "linux")]
+mod slim;
 mod wire;
 
 pub use client::{Keeping, Kept, Lost, Run, attach, remove, runs, start};

@@ -1,11 +1,12 @@
 //! What the agent says, in order.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt};
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use super::supervisor::{Closing, Evidence, Exit, NOT_FOUND};
@@ -17,6 +18,9 @@ use crate::options::Grace;
 
 /// How long the output of an ended process may still be held open by something else.
 const AFTER_EXIT: Duration = Duration::from_secs(2);
+/// How much is routed and handed over in one go. Each time wakes whoever reads.
+const TOGETHER: usize = 256;
+const BYTES_TOGETHER: usize = 256 * 1024;
 /// What a small message costs at least, so that a flood of empty ones is bounded as well.
 const MIN_COST: usize = 256;
 
@@ -68,6 +72,11 @@ impl Inbox {
         self.receiver.receive().await
     }
 
+    /// What it has said already.
+    pub fn try_next(&mut self) -> Option<Inbound> {
+        self.receiver.try_receive()
+    }
+
     /// How much of the agent's output lies before the end of what [`next`](Self::next) returned last. Means something
     /// only with a transport whose output can be read again.
     pub fn position(&self) -> u64 {
@@ -89,20 +98,23 @@ pub(crate) fn channel(bytes: usize) -> (Sender, Receiver) {
         Receiver {
             queue: receiver,
             room,
+            taken: VecDeque::new(),
             position: 0,
         },
     )
 }
 
 pub(crate) struct Sender {
-    queue: mpsc::UnboundedSender<Queued>,
+    queue: mpsc::UnboundedSender<Vec<Queued>>,
     room: Arc<Semaphore>,
     limit: usize,
 }
 
 pub(crate) struct Receiver {
-    queue: mpsc::UnboundedReceiver<Queued>,
+    queue: mpsc::UnboundedReceiver<Vec<Queued>>,
     room: Arc<Semaphore>,
+    /// What has been handed over and not been asked for.
+    taken: VecDeque<Queued>,
     position: u64,
 }
 
@@ -113,20 +125,32 @@ struct Queued {
     end: Option<u64>,
 }
 
+impl Queued {
+    fn new(item: Inbound, size: usize, end: Option<u64>) -> Self {
+        Self {
+            item,
+            cost: size.max(MIN_COST),
+            end,
+        }
+    }
+}
+
 /// Nobody reads any more.
 pub(crate) struct Unread;
 
 impl Sender {
     pub(crate) async fn send(&self, item: Inbound, size: usize) -> Result<(), Unread> {
-        self.queue(item, size, None).await
+        self.send_all(vec![Queued::new(item, size, None)]).await
     }
 
-    pub(crate) async fn send_at(&self, item: Inbound, size: usize, end: u64) -> Result<(), Unread> {
-        self.queue(item, size, Some(end)).await
-    }
-
-    async fn queue(&self, item: Inbound, size: usize, end: Option<u64>) -> Result<(), Unread> {
-        let cost = size.max(MIN_COST).min(self.limit);
+    /// Together, so that the reader is woken once.
+    async fn send_all(&self, mut items: Vec<Queued>) -> Result<(), Unread> {
+        let mut cost = 0;
+        for item in &mut items {
+            // More than there is room for altogether would never fit.
+            item.cost = item.cost.min(self.limit - cost);
+            cost += item.cost;
+        }
         let permits = u32::try_from(cost).unwrap_or(u32::MAX);
         tokio::select! {
             biased;
@@ -137,7 +161,7 @@ impl Sender {
                 Err(_) => return Err(Unread),
             },
         }
-        self.queue.send(Queued { item, cost, end }).map_err(|_| Unread)
+        self.queue.send(items).map_err(|_| Unread)
     }
 
     /// The last item needs no room.
@@ -147,7 +171,7 @@ impl Sender {
             cost: 0,
             end: None,
         };
-        if self.queue.send(last).is_err() {
+        if self.queue.send(vec![last]).is_err() {
             tracing::trace!("nobody waits for the agent's end");
         }
     }
@@ -155,7 +179,21 @@ impl Sender {
 
 impl Receiver {
     pub(crate) async fn receive(&mut self) -> Option<Inbound> {
-        let Queued { item, cost, end } = self.queue.recv().await?;
+        if self.taken.is_empty() {
+            self.taken = self.queue.recv().await?.into();
+        }
+        self.take()
+    }
+
+    fn try_receive(&mut self) -> Option<Inbound> {
+        if self.taken.is_empty() {
+            self.taken = self.queue.try_recv().ok()?.into();
+        }
+        self.take()
+    }
+
+    fn take(&mut self) -> Option<Inbound> {
+        let Queued { item, cost, end } = self.taken.pop_front()?;
         self.room.add_permits(cost);
         self.position = end.unwrap_or(self.position);
         Some(item)
@@ -164,13 +202,14 @@ impl Receiver {
 
 /// Reads lines until there are no more and the process has ended.
 pub(super) async fn read(
-    mut incoming: BoxStream<'static, Located>,
+    incoming: BoxStream<'static, Located>,
     inbox: Sender,
     shared: Arc<Shared>,
     evidence: Arc<Evidence>,
     mut exit: watch::Receiver<Option<Exit>>,
     closing: watch::Sender<Closing>,
 ) {
+    let mut incoming = incoming.fuse();
     let mut exited = false;
     loop {
         let frame = if exited {
@@ -188,13 +227,26 @@ pub(super) async fn read(
                 }
             }
         };
-        let Some(Located { frame, end }) = frame else {
+        let mut next = frame;
+        if next.is_none() {
             break;
-        };
+        }
+        let mut items = Vec::new();
+        let mut bytes = 0;
+        while let Some(Located { frame, end }) = next {
+            if let Some((item, size)) = route(frame, &shared, &evidence) {
+                bytes += size;
+                items.push(Queued::new(item, size, Some(end)));
+            }
+            // What is there already, and is not the end, goes along.
+            next = if items.len() < TOGETHER && bytes < BYTES_TOGETHER {
+                incoming.next().now_or_never().flatten()
+            } else {
+                None
+            };
+        }
         // With nobody to read the messages, answers to requests are still passed on, and the CLI does not get stuck.
-        if let Some((item, size)) = route(frame, &shared, &evidence)
-            && inbox.send_at(item, size, end).await.is_err()
-        {
+        if !items.is_empty() && inbox.send_all(items).await.is_err() {
             tracing::trace!("nobody reads the agent's messages");
         }
     }

@@ -32,8 +32,8 @@ use crate::session::PermissionMode;
 /// How many commands may wait for an agent that does not read.
 const COMMANDS: usize = 64;
 
-/// How many events may wait for their session. When it is full, the CLI waits.
-const EVENTS: usize = 256;
+/// How often an agent may speak, each time a few things at once, before its session listens. Then the CLI waits.
+const EVENTS: usize = 4;
 
 /// A CLI in the middle of a turn does not end when its input does; waiting longer would only look slow.
 const GRACE: Grace = Grace {
@@ -170,7 +170,7 @@ impl Backend for ClaudeBackend {
             if let Some(last_input) = kept.last_input {
                 let event = AgentEvent::Attached { last_input };
                 // The session may be gone; the relay finds out.
-                drop(ends.events.send(Heard::lost(event)).await);
+                drop(ends.events.send(vec![Heard::lost(event)]).await);
             }
             let settings = LinkSettings {
                 resumes: attach.resumes,
@@ -407,7 +407,7 @@ fn take_lease(conversation: &str) -> Result<Option<Lease>, String> {
 /// Our ends of a session's channels.
 struct Ends {
     commands: mpsc::Receiver<AgentCommand>,
-    events: mpsc::Sender<Heard>,
+    events: mpsc::Sender<Vec<Heard>>,
     settled: oneshot::Receiver<()>,
 }
 
@@ -433,11 +433,12 @@ impl Ends {
         let Started { link, inbox, run } = started;
         let runs = AgentEvent::Runs { pid: link.pid() };
         // The session may be gone; the relay finds out.
-        drop(self.events.send(Heard::lost(runs)).await);
+        drop(self.events.send(vec![Heard::lost(runs)]).await);
         let relay = Relay {
             link,
             attached,
             events: self.events.clone(),
+            heard: Vec::new(),
             busy,
             run: run.clone(),
             position: None,
@@ -450,7 +451,11 @@ impl Ends {
 
     async fn exited(self, exit: Exit, run: Option<Run>) {
         // The session may be gone; then nobody needs to know.
-        drop(self.events.send(Heard::lost(AgentEvent::Exited(exit))).await);
+        drop(
+            self.events
+                .send(vec![Heard::lost(AgentEvent::Exited(exit))])
+                .await,
+        );
         if let (Ok(()), Some(run)) = (self.settled.await, run) {
             run.finish().await;
         }

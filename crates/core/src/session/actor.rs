@@ -19,14 +19,11 @@ use crate::prompt::Image;
 use crate::registry::Accepted;
 use crate::session::journal::{Journal, Progress, RETRY, Tail};
 use crate::session::state::{AgentState, AgentStatus, Delivery, SessionRecord, State};
-use crate::session::step::{Effect, Input, Refusal, step};
+use crate::session::step::{Effect, Input, Refusal, step, step_on};
 use crate::store::{Store, StoreError};
 
 /// How long a stopped turn may take to end by itself before its agent is ended. The CLI needs about 25 ms.
 const STOP_GRACE: Duration = Duration::from_secs(5);
-
-/// How many of the agent's messages are written in one go at most: bounds memory and the delay of the first of them.
-const BATCH: usize = 256;
 
 /// How many commands may wait for one session. More means that nobody reads them.
 const COMMANDS: usize = 64;
@@ -126,7 +123,7 @@ struct Actor {
 struct Agent {
     /// Taken away to end the agent.
     commands: Option<mpsc::Sender<AgentCommand>>,
-    events: mpsc::Receiver<Heard>,
+    events: mpsc::Receiver<Vec<Heard>>,
     settled: oneshot::Sender<()>,
     /// How much of its output its keeper knows to be on disk.
     forgotten: u64,
@@ -231,16 +228,15 @@ impl Actor {
         let now = Timestamp::now();
         let mut effects = Vec::new();
         for input in inputs {
-            effects.extend(self.step(input, now));
+            self.step(input, now, &mut effects);
         }
         self.carry_out(effects).await;
     }
 
-    fn step(&mut self, input: Input, now: Timestamp) -> Vec<Effect> {
-        step(&mut self.state, input, now).unwrap_or_else(|refusal| {
+    fn step(&mut self, input: Input, now: Timestamp, effects: &mut Vec<Effect>) {
+        if let Err(refusal) = step_on(&mut self.state, input, now, effects) {
             tracing::error!(%refusal, "refused what is not a command");
-            Vec::new()
-        })
+        }
     }
 
     async fn carry_out(&mut self, effects: Vec<Effect>) {
@@ -254,7 +250,7 @@ impl Actor {
     /// What the agent says.
     async fn hear(&mut self, heard: Vec<Heard>) {
         let now = Timestamp::now();
-        let mut effects = Vec::new();
+        let mut effects = Vec::with_capacity(heard.len());
         let mut kept = true;
         let mut gone = false;
         for Heard { event, position } in heard {
@@ -264,7 +260,7 @@ impl Actor {
             if let (Some(position), Some(run)) = (position, &mut self.state.record.run) {
                 run.position = position;
             }
-            effects.extend(self.step(Input::Agent(event), now));
+            self.step(Input::Agent(event), now, &mut effects);
         }
         // Whoever reads it again comes to the same events, so they may be shown at once. What goes beyond messages waits:
         // whoever hears that a turn has ended finds all of it on disk.
@@ -328,9 +324,7 @@ impl Actor {
         let working = |agent| matches!(agent, AgentStatus::Running | AgentStatus::Idle);
         let updated = record_changed || (agent != view.agent && !(working(agent) && working(view.agent)));
         self.view.send_replace(Arc::new(view));
-        for event in events {
-            self.publish(Notice::Event(event));
-        }
+        self.hub.publish_events(self.owner.as_ref(), events);
         if queue_changed {
             let session = self.state.record.id;
             self.publish(Notice::Queue {
@@ -456,7 +450,7 @@ fn recorded(effects: &[Effect]) -> Vec<Arc<Event>> {
     effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::Record(event) => Some(Arc::new(event.clone())),
+            Effect::Record(event) => Some(Arc::clone(event)),
             _ => None,
         })
         .collect()
@@ -467,8 +461,7 @@ async fn next_events(agent: &mut Option<Agent>) -> Vec<Heard> {
     let Some(live) = agent else {
         return std::future::pending().await;
     };
-    let mut events = Vec::new();
-    live.events.recv_many(&mut events, BATCH).await;
+    let mut events = live.events.recv().await.unwrap_or_default();
     if events.is_empty() {
         // A backend that broke its promise; the session must not hang for it.
         events.push(Heard::lost(AgentEvent::Exited(Exit::Ended {

@@ -17,7 +17,10 @@ use crate::session::state::SessionRecord;
 use crate::store::{Commit, Store, StoreError};
 
 /// How often what was shown is written, at most: a sync costs more than everything else that a message costs.
-const PACE: Duration = Duration::from_millis(20);
+const PACE: Duration = Duration::from_millis(100);
+
+/// So much is written without waiting.
+const MANY: usize = 4096;
 
 /// How long to wait before a store is asked again that did not take something.
 pub(super) const RETRY: Duration = Duration::from_millis(500);
@@ -104,10 +107,15 @@ impl Journal {
                 }
                 continue;
             }
-            if self.tail.lock().is_empty() {
+            let waiting = self.tail.lock().len();
+            if waiting == 0 {
                 return std::future::pending().await;
             }
-            tokio::time::sleep_until(self.next_at).await;
+            // Not in a hurry where the store has just refused.
+            let refused = self.next_at > Instant::now() + PACE;
+            if waiting < MANY || refused {
+                tokio::time::sleep_until(self.next_at).await;
+            }
             return Progress::Due;
         }
     }

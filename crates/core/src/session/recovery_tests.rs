@@ -61,7 +61,7 @@ fn disk_of(story: &Story) -> Disk {
         .effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::Record(event) => Some(event.clone()),
+            Effect::Record(event) => Some(Event::clone(event)),
             _ => None,
         })
         .collect();
@@ -262,7 +262,7 @@ proptest! {
 
 fn events(effects: &[Effect]) -> impl Iterator<Item = Event> {
     effects.iter().filter_map(|effect| match effect {
-        Effect::Record(event) => Some(event.clone()),
+        Effect::Record(event) => Some(Event::clone(event)),
         _ => None,
     })
 }

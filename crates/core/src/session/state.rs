@@ -2,6 +2,8 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use uuid::Uuid;
+
 use crate::event::{DecisionRequest, Event};
 use crate::ids::{RequestId, SessionId, Timestamp};
 use crate::json::RawJson;
@@ -210,8 +212,8 @@ pub struct AgentSettings {
 /// The ids of the agent's latest messages, so that a doubled line is taken once.
 #[derive(Clone, Debug, Default)]
 pub struct RecentIds {
-    order: VecDeque<String>,
-    known: HashSet<String>,
+    order: VecDeque<u128>,
+    known: HashSet<u128>,
 }
 
 impl RecentIds {
@@ -220,10 +222,13 @@ impl RecentIds {
 
     /// False if `id` has been here before.
     pub(super) fn insert(&mut self, id: &str) -> bool {
-        if !self.known.insert(id.to_owned()) {
+        // Every id of the CLI's is a UUID. What is none becomes one, the same every time.
+        let id = Uuid::try_parse(id).unwrap_or_else(|_| Uuid::new_v5(&Uuid::NAMESPACE_OID, id.as_bytes()));
+        let id = id.as_u128();
+        if !self.known.insert(id) {
             return false;
         }
-        self.order.push_back(id.to_owned());
+        self.order.push_back(id);
         if self.order.len() > Self::CAPACITY
             && let Some(oldest) = self.order.pop_front()
         {

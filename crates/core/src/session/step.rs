@@ -3,6 +3,8 @@
 
 mod heard;
 
+use std::sync::Arc;
+
 use crate::backend::{AgentCommand, AgentEvent, Attach, Conversation, HookCall, Launch};
 use crate::event::{Behavior, DecisionRequest, Event, EventBody, Reply, StatusChange};
 use crate::ids::Timestamp;
@@ -78,7 +80,7 @@ pub enum Input {
 /// What is to be done, in this order. What is recorded before a step to the outside is on disk by then.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    Record(Event),
+    Record(Arc<Event>),
     /// The queue is another: it is part of the session's record, and watchers are told.
     QueueChanged,
     /// The record is another in a way that no event tells: watchers look it up.
@@ -118,12 +120,21 @@ pub enum Refusal {
 
 /// Takes `input`. The state is changed only if the result is `Ok`.
 pub fn step(state: &mut State, input: Input, now: Timestamp) -> Result<Vec<Effect>, Refusal> {
-    let run_before = state.record.run.as_ref().map(|run| run.name.clone());
-    let mut step = Step {
-        state,
-        now,
-        effects: Vec::new(),
-    };
+    let mut effects = Vec::new();
+    step_on(state, input, now, &mut effects)?;
+    Ok(effects)
+}
+
+/// The same, with the effects added to those of earlier steps.
+pub(crate) fn step_on(
+    state: &mut State,
+    input: Input,
+    now: Timestamp,
+    effects: &mut Vec<Effect>,
+) -> Result<(), Refusal> {
+    // Each run has a number of its own.
+    let runs_before = (state.record.runs, state.record.run.is_some());
+    let mut step = Step { state, now, effects };
     match input {
         Input::Prompt(prompt) => step.prompt(prompt)?,
         Input::Stop => step.stop(),
@@ -147,8 +158,8 @@ pub fn step(state: &mut State, input: Input, now: Timestamp) -> Result<Vec<Effec
         Input::Close { reason } => step.close(reason),
         Input::Recovered { unconfirmed, recent } => step.recovered(unconfirmed, &recent),
     }
-    step.keep_for_the_next_server(run_before.as_deref());
-    Ok(step.effects)
+    step.keep_for_the_next_server(runs_before);
+    Ok(())
 }
 
 fn aborted() -> Answer {
@@ -161,7 +172,7 @@ fn aborted() -> Answer {
 struct Step<'a> {
     state: &'a mut State,
     now: Timestamp,
-    effects: Vec<Effect>,
+    effects: &'a mut Vec<Effect>,
 }
 
 impl Step<'_> {
@@ -434,13 +445,13 @@ impl Step<'_> {
 
     /// What the next server must know of the turn and the agent, beside the events: it goes to disk with them, or else
     /// on its own.
-    fn keep_for_the_next_server(&mut self, run_before: Option<&str>) {
+    fn keep_for_the_next_server(&mut self, runs_before: (u64, bool)) {
         let turn = self.state.turn.as_ref().map(|turn| TurnRecord {
             prompt_seq: turn.prompt_seq,
             stopping: turn.stopping,
         });
         let record = &mut self.state.record;
-        let changed = record.turn != turn || record.run.as_ref().map(|run| &*run.name) != run_before;
+        let changed = record.turn != turn || (record.runs, record.run.is_some()) != runs_before;
         record.turn = turn;
         if changed {
             self.effects.push(Effect::Keep);
@@ -491,6 +502,6 @@ impl Step<'_> {
             at: self.now,
             body,
         };
-        self.effects.push(Effect::Record(event));
+        self.effects.push(Effect::Record(Arc::new(event)));
     }
 }

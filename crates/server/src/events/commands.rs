@@ -100,7 +100,7 @@ async fn command(
             let id = session_id(&inquire.session_id)?;
             let inquiry = translate::inquiry(inquire.subject, inquire.query);
             let (data, error) = match sessions.inquire(id, inquiry).await {
-                Ok(data) => (Some(data.shared()), None),
+                Ok(data) => (Some(data), None),
                 Err(CommandError::Inquiry(failed)) => (None, Some(failed.to_string())),
                 Err(error) => return Err(error),
             };

@@ -7,8 +7,9 @@ use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
 use axum::extract::{Extension, Query, State};
 use axum::response::{IntoResponse, Response};
+use futures_util::SinkExt;
 use serde::Deserialize;
-use tiller_core::{CommandError, LiveFeed, Notice, RawJson, SessionId, Sessions, Timestamp};
+use tiller_core::{CommandError, Event, Lagged, LiveFeed, Notice, RawJson, SessionId, Sessions, Timestamp};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -28,6 +29,9 @@ const SILENCE: Duration = Duration::from_mins(1);
 
 /// One write that takes this long means that the other side does not read.
 const STUCK_WRITE: Duration = Duration::from_secs(30);
+
+/// How many notices go out in one go at most.
+const TOGETHER: usize = 1024;
 
 /// How many events are read from the log at once while replaying.
 const REPLAY_PAGE: u32 = 512;
@@ -105,8 +109,7 @@ impl Connection {
                     }
                 }
                 notice = self.feed.next() => match notice {
-                    Some(Ok(notice)) => self.notice(&notice).await?,
-                    Some(Err(_lagged)) => self.reset().await?,
+                    Some(heard) => self.hear(heard).await?,
                     None => return Err(Gone),
                 },
                 load = next_load(&mut self.statistics) => {
@@ -122,7 +125,28 @@ impl Connection {
                     self.write(Message::Ping(bytes::Bytes::new())).await?;
                 }
             }
+            in_time(self.socket.flush()).await?;
         }
+    }
+
+    /// What the feed has, all of it: it goes out together.
+    async fn hear(&mut self, first: Result<Notice, Lagged>) -> Result<(), Gone> {
+        let mut heard = Some(first);
+        let mut together = 0;
+        while let Some(next) = heard {
+            match next {
+                Ok(notice) => self.notice(&notice).await?,
+                Err(Lagged) => self.reset().await?,
+            }
+            together += 1;
+            // Now and then the other side is listened to.
+            heard = if together < TOGETHER {
+                self.feed.try_next()
+            } else {
+                None
+            };
+        }
+        Ok(())
     }
 
     async fn frame(&mut self, app: &App, text: &str) -> Result<(), Gone> {
@@ -234,7 +258,7 @@ impl Connection {
                 Err(error) => return Ok(Err(error)),
             };
             for event in &page {
-                self.send(&translate::event(event)).await?;
+                self.send_event(event).await?;
                 last = event.seq;
             }
             self.delivered.insert(session, last);
@@ -260,7 +284,7 @@ impl Connection {
                     }
                     *delivered = event.seq;
                 }
-                self.send(&translate::event(event)).await
+                self.send_event(event).await
             }
             Notice::Queue { session, prompts } => {
                 let (session_id, prompts) = (session.to_string(), translate::texts(prompts));
@@ -323,21 +347,33 @@ impl Connection {
     }
 
     async fn send(&mut self, event: &ServerEvent) -> Result<(), Gone> {
-        let text = match serde_json::to_string(event) {
-            Ok(text) => text,
-            Err(error) => {
-                tracing::error!(%error, "an event can't be written as JSON");
-                return Ok(());
-            }
-        };
-        self.write(Message::Text(Utf8Bytes::from(text))).await
+        self.send_text(serde_json::to_string(event)).await
     }
 
-    async fn write(&mut self, message: Message) -> Result<(), Gone> {
-        match tokio::time::timeout(STUCK_WRITE, self.socket.send(message)).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(Gone),
+    async fn send_event(&mut self, event: &Event) -> Result<(), Gone> {
+        self.send_text(translate::frame(event)).await
+    }
+
+    async fn send_text(&mut self, text: Result<String, serde_json::Error>) -> Result<(), Gone> {
+        match text {
+            Ok(text) => self.write(Message::Text(Utf8Bytes::from(text))).await,
+            Err(error) => {
+                tracing::error!(%error, "an event can't be written as JSON");
+                Ok(())
+            }
         }
+    }
+
+    /// It leaves with the next flush, or when there is enough of it.
+    async fn write(&mut self, message: Message) -> Result<(), Gone> {
+        in_time(self.socket.feed(message)).await
+    }
+}
+
+async fn in_time<E>(writing: impl Future<Output = Result<(), E>>) -> Result<(), Gone> {
+    match tokio::time::timeout(STUCK_WRITE, writing).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) | Err(_) => Err(Gone),
     }
 }
 

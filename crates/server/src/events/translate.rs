@@ -297,7 +297,7 @@ pub(super) fn hook_callback(session: SessionId, call: &HookCall) -> ServerEvent 
         session_id: session.to_string(),
         callback_id: call.agent_request.clone(),
         hook_event: call.event.clone(),
-        input: call.input.shared(),
+        input: call.input.clone(),
         tool_use_id: call.tool_use_id.clone(),
     }
 }
@@ -360,7 +360,7 @@ pub(super) fn event(event: &Event) -> ServerEvent {
         },
         EventBody::Message { raw, .. } => ServerEvent::StreamMessage {
             session_id,
-            message: raw.shared(),
+            message: raw.clone(),
             seq,
         },
         EventBody::DecisionRequested(asked) => {
@@ -385,13 +385,31 @@ pub(super) fn event(event: &Event) -> ServerEvent {
     }
 }
 
+/// The event as the text of a frame.
+pub(super) fn frame(event: &Event) -> Result<String, serde_json::Error> {
+    match &event.body {
+        // Most of all frames, and the agent's words are JSON already.
+        EventBody::Message { raw, .. } => {
+            let session = event.session.to_string();
+            let seq = event.seq.to_string();
+            Ok([
+                r#"{"type":"stream.message","payload":{"sessionId":""#,
+                &session,
+                r#"","message":"#,
+                raw.as_str(),
+                r#","seq":"#,
+                &seq,
+                "}}",
+            ]
+            .concat())
+        }
+        _ => serde_json::to_string(&self::event(event)),
+    }
+}
+
 pub(super) fn history(page: HistoryPage) -> ServerEvent {
     let session_id = page.record.id.to_string();
-    let (seqs, messages) = page
-        .messages
-        .into_iter()
-        .map(|(seq, message)| (seq, message.shared()))
-        .unzip();
+    let (seqs, messages) = page.messages.into_iter().unzip();
     ServerEvent::SessionHistory(History {
         status: status(page.record.status),
         messages,
@@ -484,8 +502,8 @@ fn request(session_id: String, asked: &DecisionRequest, seq: Option<u64>) -> Per
         tool_use_id: asked.tool_use_id.clone(),
         request_id: asked.id.to_string(),
         tool_name: asked.tool_name.clone(),
-        input: asked.input.shared(),
-        suggestions: asked.suggestions.as_ref().map(RawJson::shared),
+        input: asked.input.clone(),
+        suggestions: asked.suggestions.clone(),
         description: asked.description.clone(),
         seq,
     }
@@ -532,6 +550,23 @@ mod tests {
             panic!("not an answer")
         };
         assert_eq!(input.as_str(), r#"{"answers":{"Q":"A"}}"#);
+    }
+
+    #[test]
+    fn a_message_is_framed_as_its_type_says() {
+        let event = Event {
+            session: tiller_core::SessionId::random(),
+            seq: 7,
+            at: tiller_core::Timestamp(0),
+            body: EventBody::Message {
+                raw: RawJson::parse(r#"{"type":"assistant","text":"a \"b\""}"#).unwrap(),
+                uuid: None,
+            },
+        };
+        assert_eq!(
+            frame(&event).unwrap(),
+            serde_json::to_string(&self::event(&event)).unwrap()
+        );
     }
 
     #[test]

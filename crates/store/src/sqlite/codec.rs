@@ -1,5 +1,7 @@
 //! Between the core's types and what stands in the columns.
 
+use std::borrow::Cow;
+
 use rusqlite::Row;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -260,13 +262,17 @@ fn decode_run(json: &str, position: u64) -> Result<Run, StoreError> {
 }
 
 /// Where an event goes.
-pub(super) enum Encoded {
-    Message { id: String, data: String },
+pub(super) enum Encoded<'a> {
+    Message { id: Cow<'a, str>, data: Cow<'a, str> },
     Event { kind: &'static str, data: String },
 }
 
-pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded> {
-    let random_id = || uuid::Uuid::new_v4().to_string();
+/// The id that a message of the agent's has, or gets.
+pub(super) fn message_id(uuid: Option<&str>) -> Cow<'_, str> {
+    uuid.map_or_else(|| uuid::Uuid::new_v4().to_string().into(), Cow::from)
+}
+
+pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded<'_>> {
     let event = |kind, data| Ok(Encoded::Event { kind, data });
     match body {
         EventBody::UserPrompt { prompt, uuid } => {
@@ -278,17 +284,14 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded> {
                 parent_tool_use_id: prompt.parent_tool_use_id.clone(),
             })?;
             Ok(Encoded::Message {
-                id: uuid.clone(),
-                data,
+                id: uuid.into(),
+                data: data.into(),
             })
         }
-        EventBody::Message { raw, uuid } => {
-            let id = uuid.clone().unwrap_or_else(random_id);
-            Ok(Encoded::Message {
-                id,
-                data: raw.as_str().to_owned(),
-            })
-        }
+        EventBody::Message { raw, uuid } => Ok(Encoded::Message {
+            id: message_id(uuid.as_deref()),
+            data: raw.as_str().into(),
+        }),
         EventBody::Status(change) => event(
             STATUS,
             serde_json::to_string(&Change {

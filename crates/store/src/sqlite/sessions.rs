@@ -1,8 +1,9 @@
 //! Sessions and their events.
 
 use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use tiller_core::{
     Commit, DecisionRequest, Event, EventBody, Image, Page, RawJson, SessionId, SessionRecord, Store,
     StoreError, StoreFuture, Timestamp,
@@ -10,6 +11,9 @@ use tiller_core::{
 
 use super::codec::{self, Encoded, SESSION_COLUMNS};
 use super::{SqliteStore, store_error};
+
+/// How many messages one statement writes.
+const TOGETHER: usize = 16;
 
 impl Store for SqliteStore {
     fn load(&self) -> StoreFuture<'_, Vec<(SessionRecord, Vec<DecisionRequest>)>> {
@@ -27,9 +31,10 @@ impl Store for SqliteStore {
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {
         Box::pin(self.shared.writer.write(move |connection| {
             let id = session.to_string();
-            connection
-                .prepare_cached("DELETE FROM session_names WHERE session_id = ?1")?
-                .execute([&id])?;
+            for table in tables_of_sessions(connection)? {
+                let sql = format!("DELETE FROM {table} WHERE session_id = ?1");
+                connection.prepare_cached(&sql)?.execute([&id])?;
+            }
             connection
                 .prepare_cached("DELETE FROM sessions WHERE id = ?1")?
                 .execute([&id])
@@ -138,6 +143,14 @@ impl Store for SqliteStore {
     }
 }
 
+/// Those whose rows belong to a session, and go with it.
+fn tables_of_sessions(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let sql = "SELECT tables.name FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns \
+               WHERE tables.type = 'table' AND columns.name = 'session_id'";
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.query_map([], |row| row.get(0))?.collect()
+}
+
 fn named(connection: &Connection, owner: Option<&str>, name: &str) -> Result<Option<SessionId>, StoreError> {
     let sql = "SELECT session_id FROM session_names WHERE owner = ?1 AND name = ?2";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
@@ -205,9 +218,42 @@ fn write_commit(connection: &Connection, commit: &Commit) -> rusqlite::Result<()
             &image.bytes[..]
         ])?;
     }
-    for event in &commit.events {
+    // The order of rows is that of `seq`, whichever is written first.
+    let is_said = |event: &&Arc<Event>| matches!(event.body, EventBody::Message { .. });
+    let (said, others): (Vec<_>, Vec<_>) = commit.events.iter().partition(is_said);
+    let mut groups = said.chunks_exact(TOGETHER);
+    for group in &mut groups {
+        write_messages(connection, &session, group)?;
+    }
+    for event in groups.remainder().iter().chain(&others) {
         write_event(connection, &session, event)?;
     }
+    Ok(())
+}
+
+/// `TOGETHER` messages of the agent's in one statement, which is most of what is ever written: what a statement costs
+/// is paid once for all of them.
+fn write_messages(connection: &Connection, session: &str, events: &[&Arc<Event>]) -> rusqlite::Result<()> {
+    static SQL: LazyLock<String> = LazyLock::new(|| {
+        let rows = vec!["(?, ?, ?, ?, ?)"; TOGETHER].join(", ");
+        format!("INSERT INTO messages (id, session_id, data, created_at, seq) VALUES {rows}")
+    });
+    let mut statement = connection.prepare_cached(&SQL)?;
+    let mut column = 0;
+    let mut bind = |value: &dyn ToSql| {
+        column += 1;
+        statement.raw_bind_parameter(column, value)
+    };
+    for event in events {
+        if let EventBody::Message { raw, uuid } = &event.body {
+            bind(&codec::message_id(uuid.as_deref()))?;
+            bind(&session)?;
+            bind(&raw.as_str())?;
+            bind(&event.at.0)?;
+            bind(&event.seq)?;
+        }
+    }
+    statement.raw_execute()?;
     Ok(())
 }
 

@@ -249,7 +249,7 @@ async fn history_has_prompts_and_messages_by_page() {
     let said = concat!(
         r#"{"type":"user_prompt","prompt":"p","uuid":"uuid-of-p","#,
         r#""attachments":[{"id":"a1","mediaType":"image/png","name":"图.png","size":3}],"#,
-        r#""context":{"mode":"code","currentView":""}}"#
+        r#""context":{"mode":"code","currentView":""},"parent_tool_use_id":"toolu_1"}"#
     );
     assert_eq!(texts(&first), [(2, said)]);
 }

@@ -23,14 +23,26 @@ pub(crate) fn play() {
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
-        if !line.contains("\"type\":\"user\"") {
-            continue;
-        }
-        let told = tell(&mut out, &id, events, pace);
+        let told = if line.contains("\"type\":\"user\"") {
+            tell(&mut out, &id, events, pace)
+        } else {
+            agree(&mut out, &line)
+        };
         if told.is_err() {
             return;
         }
     }
+}
+
+/// To whatever is asked of it.
+fn agree(out: &mut impl Write, line: &str) -> std::io::Result<()> {
+    let asked: serde_json::Value = serde_json::from_str(line)?;
+    let answer = serde_json::json!({
+        "type": "control_response",
+        "response": { "subtype": "success", "request_id": asked["request_id"], "response": {} },
+    });
+    writeln!(out, "{answer}")?;
+    out.flush()
 }
 
 fn tell(out: &mut impl Write, id: &str, events: u64, pace: u64) -> std::io::Result<()> {

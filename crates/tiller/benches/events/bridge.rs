@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::agent::{EVENTS, PACE};
+use crate::agent::{EVENTS, PACE, number};
 use crate::client::Client;
 use crate::product::cpu_of;
 
@@ -18,9 +18,13 @@ pub(crate) struct Bridge {
     address: String,
 }
 
-pub(crate) async fn start(events: u64, pace: Option<u64>) -> Bridge {
+/// Whether the bridge sends together what it read together, which few do.
+const BATCHING: &str = "BENCH_BATCHING";
+
+pub(crate) async fn start(events: u64, pace: Option<u64>, batching: bool) -> Bridge {
     let mut child = Command::new(std::env::current_exe().expect("this executable"))
         .arg("bridge")
+        .env(BATCHING, u64::from(batching).to_string())
         .env(EVENTS, events.to_string())
         .env(PACE, pace.unwrap_or(0).to_string())
         .stdout(Stdio::piped())
@@ -79,15 +83,15 @@ async fn carry(stream: TcpStream) {
         .await
         .expect("it listens");
     let mut lines = BufReader::with_capacity(64 * 1024, agent.stdout.take().expect("its output"));
+    let batching = number(BATCHING) > 0;
     let mut line = String::new();
     loop {
         line.clear();
         if lines.read_line(&mut line).await.unwrap_or(0) == 0 {
             break;
         }
-        let more = lines.buffer().contains(&b'\n');
+        let more = batching && lines.buffer().contains(&b'\n');
         let message = Message::text(line.trim_end().to_owned());
-        // As good a bridge as can be: sent together what was read together.
         let sent = if more {
             socket.feed(message).await
         } else {

@@ -71,9 +71,9 @@ impl Product {
             .0
     }
 
-    /// A session that has just been started, and a client that hears it and nothing else.
+    /// A session that has just been started, and a client that hears it.
     pub(crate) async fn session(&self) -> Client {
-        let mut socket = self.connect("/ws/events?only=subscribed").await;
+        let mut socket = self.connect("/ws/events").await;
         let start = json!({
             "type": "session.start",
             "payload": { "title": "bench", "prompt": "talk", "cwd": self.folder.path() },
@@ -88,12 +88,6 @@ impl Product {
                 break id.to_owned();
             }
         };
-        let subscribe =
-            json!({ "type": "session.subscribe", "payload": { "sessionId": session, "afterSeq": 0 } });
-        socket
-            .send(Message::text(subscribe.to_string()))
-            .await
-            .expect("it listens");
         Client {
             socket,
             session: Some(session),
@@ -145,12 +139,14 @@ impl Product {
         self.keepers().into_iter().map(cpu_of).sum::<Duration>() + cpu_of(server)
     }
 
-    pub(crate) fn megabytes(&self) -> f64 {
-        megabytes_of(self.child.id().expect("still running"))
+    /// Of the server, the most it ever had.
+    pub(crate) fn peak_megabytes(&self) -> f64 {
+        megabytes_of(self.child.id().expect("still running"), "VmHWM:")
     }
 
     pub(crate) fn keeper_megabytes(&self) -> f64 {
-        self.keepers().into_iter().map(megabytes_of).fold(0.0, f64::max)
+        let keepers = self.keepers().into_iter();
+        keepers.map(|pid| megabytes_of(pid, "VmRSS:")).fold(0.0, f64::max)
     }
 
     fn keepers(&self) -> Vec<u32> {
@@ -194,9 +190,9 @@ pub(crate) fn cpu_of(pid: u32) -> Duration {
     Duration::from_secs_f64((ticks(11) + ticks(12)) as f64 / per_second as f64)
 }
 
-fn megabytes_of(pid: u32) -> f64 {
+fn megabytes_of(pid: u32, which: &str) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let resident = status.lines().find_map(|line| line.strip_prefix(which));
     let kilobytes = resident.and_then(|text| text.trim().trim_end_matches(" kB").parse::<f64>().ok());
     kilobytes.unwrap_or(0.0) / 1024.0
 }

@@ -23,6 +23,10 @@ use crate::session::Answer;
 /// How long an interrupted turn may take to end when its agent is to end. The CLI needs about 25 ms.
 const INTERRUPT_TIME: Duration = Duration::from_millis(1500);
 
+/// How much a session is told in one go at most: bounds memory and the delay of the first of it.
+const TOGETHER: usize = 256;
+const BYTES_TOGETHER: usize = 256 * 1024;
+
 /// Tools with which the agent speaks to a person, whatever the approval mode.
 const FOR_PEOPLE: &[&str] = &["AskUserQuestion", "ExitPlanMode"];
 
@@ -38,7 +42,9 @@ pub(super) struct Relay {
     pub(super) link: Link,
     /// An earlier server has started the CLI, and may have been asked what we are to answer.
     pub(super) attached: bool,
-    pub(super) events: mpsc::Sender<Heard>,
+    pub(super) events: mpsc::Sender<Vec<Heard>>,
+    /// What the session is told next.
+    pub(super) heard: Vec<Heard>,
     /// A turn is running, as far as we know.
     pub(super) busy: bool,
     pub(super) run: Option<Run>,
@@ -60,8 +66,11 @@ impl Relay {
                 inbound = inbox.next() => match inbound {
                     Some(Inbound::Exited(exit)) => return describe(&exit),
                     Some(inbound) => {
-                        if self.hear(inbound, &inbox).await.is_err() {
-                            return describe(&self.link.kill().await);
+                        if let Err(exit) = self.hear_all(inbound, &mut inbox).await {
+                            return match exit {
+                                Some(exit) => describe(&exit),
+                                None => describe(&self.link.kill().await),
+                            };
                         }
                     }
                     None => return describe(&self.link.exited().await),
@@ -92,7 +101,8 @@ impl Relay {
             if let Inbound::Exited(exit) = inbound {
                 return describe(&exit);
             }
-            if self.hear(inbound, &inbox).await.is_err() {
+            self.hear(inbound, &inbox).await;
+            if self.tell_session().await.is_err() {
                 break;
             }
         }
@@ -106,7 +116,10 @@ impl Relay {
         while self.busy {
             match tokio::time::timeout_at(deadline, inbox.next()).await.ok()?? {
                 Inbound::Exited(exit) => return Some(describe(&exit)),
-                inbound => self.hear(inbound, inbox).await.ok()?,
+                inbound => {
+                    self.hear(inbound, inbox).await;
+                    self.tell_session().await.ok()?;
+                }
             }
         }
         None
@@ -183,13 +196,13 @@ impl Relay {
                 let text = format!("The agent did not change its {what}: {error}.");
                 if let Some(notice) = notice(&text) {
                     // Nobody listens any more: then nobody needs it.
-                    drop(events.send(Heard::lost(notice)).await);
+                    drop(events.send(vec![Heard::lost(notice)]).await);
                 }
             }
         });
     }
 
-    async fn hook(&mut self, agent_request: String, hook: HookRequest) -> Result<(), Unheard> {
+    fn hook(&mut self, agent_request: String, hook: HookRequest) {
         let (link, events) = (self.link.clone(), self.events.clone());
         let id = agent_request.clone();
         tokio::spawn(async move {
@@ -203,7 +216,7 @@ impl Relay {
                 && link.respond(&RequestId::from(id.clone()), goes_on).await.is_ok()
             {
                 let event = AgentEvent::TakesBack { agent_request: id };
-                drop(events.send(Heard::lost(event)).await);
+                drop(events.send(vec![Heard::lost(event)]).await);
             }
         });
         self.tell(AgentEvent::Hook(HookCall {
@@ -211,8 +224,7 @@ impl Relay {
             event: hook.callback_id,
             input: hook.input.into(),
             tool_use_id: hook.tool_use_id,
-        }))
-        .await
+        }));
     }
 
     async fn answer(&mut self, agent_request: &str, answer: Answer, number: u64) {
@@ -229,52 +241,73 @@ impl Relay {
         }
     }
 
-    /// Takes what was just read from `inbox`.
-    async fn hear(&mut self, inbound: Inbound, inbox: &Inbox) -> Result<(), Unheard> {
-        self.position = self.run.is_some().then(|| inbox.position());
-        self.inbound(inbound).await
+    /// Takes what was just read from `inbox`, and what is there already. An error is the end: the CLI's, or the
+    /// session's.
+    async fn hear_all(
+        &mut self,
+        first: Inbound,
+        inbox: &mut Inbox,
+    ) -> Result<(), Option<tiller_agent::Exit>> {
+        let mut next = Some(first);
+        let mut exit = None;
+        let mut bytes = 0;
+        while let Some(inbound) = next {
+            if let Inbound::Exited(end) = inbound {
+                exit = Some(end);
+                break;
+            }
+            bytes += match &inbound {
+                Inbound::Message(message) => message.bytes().len(),
+                _ => 0,
+            };
+            self.hear(inbound, inbox).await;
+            next = if self.heard.len() < TOGETHER && bytes < BYTES_TOGETHER {
+                inbox.try_next()
+            } else {
+                None
+            };
+        }
+        self.tell_session().await.map_err(|Unheard| None)?;
+        exit.map_or(Ok(()), |exit| Err(Some(exit)))
     }
 
-    async fn inbound(&mut self, inbound: Inbound) -> Result<(), Unheard> {
+    /// Takes what was just read from `inbox`.
+    async fn hear(&mut self, inbound: Inbound, inbox: &Inbox) {
+        self.position = self.run.is_some().then(|| inbox.position());
         match inbound {
             // Says what becomes of a prompt that has an id, which is between the CLI and us.
-            Inbound::Message(message) if message.type_name() == "command_lifecycle" => Ok(()),
+            Inbound::Message(message) if message.type_name() == "command_lifecycle" => {}
             Inbound::Message(message) => {
-                let Ok(raw) = RawJson::parse(message.json()) else {
-                    return Ok(());
-                };
+                let raw = RawJson::checked(message.json());
                 let uuid = message.uuid().map(str::to_owned);
                 let meaning = meaning(&message);
                 if matches!(meaning, Meaning::TurnEnded(_)) {
                     self.busy = false;
                 }
-                self.tell(AgentEvent::Message { raw, uuid, meaning }).await
+                self.tell(AgentEvent::Message { raw, uuid, meaning });
             }
             Inbound::Request(request) => self.request(request).await,
             Inbound::Cancelled(id) => {
                 // Whichever of the two it was; the session knows the one it has.
                 for agent_request in [id.as_str().to_owned(), format!("{ELICITED}{}", id.as_str())] {
-                    self.tell(AgentEvent::TakesBack { agent_request }).await?;
+                    self.tell(AgentEvent::TakesBack { agent_request });
                 }
-                Ok(())
             }
             Inbound::Malformed { line, error } => {
                 tracing::warn!(%error, length = line.len(), "the CLI wrote a line that is no message");
                 self.notice(&format!(
                     "A line of the agent's was not understood and left out: {error}."
-                ))
-                .await
+                ));
             }
             Inbound::Oversized { length } => {
-                self.notice(&format!("A message of {length} bytes was too long and left out."))
-                    .await
+                self.notice(&format!("A message of {length} bytes was too long and left out."));
             }
             // Handled by the callers, for whom it is the end.
-            Inbound::Exited(_) => Ok(()),
+            Inbound::Exited(_) => {}
         }
     }
 
-    async fn request(&mut self, request: InboundRequest) -> Result<(), Unheard> {
+    async fn request(&mut self, request: InboundRequest) {
         let agent_request = request.id.as_str().to_owned();
         match request.kind {
             RequestKind::CanUseTool(asked) => {
@@ -290,17 +323,15 @@ impl Relay {
                     always_ask,
                     agent_request,
                 };
-                self.tell(AgentEvent::Asks(question)).await
+                self.tell(AgentEvent::Asks(question));
             }
-            RequestKind::Hook(hook) => self.hook(agent_request, hook).await,
+            RequestKind::Hook(hook) => self.hook(agent_request, hook),
             RequestKind::Elicitation(asked) => {
                 let input = json!({
                     "server": asked.mcp_server_name, "message": asked.message, "mode": asked.mode, "url": asked.url,
                     "requestedSchema": asked.requested_schema,
                 });
-                let Ok(input) = RawJson::of(&input) else {
-                    return Ok(());
-                };
+                let Ok(input) = RawJson::of(&input) else { return };
                 let agent_request = format!("{ELICITED}{agent_request}");
                 let description = Some(asked.message.clone());
                 self.tell(AgentEvent::Asks(Question {
@@ -312,32 +343,35 @@ impl Relay {
                     blocked_path: None,
                     always_ask: true,
                     agent_request,
-                }))
-                .await
+                }));
             }
             _ => {
                 let refusal = Reply::Error("This client does not offer that.".to_owned());
                 if let Err(error) = self.link.respond(&request.id, refusal).await {
                     tracing::debug!(%error, "a refusal came too late");
                 }
-                Ok(())
             }
         }
     }
 
-    async fn notice(&self, text: &str) -> Result<(), Unheard> {
-        match notice(text) {
-            Some(notice) => self.tell(notice).await,
-            None => Ok(()),
+    fn notice(&mut self, text: &str) {
+        if let Some(notice) = notice(text) {
+            self.tell(notice);
         }
     }
 
-    async fn tell(&self, event: AgentEvent) -> Result<(), Unheard> {
+    fn tell(&mut self, event: AgentEvent) {
         let position = self.position;
-        self.events
-            .send(Heard { event, position })
-            .await
-            .map_err(|_| Unheard)
+        self.heard.push(Heard { event, position });
+    }
+
+    /// Together what was heard together, so that the session is woken once.
+    async fn tell_session(&mut self) -> Result<(), Unheard> {
+        if self.heard.is_empty() {
+            return Ok(());
+        }
+        let heard = std::mem::take(&mut self.heard);
+        self.events.send(heard).await.map_err(|_| Unheard)
     }
 }
 

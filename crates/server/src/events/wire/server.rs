@@ -1,9 +1,7 @@
 //! What the server sends.
 
-use std::sync::Arc;
-
 use serde::Serialize;
-use serde_json::value::RawValue;
+use tiller_core::RawJson;
 use ts_rs::TS;
 
 use super::{Approval, Behavior, PermissionMode, SessionStatus, Subject, UiContext};
@@ -59,7 +57,7 @@ pub enum ServerEvent {
         subject: Subject,
         #[serde(skip_serializing_if = "Option::is_none")]
         #[ts(optional, type = "unknown")]
-        data: Option<Arc<RawValue>>,
+        data: Option<RawJson>,
         #[serde(skip_serializing_if = "Option::is_none")]
         #[ts(optional)]
         error: Option<String>,
@@ -90,7 +88,7 @@ pub enum ServerEvent {
         session_id: String,
         /// The agent's own message, untouched.
         #[ts(type = "Record<string, unknown>")]
-        message: Arc<RawValue>,
+        message: RawJson,
         #[ts(type = "number")]
         seq: u64,
     },
@@ -104,7 +102,7 @@ pub enum ServerEvent {
         hook_event: String,
         /// What has happened, in the agent's own form.
         #[ts(type = "Record<string, unknown>")]
-        input: Arc<RawValue>,
+        input: RawJson,
         #[serde(skip_serializing_if = "Option::is_none")]
         #[ts(optional)]
         tool_use_id: Option<String>,
@@ -257,7 +255,7 @@ pub struct History {
     pub status: SessionStatus,
     /// `{type: "user_prompt", prompt, uuid?, attachments?, context?}` or the agent's own message, oldest first.
     #[ts(type = "Array<Record<string, unknown>>")]
-    pub messages: Vec<Arc<RawValue>>,
+    pub messages: Vec<RawJson>,
     /// The `seq` of each message.
     #[ts(type = "Array<number>")]
     pub seqs: Vec<u64>,
@@ -297,11 +295,11 @@ pub struct PermissionRequest {
     pub request_id: String,
     pub tool_name: String,
     #[ts(type = "Record<string, unknown>")]
-    pub input: Arc<RawValue>,
+    pub input: RawJson,
     /// Rules that the agent offers to keep, for 'always allow'.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional, type = "Array<unknown>")]
-    pub suggestions: Option<Arc<RawValue>>,
+    pub suggestions: Option<RawJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Absent among a history's `pending`.
