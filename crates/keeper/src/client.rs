@@ -31,6 +31,10 @@ const ORDERS: usize = 64;
 /// How much of the output is read at once.
 const READ: usize = 64 * 1024;
 
+/// How long a keeper may take to clear its folder away, and how often that is looked at.
+const FINISH_TIME: Duration = Duration::from_secs(2);
+const FINISH_LOOK: Duration = Duration::from_millis(5);
+
 /// How long a keeper may take to say how things stand. It does nothing else that takes time, but the machine may.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 
@@ -81,6 +85,12 @@ impl Run {
         // A keeper that has gone can't clean up after itself.
         if self.orders.send(Order::Finish).await.is_err() {
             discard_folder(&self.folder);
+            return;
+        }
+        // It does so at once. If not, whoever comes next finds the folder and clears it away.
+        let deadline = tokio::time::Instant::now() + FINISH_TIME;
+        while self.folder.exists() && tokio::time::Instant::now() < deadline {
+            tokio::time::sleep(FINISH_LOOK).await;
         }
     }
 }
@@ -281,7 +291,12 @@ impl Connection {
 
     fn kept(self, folder: &Path, position: u64) -> Kept {
         let (pid, last_input, end) = match self.standing {
-            News::Running { pid, last_input, end } => (Some(pid), Some(last_input), end),
+            News::Running {
+                pid,
+                last_input,
+                end,
+                listens,
+            } => (Some(pid), listens.then_some(last_input), end),
             _ => (None, None, 0),
         };
         let (lines, line_inbox) = mpsc::channel(ORDERS);

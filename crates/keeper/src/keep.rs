@@ -634,6 +634,7 @@ impl Keeper {
             pid: self.pid.as_raw_nonzero().get().cast_unsigned(),
             last_input: self.last_input,
             end,
+            listens: self.exit.is_none() && self.ending == Ending::No,
         }
         .encode(&mut server.outbox);
         if let Some(ended) = &self.ended {

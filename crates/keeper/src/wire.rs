@@ -46,8 +46,13 @@ pub(crate) struct Instruction {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum News {
     /// The answer to `Start` and `Attach`: the agent's process, the last numbered line that was passed on to it, and
-    /// how much it has written.
-    Running { pid: u32, last_input: u64, end: u64 },
+    /// how much it has written. One that is about to end listens to nobody any more.
+    Running {
+        pid: u32,
+        last_input: u64,
+        end: u64,
+        listens: bool,
+    },
     /// It could not be started.
     NotStarted { reason: String },
     /// The output now ends here.
@@ -249,10 +254,16 @@ impl Instruction {
 impl News {
     pub(crate) fn encode(&self, to: &mut Vec<u8>) {
         match self {
-            Self::Running { pid, last_input, end } => Writer::frame(to, 1, |writer| {
+            Self::Running {
+                pid,
+                last_input,
+                end,
+                listens,
+            } => Writer::frame(to, 1, |writer| {
                 writer.number(u64::from(*pid));
                 writer.number(*last_input);
                 writer.number(*end);
+                writer.number(u64::from(*listens));
             }),
             Self::NotStarted { reason } => Writer::frame(to, 2, |writer| writer.text(reason.as_bytes())),
             Self::Wrote { end } => Writer::frame(to, 3, |writer| writer.number(*end)),
@@ -275,6 +286,7 @@ impl News {
                 pid: u32::try_from(reader.number()?).map_err(|_| short())?,
                 last_input: reader.number()?,
                 end: reader.number()?,
+                listens: reader.number()? != 0,
             },
             2 => Self::NotStarted {
                 reason: reader.string()?,
@@ -351,6 +363,7 @@ mod tests {
                 pid: 4711,
                 last_input: 3,
                 end: 99,
+                listens: true,
             },
             News::NotStarted {
                 reason: "没有".to_owned(),

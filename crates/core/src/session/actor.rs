@@ -90,6 +90,7 @@ pub(crate) fn spawn(state: State, store: Arc<dyn Store>, backend: Arc<dyn Backen
         hub,
         view: publish_view,
         agent: None,
+        settling: None,
         stop_deadline: None,
     };
     tokio::spawn(actor.run(inbox));
@@ -117,6 +118,8 @@ struct Actor {
     hub: Hub,
     view: watch::Sender<Arc<View>>,
     agent: Option<Agent>,
+    /// Ends when nothing is left of the agent before.
+    settling: Option<mpsc::Receiver<Vec<Heard>>>,
     stop_deadline: Option<(Instant, u64)>,
 }
 
@@ -172,6 +175,10 @@ impl Actor {
                     Some(Command::Close { reason, done }) => {
                         self.inputs([Input::Close { reason }]).await;
                         self.wait_for_agent().await;
+                        // Nothing of it is left when the server goes.
+                        if let Some(mut events) = self.settling.take() {
+                            while events.recv().await.is_some() {}
+                        }
                         done.send(()).ok();
                         return;
                     }
@@ -282,6 +289,7 @@ impl Actor {
         if let Some(agent) = ended {
             // Its end is on record.
             agent.settled.send(()).ok();
+            self.settling = Some(agent.events);
         }
     }
 
