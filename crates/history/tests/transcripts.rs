@@ -1,104 +1,18 @@
-//! Transcripts of every age and in every state: written by an older CLI, torn, spliced, growing, replaced, gone.
+//! Transcripts of every age and in every state: written by an older CLI, torn, spliced, growing, gone.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use std::fs;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+mod crafted;
 
+use std::fs;
+use std::path::Path;
+
+use crafted::{Home, ID, assistant, conversation, id, line, texts, user};
 use serde_json::{Value, json};
 use tiller_history::{
-    Branch, Format, History, HistoryError, Include, Message, Page, ProjectId, SearchQuery, SessionId,
-    UsageQuery, Vault,
+    Branch, Format, History, HistoryError, Include, Page, ProjectId, SearchQuery, SessionId, UsageQuery,
+    Vault,
 };
-
-const ID: &str = "11111111-1111-4111-8111-111111111111";
-
-/// A home of the CLI's with crafted transcripts.
-struct Home {
-    folder: tempfile::TempDir,
-}
-
-impl Home {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir_all(folder.path().join("claude/projects/-p")).unwrap();
-        Self { folder }
-    }
-
-    fn claude(&self) -> PathBuf {
-        self.folder.path().join("claude")
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.claude().join("projects/-p").join(name)
-    }
-
-    fn index(&self) -> PathBuf {
-        self.folder.path().join("index")
-    }
-
-    fn write(&self, name: &str, lines: &[Value]) {
-        let text: Vec<String> = lines.iter().map(Value::to_string).collect();
-        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
-        fs::write(self.path(name), text.join("\n") + "\n").unwrap();
-    }
-
-    fn append(&self, name: &str, text: &str) {
-        fs::OpenOptions::new()
-            .append(true)
-            .open(self.path(name))
-            .unwrap()
-            .write_all(text.as_bytes())
-            .unwrap();
-    }
-
-    fn history(&self) -> History {
-        History::open(&self.claude(), Some(&self.index())).unwrap()
-    }
-
-    fn without_index(&self) -> History {
-        History::open(&self.claude(), None).unwrap()
-    }
-}
-
-fn id() -> SessionId {
-    SessionId::parse(ID).unwrap()
-}
-
-fn line(kind: &str, uuid: &str, parent: Option<&str>, content: Value) -> Value {
-    // The later in the alphabet of these tests, the later in time: u1, a1, u2, a2, …
-    let number = uuid.bytes().last().map_or(0, |digit| u64::from(digit % 16));
-    let second = 2 * number + u64::from(uuid.starts_with('a'));
-    json!({"type": kind, "uuid": uuid, "parentUuid": parent, "isSidechain": false, "sessionId": ID, "cwd": "/home/user/p",
-        "timestamp": format!("2026-11-15T10:00:{second:02}.000Z"), "version": "2.1.325",
-        "message": {"role": kind, "content": content}})
-}
-
-fn user(uuid: &str, parent: Option<&str>, text: &str) -> Value {
-    line("user", uuid, parent, json!(text))
-}
-
-fn assistant(uuid: &str, parent: &str, text: &str) -> Value {
-    line(
-        "assistant",
-        uuid,
-        Some(parent),
-        json!([{"type": "text", "text": text}]),
-    )
-}
-
-fn texts(messages: &[Message]) -> Vec<String> {
-    let text = |message: &Message| message.content[0]["text"].as_str().unwrap_or("-").to_owned();
-    messages.iter().map(text).collect()
-}
-
-fn conversation() -> Vec<Value> {
-    vec![
-        user("u1", None, "first question"),
-        assistant("a1", "u1", "first answer"),
-    ]
-}
 
 #[test]
 fn a_transcript_of_2_1_49_reads_as_any_other() {
@@ -247,184 +161,6 @@ fn a_line_that_is_still_being_written_counts_once_it_is_whole() {
             .uuid,
         "u2"
     );
-}
-
-#[test]
-fn growth_replacement_and_removal_are_noticed_with_and_without_an_index() {
-    let home = Home::new();
-    let name = format!("{ID}.jsonl");
-    home.write(&name, &conversation());
-    let search = |history: &History, text: &str| {
-        history.update_index().unwrap();
-        history
-            .search(
-                &SearchQuery {
-                    text: text.into(),
-                    ..SearchQuery::default()
-                },
-                Page::first(9),
-            )
-            .unwrap()
-            .total
-    };
-    let check = |expected: &[&str]| {
-        for history in [home.history(), home.without_index()] {
-            let page = history.messages(&id(), Page::first(50), Include::Chain).unwrap();
-            assert_eq!(texts(&page.messages), expected);
-            assert_eq!(page.session.message_count, expected.len() as u64);
-        }
-    };
-    check(&["first question", "first answer"]);
-    let history = home.history();
-    assert_eq!((search(&history, "answer"), search(&history, "second")), (1, 0));
-
-    home.append(&name, &format!("{}\n", user("u2", Some("a1"), "second question")));
-    check(&["first question", "first answer", "second question"]);
-    assert_eq!((search(&history, "answer"), search(&history, "second")), (1, 1));
-
-    // The same file, written anew in place and longer than before.
-    home.write(
-        &name,
-        &[
-            user("v1", None, "something else entirely"),
-            assistant("b1", "v1", &"and longer ".repeat(200)),
-        ],
-    );
-    assert_eq!(history.session(&id()).unwrap().title, "something else entirely");
-    assert_eq!((search(&history, "answer"), search(&history, "entirely")), (0, 1));
-
-    fs::remove_file(home.path(&name)).unwrap();
-    assert!(matches!(history.session(&id()), Err(HistoryError::NotFound)));
-    assert_eq!(history.projects().unwrap().projects, []);
-    assert_eq!(search(&history, "entirely"), 0);
-}
-
-#[test]
-fn a_damaged_index_is_built_again() {
-    let home = Home::new();
-    home.write(&format!("{ID}.jsonl"), &conversation());
-    assert!(home.history().update_index().unwrap().bytes > 0);
-    assert_eq!(
-        home.history().update_index().unwrap().bytes,
-        0,
-        "a sound index is kept"
-    );
-    for (name, damage) in [
-        ("history.db", b"this is no database".to_vec()),
-        ("history.db", vec![0; 5000]),
-        ("search.db", b"neither is this".to_vec()),
-    ] {
-        fs::write(home.index().join(name), damage).unwrap();
-        let history = home.history();
-        assert_eq!(history.session(&id()).unwrap().message_count, 2);
-        history.update_index().unwrap();
-        let query = SearchQuery {
-            text: "question".into(),
-            ..SearchQuery::default()
-        };
-        assert_eq!(history.search(&query, Page::first(5)).unwrap().total, 1);
-    }
-}
-
-#[test]
-fn phrases_are_found_only_where_they_stand_just_so() {
-    let home = Home::new();
-    let mut lines = Vec::new();
-    for number in 0..40 {
-        lines.push(user(
-            &format!("apart{number}"),
-            None,
-            "the Request came before the server",
-        ));
-        lines.push(user(
-            &format!("together{number}"),
-            None,
-            "a Server request, 请修复登录页面",
-        ));
-        lines.push(user(&format!("mixed{number}"), None, "登录 and 录页 and 页面"));
-    }
-    home.write(&format!("{ID}.jsonl"), &lines);
-    let history = home.history();
-    history.update_index().unwrap();
-    let found = |text: &str| {
-        let page = history
-            .search(
-                &SearchQuery {
-                    text: text.into(),
-                    ..SearchQuery::default()
-                },
-                Page::first(100),
-            )
-            .unwrap();
-        assert!(
-            page.results
-                .iter()
-                .all(|result| result.fragments.iter().any(|fragment| fragment.is_match))
-        );
-        page.total
-    };
-    assert_eq!(found("\"server request\""), 40);
-    assert_eq!(found("server request"), 80);
-    assert_eq!(found("登录页面"), 40);
-    assert_eq!(found("登录"), 80);
-    assert_eq!(found("reque"), 80);
-    assert_eq!(found("equest"), 0, "words are found from their beginning");
-}
-
-#[test]
-fn without_a_place_for_the_index_everything_but_search_works() {
-    let home = Home::new();
-    home.write(&format!("{ID}.jsonl"), &conversation());
-    fs::write(home.index(), "a file where the folder should be").unwrap();
-    let history = home.history();
-    assert_eq!(
-        history
-            .messages(&id(), Page::last(5), Include::Chain)
-            .unwrap()
-            .total,
-        2
-    );
-    assert_eq!(history.update_index().unwrap().bytes, 0);
-    let query = SearchQuery {
-        text: "question".into(),
-        ..SearchQuery::default()
-    };
-    assert!(matches!(
-        history.search(&query, Page::first(5)),
-        Err(HistoryError::NoIndex)
-    ));
-}
-
-#[test]
-fn an_index_that_turns_out_to_be_damaged_is_built_again() {
-    let home = Home::new();
-    let many: Vec<Value> = (0..3000)
-        .map(|n| user(&format!("m{n}"), None, &format!("word{n} and word{}", n * 7)))
-        .collect();
-    home.write(&format!("{ID}.jsonl"), &many);
-    home.history().update_index().unwrap();
-    for name in ["history.db", "search.db"] {
-        // Everything but the first page, which opening looks at.
-        let path = home.index().join(name);
-        let mut bytes = fs::read(&path).unwrap();
-        assert!(bytes.len() > 8192, "{name}");
-        bytes[4096..].fill(0x5a);
-        fs::write(&path, bytes).unwrap();
-    }
-    let history = home.history();
-    assert_eq!(history.session(&id()).unwrap().message_count, 3000);
-    let query = SearchQuery {
-        text: "word2999".into(),
-        ..SearchQuery::default()
-    };
-    if history
-        .search(&query, Page::first(5))
-        .is_ok_and(|page| page.total == 1)
-    {
-        return;
-    }
-    history.update_index().unwrap();
-    assert_eq!(history.search(&query, Page::first(5)).unwrap().total, 1);
 }
 
 #[test]
@@ -655,7 +391,7 @@ fn the_vault_outlives_the_transcript_and_gives_it_back() {
     );
     fs::create_dir_all(home.path(&format!("{ID}/tool-results"))).unwrap();
     fs::write(home.path(&format!("{ID}/tool-results/big.txt")), "big").unwrap();
-    let folder = home.folder.path().join("vault");
+    let folder = home.beside("vault");
     let vault = Vault::open(&folder).unwrap();
     let history = home.history();
     assert_eq!(vault.archive(&history).unwrap().sessions, 1);
