@@ -110,6 +110,10 @@ test("questions are answered with options and in the user's own words", async ({
   await startSession(page, link, "ask me");
   const form = page.getByRole("form", { name: "Questions of the agent" });
   await expect(form.getByRole("button", { name: "Confirm" })).toBeDisabled();
+  // Nothing else is said before the answer, but all of it can be stopped.
+  const field = page.getByRole("textbox", { name: "Message" });
+  await expect(field).toBeDisabled();
+  await expect(page.getByRole("button", { name: "Stop", exact: true })).toBeEnabled();
   await form.getByRole("radio", { name: /SQLite/ }).check();
   await form.getByRole("checkbox", { name: /A full disk/ }).check();
   await form.getByRole("checkbox", { name: "Other" }).check();
@@ -117,6 +121,7 @@ test("questions are answered with options and in the user's own words", async ({
   await form.getByRole("button", { name: "Confirm" }).click();
 
   await expect(page.getByText(/Heard: .*SQLite.*A full disk, a tired operator/s)).toBeVisible();
+  await expect(field).toBeEnabled();
   await expect(tool(page, "AskUserQuestion")).toContainText("A full disk, a tired operator");
 });
 

@@ -204,7 +204,7 @@ test("a subagent's conversation is inside the call that started it", async ({ pa
   await expect(panel.getByText("Count the files")).toBeVisible();
 });
 
-test("Ctrl+L clears the view and its figures, and all of it can be shown again", async ({
+test("Ctrl+L clears the view, its figures and the session's id; all of it can be shown again", async ({
   page,
   product,
 }) => {
@@ -222,13 +222,30 @@ test("Ctrl+L clears the view and its figures, and all of it can be shown again",
   await page.getByRole("textbox", { name: "Message" }).press("Control+l");
   await expect(list.getByText("Said before.")).toBeHidden();
   await expect(figures).toBeHidden();
+  const bar = page.getByRole("group", { name: "Session information" });
+  const first = new URL(page.url()).hash;
+  await expect(bar).toContainText("New session");
+  await expect(bar.getByRole("button", { name: "Copy session id" })).toBeHidden();
+  // What is said now begins another one, in the same folder.
   await say(page, "after");
   await expect(list.getByText("Said after.")).toBeVisible();
+  await expect(page).not.toHaveURL(new RegExp(first));
   await expect(figures).toContainText("1 turn");
-  await expect(list.getByText("Said before.")).toBeHidden();
-  await page.getByRole("button", { name: "Show earlier messages" }).click();
+  await expect(bar).toContainText(new URL(page.url()).hash.slice(4, 12));
+  await expect(bar.getByTitle(product.project)).toBeAttached();
+
+  // Who wants to go on with the old one shows it again.
+  await page.goto(new URL(`/${first}`, page.url()).href);
   await expect(list.getByText("Said before.")).toBeVisible();
+  const field = page.getByRole("textbox", { name: "Message" });
+  await expect(field).toHaveValue("");
+  await field.press("Control+l");
+  await expect(bar).toContainText("New session");
+  await page.getByRole("button", { name: "Show earlier messages" }).click();
+  await expect(bar).toContainText(first.slice(4, 12));
+  await say(page, "after all");
   await expect(figures).toContainText("2 turns");
+  await expect(page).toHaveURL(new RegExp(first));
 });
 
 test("'continue' goes on with the newest conversation of a folder, from a terminal too", async ({

@@ -4,12 +4,20 @@ import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../gen/events";
 import { cn } from "../lib/cn";
 import { useDraft } from "../session/drafts";
+import { isAsking } from "../session/log";
 import { useModels } from "../session/models";
-import { acknowledgeReturned, configureSession, continueSession, stopSession } from "../store/controller";
+import {
+  acknowledgeReturned,
+  configureSession,
+  continueSession,
+  startSession,
+  stopSession,
+} from "../store/controller";
 import { useApp } from "../store/hooks";
 import { store } from "../store/state";
 import { Button } from "../ui/Button";
 import { IconButton } from "../ui/IconButton";
+import { likeness, useBeginsAnew } from "./beginsAnew";
 import { clearView } from "./cleared";
 import { complete, type Token, tokenAt } from "./completion";
 import { ContextChip } from "./ContextChip";
@@ -42,6 +50,11 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
   const models = useModels(session.id, session.claudeSessionId);
   const offline = useApp((state) => state.connection !== "open");
   const refused = useApp((state) => state.refused.get(session.id));
+  const anew = useBeginsAnew(session);
+  const starting = useApp((state) => state.starting?.draft === session.id);
+  const startError = useApp((state) => (anew ? state.startError : undefined));
+  // A question is answered where it is asked, before anything else is said.
+  const locked = useApp((state) => isAsking(state.logs.get(session.id)));
   const running = session.status === "running";
   const id = useId();
   const message = `${id}-message`;
@@ -57,8 +70,13 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
   function send(): void {
     const prompt = text.trim();
     const extra = { attachments: images.images, context: context.value };
+    if (locked || starting) return;
     if (prompt === "") setProblem("empty");
-    else if (!continueSession(session.id, prompt, extra)) setProblem("offline");
+    else if (anew) {
+      // The text stays until the session has begun, and goes with this page then.
+      if (!startSession({ prompt, ...likeness(session), ...extra }, session.id)) setProblem("offline");
+      else context.clear();
+    } else if (!continueSession(session.id, prompt, extra)) setProblem("offline");
     else {
       write("");
       setToken(undefined);
@@ -127,7 +145,9 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
   const complaint =
     (problem && t(`composer.problem.${problem}`)) ??
     (images.problem && t(`images.problem.${images.problem}`)) ??
+    startError ??
     refused;
+  const placeholder = locked ? "placeholderAsked" : running ? "placeholderRunning" : "placeholder";
   return (
     // Images can be dropped here; those who can't drop have a button.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
@@ -145,8 +165,9 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
     >
       <div
         className={cn(
-          "relative rounded-xl border bg-raised shadow-card transition-colors focus-within:border-accent",
+          "relative rounded-xl border shadow-card transition-colors focus-within:border-accent",
           complaint ? "border-bad" : "border-line-strong",
+          locked ? "bg-sunken" : "bg-raised",
         )}
       >
         {suggesting && (
@@ -186,7 +207,8 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
           aria-activedescendant={suggesting ? `${id}-list-${chosen}` : undefined}
           aria-label={t("composer.label")}
           aria-describedby={message}
-          placeholder={running ? t("composer.placeholderRunning") : t("composer.placeholder")}
+          placeholder={t(`composer.${placeholder}`)}
+          disabled={locked}
           className="px-3.5 pt-3 pb-1"
         />
         <div className="flex items-center gap-1 pr-2 pb-2 pl-1.5">
@@ -231,7 +253,7 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
             </Button>
           )}
           {(!running || text.trim() !== "") && (
-            <Button size="sm" variant="primary" type="submit" disabled={offline}>
+            <Button size="sm" variant="primary" type="submit" disabled={offline || locked || starting}>
               <ArrowUp className="size-3.5" aria-hidden />
               {running ? t("composer.queue") : t("composer.send")}
             </Button>

@@ -10,6 +10,7 @@ import { useApp } from "../store/hooks";
 import { ErrorBoundary } from "../ui/ErrorBoundary";
 import { IconButton } from "../ui/IconButton";
 import { useEarlier } from "../history/earlier";
+import { useBeginsAnew } from "./beginsAnew";
 import { showAll, useClearedUpTo } from "./cleared";
 import { QuoteButton } from "./QuoteButton";
 import { RawSource } from "./rawSource";
@@ -26,6 +27,7 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
   const content = useRef<HTMLDivElement>(null);
   const sending = useApp((state) => state.outbox.sending.get(session.id));
   const cleared = useClearedUpTo(session.id);
+  const anew = useBeginsAnew(session);
   const earlier = useEarlier(session, !hasOlder(log) && !isLoading(log));
   const rows = useMemo(() => {
     const own = projectRows(log, session.status, sending).filter((row) => isNewer(row, cleared));
@@ -73,7 +75,7 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
           className="h-full overflow-x-clip overflow-y-auto -outline-offset-2 [overflow-anchor:none]"
         >
           {cleared > 0 && (
-            <div className="flex justify-center pt-3">
+            <div className="flex flex-col items-center gap-2 px-4 pt-3 text-center">
               <button
                 type="button"
                 onClick={() => showAll(session.id)}
@@ -81,6 +83,7 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
               >
                 {t("conversation.showCleared")}
               </button>
+              {anew && <p className="text-xs text-ink-3">{t("conversation.beginsAnew")}</p>}
             </div>
           )}
           {loadingOlder && (

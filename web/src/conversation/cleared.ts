@@ -1,4 +1,7 @@
-/** Up to where the view of a session has been cleared. The conversation itself is untouched, and a reload shows all of it. */
+/**
+ * Up to where the view of a session has been cleared. The conversation itself is untouched, and a reload shows all of it;
+ * but who says something to an empty view begins a new session (`beginsAnew.ts`).
+ */
 import { create } from "zustand";
 
 const useCleared = create<{ readonly upTo: ReadonlyMap<string, number> }>()(() => ({ upTo: new Map() }));

@@ -1,6 +1,7 @@
 import { FolderLock, PanelRight } from "lucide-react";
 import { memo } from "react";
 import { useTranslation } from "react-i18next";
+import { useBeginsAnew } from "../conversation/beginsAnew";
 import type { SessionInfo } from "../gen/events";
 import { cn } from "../lib/cn";
 import { baseName } from "../lib/format";
@@ -15,6 +16,7 @@ import { ToolsField } from "./ToolsField";
 export const InfoBar = memo(function InfoBar({ session }: { session: SessionInfo }) {
   const { t } = useTranslation();
   const panel = usePanel();
+  const anew = useBeginsAnew(session);
   const mark = markOf(session.status, session.pending);
   return (
     <div
@@ -42,8 +44,14 @@ export const InfoBar = memo(function InfoBar({ session }: { session: SessionInfo
       <Divider />
       <span className="hidden shrink-0 items-center gap-0.5 sm:flex">
         <span className="sr-only">{t("session.id")}</span>
-        <span className="font-mono">{session.id.slice(0, 8)}</span>
-        <CopyButton text={session.id} label={t("session.copyId")} />
+        {anew ? (
+          <span>{t("nav.new")}</span>
+        ) : (
+          <>
+            <span className="font-mono">{session.id.slice(0, 8)}</span>
+            <CopyButton text={session.id} label={t("session.copyId")} />
+          </>
+        )}
       </span>
       <Divider />
       <ToolsField session={session} />

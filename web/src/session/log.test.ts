@@ -4,6 +4,7 @@ import {
   acceptEvents,
   acceptHistory,
   hasOlder,
+  isAsking,
   isLoading,
   markSent,
   openLog,
@@ -20,9 +21,9 @@ const status = (seq: number): SequencedEvent => ({
   type: "session.status",
   payload: { sessionId, seq, status: "running" },
 });
-const request = (seq: number, requestId: string): SequencedEvent => ({
+const request = (seq: number, requestId: string, toolName = "Bash"): SequencedEvent => ({
   type: "permission.request",
-  payload: { sessionId, seq, requestId, toolUseId: `t-${requestId}`, toolName: "Bash", input: {} },
+  payload: { sessionId, seq, requestId, toolUseId: `t-${requestId}`, toolName, input: {} },
 });
 const resolved = (seq: number, requestId: string): SequencedEvent => ({
   type: "permission.resolved",
@@ -134,6 +135,16 @@ describe("decisions", () => {
     expect(log.decisions.has("r1")).toBe(true);
     const done = acceptEvents(log, [resolved(11, "r1"), request(3, "r1")]);
     expect(done.decisions.has("r1")).toBe(false);
+  });
+});
+
+describe("a question", () => {
+  it("is open from being asked until its answer has arrived", () => {
+    const log = acceptEvents(openLog(0, 0), [request(1, "p"), request(2, "q", "AskUserQuestion")]);
+    expect(isAsking(log)).toBe(true);
+    expect(isAsking(markSent(log, "q"))).toBe(true);
+    expect(isAsking(acceptEvents(log, [resolved(3, "q")]))).toBe(false);
+    expect(isAsking(undefined)).toBe(false);
   });
 });
 

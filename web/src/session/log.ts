@@ -135,6 +135,12 @@ function acceptRepair(log: SessionLog, entries: readonly Entry[]): SessionLog {
   return take({ ...log, last: gapEnd, transcript: append(log.transcript, newer) }, held);
 }
 
+/** Whether the agent has asked a question, and does nothing until it has its answer. */
+export function isAsking(log: SessionLog | undefined): boolean {
+  if (!log || log.decisions.size === 0) return false;
+  return [...log.decisions.values()].some(({ request }) => request.toolName === "AskUserQuestion");
+}
+
 /** Marks a decision as answered by this page. */
 export function markSent(log: SessionLog, requestId: string): SessionLog {
   const decision = log.decisions.get(requestId);

@@ -20,6 +20,7 @@ import {
   openLog,
   type SequencedEvent,
 } from "../session/log";
+import { showAll } from "../conversation/cleared";
 import { forgetDraft } from "../session/drafts";
 import { acceptCallback, dropCalls, forgetHooks, registerHooks } from "../hooks/state";
 import { ApiError, getSystem } from "../wire/api";
@@ -124,11 +125,12 @@ function applyEvents(events: readonly ServerEvent[]): void {
       if (log) subscribe(event.payload.sessionId, log.last);
     }
     if (event.type === "stream.user_prompt" && state.starting) {
-      const { prompt, known } = state.starting;
+      const { prompt, known, draft } = state.starting;
       const { sessionId } = event.payload;
       if (event.payload.prompt.trim() === prompt.trim() && !known.has(sessionId)) {
         state = { ...state, starting: undefined, startError: undefined };
-        forgetDraft("new");
+        forgetDraft(draft);
+        showAll(draft);
         queueMicrotask(() => go({ view: "session", id: sessionId }));
       }
     }
@@ -198,12 +200,12 @@ export function loadOlder(sessionId: string): void {
   askHistory(sessionId, "older", { beforeSeq: log.first, limit: OLDER_PAGE });
 }
 
-/** False when offline: the text stays where it was typed. */
-export function startSession(payload: SessionStart): boolean {
+/** False when offline: the text stays where it was typed, which is on the start page or in a session's own field. */
+export function startSession(payload: SessionStart, draft = "new"): boolean {
   const known = new Set(store.getState().sessions.keys());
   const { attachments, context, ...rest } = payload;
   const sent = request({ type: "session.start", payload: { ...rest, ...given({ attachments, context }) } });
-  if (sent) store.setState({ starting: { prompt: payload.prompt, known }, startError: undefined });
+  if (sent) store.setState({ starting: { prompt: payload.prompt, known, draft }, startError: undefined });
   return sent;
 }
 

@@ -20,6 +20,8 @@ export interface Starting {
   readonly prompt: string;
   /** The sessions known when it was asked for: the new one is not among them. */
   readonly known: ReadonlySet<string>;
+  /** Where it was typed: its draft is kept until the session has begun. */
+  readonly draft: string;
 }
 
 export interface AppState {
