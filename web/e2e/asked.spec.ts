@@ -40,6 +40,8 @@ test("an MCP server's form is filled in, survives a reload, and can be declined"
   await page.reload();
   const confirm = form.getByRole("button", { name: "Confirm" });
   await expect(confirm).toBeDisabled();
+  // As the server wrote it down, not by the alphabet.
+  await expect(form.locator("label")).toContainText(["Name", "Copies", "Channel", "Announce it"]);
   await form.getByRole("textbox", { name: "Name" }).fill("Autumn");
   await form.getByRole("combobox", { name: "Channel" }).selectOption("beta");
   await form.getByRole("spinbutton", { name: /Copies/ }).fill("3");
@@ -64,7 +66,15 @@ test("a hook calls back: the user lets it go on, or blocks it with a reason", as
       },
       {
         contains: "second",
-        replies: [call("Bash", { command: "echo two" }), reply("I was told {{tool_result}}")],
+        replies: [
+          call("Bash", { command: "echo two" }),
+          {
+            parts: [
+              { type: "gate", name: "after" },
+              { type: "text", text: "I was told {{tool_result}}" },
+            ],
+          },
+        ],
       },
     ],
   });
@@ -94,10 +104,22 @@ test("a hook calls back: the user lets it go on, or blocks it with a reason", as
   await page.goBack();
   await expect(page.getByText("It said one")).toBeVisible();
 
+  const elsewhere = await page.context().newPage();
+  await elsewhere.goto(page.url());
+  const there = elsewhere.getByRole("group", { name: "Callback of the hook PreToolUse" });
+  const information = elsewhere.getByRole("group", { name: "Session information" });
+  await expect(elsewhere.getByText("It said one")).toBeVisible();
   await say(page, "second");
+  await expect(there).toBeVisible();
+  await expect(information.getByRole("img", { name: "Waiting for you" })).toBeVisible();
   await callback.getByRole("button", { name: "Block…" }).click();
   await callback.getByRole("textbox", { name: "Reason" }).fill("no second time");
   await page.keyboard.press("Enter");
+  // Answered in one window, it waits in the other no more, long before the turn ends.
+  await product.model?.reached("after");
+  await expect(there).toBeHidden();
+  await expect(information.getByRole("img", { name: "Running" })).toBeVisible();
+  await product.model?.open("after");
   await expect(page.getByText(/I was told .*no second time/)).toBeVisible();
   await expect(tool(page, "Bash").last()).toHaveAttribute("data-state", "error");
 });

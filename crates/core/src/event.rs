@@ -113,6 +113,11 @@ pub enum Notice {
         session: SessionId,
         call: HookCall,
     },
+    /// That call waits no longer: it was answered, or its agent went on without an answer.
+    HookClosed {
+        session: SessionId,
+        agent_request: String,
+    },
     Deleted(SessionId),
 }
 
@@ -123,6 +128,7 @@ impl Notice {
             Self::Queue { session, .. }
             | Self::Updated(session)
             | Self::Hook { session, .. }
+            | Self::HookClosed { session, .. }
             | Self::Deleted(session) => *session,
         }
     }

@@ -1,6 +1,6 @@
 import { memo, useMemo } from "react";
 import { useTranslation } from "react-i18next";
-import { markOf } from "../frame/StatusMark";
+import { useMark } from "../frame/StatusMark";
 import type { SessionInfo } from "../gen/events";
 import { formatCost, formatCount, formatDuration } from "../lib/format";
 import { costOf } from "../session/summary";
@@ -16,6 +16,7 @@ export const StatisticsBar = memo(function StatisticsBar({
   transcript: Transcript;
 }) {
   const { t, i18n } = useTranslation();
+  const mark = useMark(session);
   const { items, contextTokens } = transcript;
   // Who cleared the view begins to count anew.
   const cleared = useClearedUpTo(session.id);
@@ -26,7 +27,7 @@ export const StatisticsBar = memo(function StatisticsBar({
   const { language } = i18n;
   if (cost.turns === 0) return null;
   const facts = [
-    t(`status.${markOf(session.status, session.pending)}`),
+    t(`status.${mark}`),
     formatDuration(cost.durationMs, language),
     t("result.turns", { count: cost.turns }),
     cost.usd !== undefined && formatCost(cost.usd, language),

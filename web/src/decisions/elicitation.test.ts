@@ -18,11 +18,11 @@ describe("a form of an MCP server", () => {
   it("has a field for each property", () => {
     expect(fields.map(({ name, label, kind, required }) => [name, label, kind, required])).toEqual([
       ["name", "Your name", "text", true],
-      ["size", "size", "choice", true],
       ["age", "age", "integer", false],
+      ["size", "size", "choice", true],
       ["agree", "agree", "boolean", false],
     ]);
-    expect(fields[1]?.options).toEqual([
+    expect(fields[2]?.options).toEqual([
       { value: "s", label: "Small" },
       { value: "l", label: "Large" },
     ]);

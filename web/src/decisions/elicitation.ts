@@ -23,14 +23,13 @@ export interface Option {
 export type Value = string | boolean | readonly string[];
 export type Values = Readonly<Record<string, Value>>;
 
-/** Required fields first, in the order that the server names them. */
+/** In the order in which the server's author wrote them: it is the order to fill them in. */
 export function parseFields(schema: unknown): Field[] {
   const object = asObject(schema);
   const required = asArray(object?.required);
-  const rank = ({ name }: Field) => (required.includes(name) ? required.indexOf(name) : required.length);
-  return Object.entries(asObject(object?.properties) ?? {})
-    .map(([name, given]) => parseField(name, asObject(given) ?? {}, required.includes(name)))
-    .toSorted((a, b) => rank(a) - rank(b));
+  return Object.entries(asObject(object?.properties) ?? {}).map(([name, given]) =>
+    parseField(name, asObject(given) ?? {}, required.includes(name)),
+  );
 }
 
 function parseField(name: string, property: Json, required: boolean): Field {

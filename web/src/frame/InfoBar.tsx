@@ -9,7 +9,7 @@ import { usePanel } from "../panel/state";
 import { CopyButton } from "../ui/CopyButton";
 import { IconButton } from "../ui/IconButton";
 import { SessionMenu } from "./SessionEntry";
-import { markOf, StatusMark } from "./StatusMark";
+import { StatusMark, useMark } from "./StatusMark";
 import { ToolsField } from "./ToolsField";
 
 /** What a session works with: its folder, its id, its tools. */
@@ -17,7 +17,7 @@ export const InfoBar = memo(function InfoBar({ session }: { session: SessionInfo
   const { t } = useTranslation();
   const panel = usePanel();
   const anew = useBeginsAnew(session);
-  const mark = markOf(session.status, session.pending);
+  const mark = useMark(session);
   return (
     <div
       role="group"

@@ -31,7 +31,7 @@ import { iconButtonClass } from "../ui/IconButton";
 import { Modal } from "../ui/Modal";
 import { toasts } from "../ui/toasts";
 import { useUnread } from "../session/seen";
-import { markOf, StatusMark } from "./StatusMark";
+import { StatusMark, useMark } from "./StatusMark";
 import { RenameDialog } from "./RenameDialog";
 import { TerminalDialog } from "./TerminalDialog";
 import { useNow } from "./useNow";
@@ -47,7 +47,7 @@ interface SessionEntryProps {
 export const SessionEntry = memo(function SessionEntry({ session, top, current, onOpen }: SessionEntryProps) {
   const { t, i18n } = useTranslation();
   const now = useNow();
-  const mark = markOf(session.status, session.pending);
+  const mark = useMark(session);
   const unread = useUnread(session) && !current;
   return (
     <li className="group absolute inset-x-0 top-0" style={{ transform: `translateY(${top}px)` }}>

@@ -1,12 +1,15 @@
 import { CircleAlert, CircleCheck, CircleDot, LoaderCircle } from "lucide-react";
 import { useTranslation } from "react-i18next";
-import type { SessionStatus } from "../gen/events";
+import type { SessionInfo, SessionStatus } from "../gen/events";
+import { useHooks } from "../hooks/state";
 import { cn } from "../lib/cn";
 
 export type Mark = SessionStatus | "waiting";
 
-export function markOf(status: SessionStatus, pending: number): Mark {
-  return pending > 0 ? "waiting" : status;
+/** A session whose agent calls back waits for the user as one does that asks for permission. */
+export function useMark({ id, status, pending }: SessionInfo): Mark {
+  const called = useHooks(({ calls }) => calls.some((call) => call.sessionId === id));
+  return pending > 0 || called ? "waiting" : status;
 }
 
 const looks = {
@@ -24,4 +27,8 @@ export function StatusMark({ mark, className }: { mark: Mark; className?: string
   return (
     <Icon role="img" aria-label={t(`status.${mark}`)} className={cn("size-3.5 shrink-0", look, className)} />
   );
+}
+
+export function SessionMark({ session }: { session: SessionInfo }) {
+  return <StatusMark mark={useMark(session)} />;
 }

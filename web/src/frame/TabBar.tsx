@@ -6,7 +6,7 @@ import { useApp, usePending } from "../store/hooks";
 import { useRoute } from "../store/route";
 import { IconButton } from "../ui/IconButton";
 import { useNavigation } from "./navigation";
-import { markOf, StatusMark } from "./StatusMark";
+import { SessionMark } from "./StatusMark";
 import { closeTab, useTabs } from "./tabs";
 
 const tabClass = (current: boolean) =>
@@ -81,7 +81,7 @@ function SessionTab({ id, current }: { id: string; current: boolean }) {
         onAuxClick={(event) => event.button === 1 && closeTab(id)}
         className="flex h-full min-w-0 items-center gap-1.5 rounded-t-lg pr-1 pl-2.5 -outline-offset-2"
       >
-        <StatusMark mark={markOf(session.status, session.pending)} />
+        <SessionMark session={session} />
         <span className="truncate">{session.title}</span>
       </a>
       <button

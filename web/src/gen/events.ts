@@ -157,7 +157,7 @@ message: Record<string, unknown>, seq: number, } } | { "type": "permission.reque
 /**
  * What has happened, in the agent's own form.
  */
-input: Record<string, unknown>, toolUseId?: string, } } | { "type": "permission.resolved", "payload": { sessionId: string, toolUseId: string, requestId: string, behavior: Behavior, seq: number, } } | { "type": "statistics", "payload": { cpuUsage: number, ramUsage: number, storageUsage: number, } } | { "type": "runner.error", "payload": { message: string, 
+input: Record<string, unknown>, toolUseId?: string, } } | { "type": "hook.resolved", "payload": { sessionId: string, callbackId: string, } } | { "type": "permission.resolved", "payload": { sessionId: string, toolUseId: string, requestId: string, behavior: Behavior, seq: number, } } | { "type": "statistics", "payload": { cpuUsage: number, ramUsage: number, storageUsage: number, } } | { "type": "runner.error", "payload": { message: string, 
 /**
  * For programs, and for those who read another language.
  */

@@ -4,6 +4,8 @@ import { asString, type Json } from "../wire/json";
 
 export type Callback = Extract<ServerEvent, { type: "hook.callback" }>["payload"];
 
+export type ClosedCallback = Extract<ServerEvent, { type: "hook.resolved" }>["payload"];
+
 export interface HookCall extends Callback {
   /** When the agent stops waiting and goes on by itself. */
   readonly until: number;
@@ -32,7 +34,7 @@ export function withCall(calls: readonly HookCall[], callback: Callback, now: nu
 
 export function withoutCall(
   calls: readonly HookCall[],
-  { sessionId, callbackId }: Pick<Callback, "sessionId" | "callbackId">,
+  { sessionId, callbackId }: ClosedCallback,
 ): readonly HookCall[] {
   return calls.filter((call) => call.sessionId !== sessionId || call.callbackId !== callbackId);
 }

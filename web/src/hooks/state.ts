@@ -9,6 +9,7 @@ import { request } from "../store/controller";
 import type { Json } from "../wire/json";
 import {
   type Callback,
+  type ClosedCallback,
   type HookCall,
   hookEvents,
   PATIENCE_MS,
@@ -89,6 +90,11 @@ function forgetAt(time: number): void {
     () => useHooks.setState(({ calls }) => ({ calls: stillWaiting(calls, Date.now()) })),
     time - Date.now() + 50,
   );
+}
+
+/** Answered here, elsewhere or not at all: nobody waits for it any more. */
+export function closeCallback(closed: ClosedCallback): void {
+  useHooks.setState(({ calls }) => ({ calls: withoutCall(calls, closed) }));
 }
 
 /** The turn is over, so nobody waits any more. */

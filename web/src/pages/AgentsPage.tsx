@@ -1,6 +1,6 @@
 import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
-import { markOf, StatusMark } from "../frame/StatusMark";
+import { SessionMark } from "../frame/StatusMark";
 import type { SessionInfo } from "../gen/events";
 import { formatBytes } from "../lib/format";
 import { TaskList } from "../panel/TaskList";
@@ -57,7 +57,7 @@ function AgentRow({ session }: { session: SessionInfo }) {
   return (
     <li className="px-4 py-3">
       <div className="flex flex-wrap items-center gap-x-2.5 gap-y-1 text-sm">
-        <StatusMark mark={markOf(session.status, session.pending)} />
+        <SessionMark session={session} />
         <a href={`#/s/${session.id}`} className="min-w-0 truncate font-medium hover:underline">
           {session.title}
         </a>

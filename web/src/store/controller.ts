@@ -21,8 +21,9 @@ import {
   type SequencedEvent,
 } from "../session/log";
 import { showAll } from "../conversation/cleared";
+import type { Callback } from "../hooks/calls";
 import { forgetDraft } from "../session/drafts";
-import { acceptCallback, dropCalls, forgetHooks, registerHooks } from "../hooks/state";
+import { acceptCallback, closeCallback, dropCalls, forgetHooks, registerHooks } from "../hooks/state";
 import { ApiError, getSystem } from "../wire/api";
 import { connectEvents, type EventSocket } from "../wire/socket";
 import { errorText } from "../i18n/errors";
@@ -55,7 +56,8 @@ export function connect(listener: ErrorListener): void {
     onEvent(event) {
       if (event.type === "session.answer") acceptAnswer(event.payload);
       else if (event.type === "session.rewound") acceptRewound(event.payload);
-      else if (event.type === "hook.callback") acceptCallback(event.payload);
+      else if (event.type === "hook.callback") callBack(event.payload);
+      else if (event.type === "hook.resolved") closeCallback(event.payload);
       else if (event.type === "session.forked") go({ view: "session", id: event.payload.newSessionId });
       else queue.push(event);
     },
@@ -159,6 +161,12 @@ function announce(event: SequencedEvent & ServerEvent, before: AppState): void {
   if (!session || !isNews(event, before)) return;
   const occasion = occasionOf(event, session);
   if (occasion) tell(occasion, session);
+}
+
+function callBack(callback: Callback): void {
+  acceptCallback(callback);
+  const session = store.getState().sessions.get(callback.sessionId);
+  if (session) tell("waiting", session);
 }
 
 /** Asks for what is missing: a gap in the log, or the beginning of a message that is still being written. */

@@ -375,6 +375,13 @@ impl Actor {
                     let session = self.state.record.id;
                     self.publish(Notice::Hook { session, call });
                 }
+                Effect::Retract(agent_request) => {
+                    let session = self.state.record.id;
+                    self.publish(Notice::HookClosed {
+                        session,
+                        agent_request,
+                    });
+                }
                 Effect::Launch(launch) => self.agent = Some(self.backend.launch(launch).into()),
                 Effect::Attach(attach) => self.agent = Some(self.backend.attach(attach).into()),
                 Effect::Send(command) => self.send(command),

@@ -95,6 +95,8 @@ pub enum Effect {
     Send(AgentCommand),
     /// Tell watchers that the agent calls back. Not part of the log.
     Announce(HookCall),
+    /// Tell watchers that this call waits no longer. Not part of the log.
+    Retract(String),
     /// End the agent's whole process tree; `Exited` follows.
     EndAgent,
     /// Come back with [`Input::StopOverdue`] after a while.

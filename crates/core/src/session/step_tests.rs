@@ -114,6 +114,7 @@ fn in_short(effect: &Effect) -> String {
         Effect::RecordChanged => "record".to_owned(),
         Effect::Keep => "keep".to_owned(),
         Effect::Announce(call) => format!("calls back {}", call.agent_request),
+        Effect::Retract(agent_request) => format!("closes {agent_request}"),
         Effect::Launch(Launch {
             conversation: Conversation::New(_),
             ..
@@ -623,13 +624,15 @@ fn a_callback_is_answered_once() {
         output: RawJson::parse("{}").unwrap(),
     };
     story.take(call("h1")).take(answer("h1"));
-    assert_eq!(story.tale(), ["calls back h1", "> hook h1"]);
+    assert_eq!(story.tale(), ["calls back h1", "closes h1", "> hook h1"]);
     assert_eq!(story.refuse(answer("h1")), Refusal::RequestNotFound);
     story.take(call("h2")).take(Input::Agent(AgentEvent::TakesBack {
         agent_request: "h2".to_owned(),
     }));
+    assert_eq!(story.tale(), ["calls back h2", "closes h2"]);
     assert_eq!(story.refuse(answer("h2")), Refusal::RequestNotFound);
     story.take(call("h3")).take(exited("gone"));
+    assert!(story.tale().contains(&"closes h3".to_owned()));
     assert_eq!(story.refuse(answer("h3")), Refusal::RequestNotFound);
 }
 

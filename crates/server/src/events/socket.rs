@@ -300,6 +300,16 @@ impl Connection {
                 None => Ok(()),
             },
             Notice::Hook { session, call } => self.send(&translate::hook_callback(*session, call)).await,
+            Notice::HookClosed {
+                session,
+                agent_request,
+            } => {
+                self.send(&ServerEvent::HookResolved {
+                    session_id: session.to_string(),
+                    callback_id: agent_request.clone(),
+                })
+                .await
+            }
             Notice::Deleted(session) => {
                 self.delivered.remove(session);
                 self.send(&ServerEvent::SessionDeleted {

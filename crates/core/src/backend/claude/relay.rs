@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tiller_agent::{
-    ControlRequest, ElicitationReply, HookRequest, Inbound, InboundRequest, Inbox, Interrupt, Link,
-    PermissionReply, Reply, RequestId, RequestKind, SetModel, SetPermissionMode, UserMessage,
+    ControlRequest, ElicitationReply, ElicitationRequest, HookRequest, Inbound, InboundRequest, Inbox,
+    Interrupt, Link, PermissionReply, Reply, RequestId, RequestKind, SetModel, SetPermissionMode,
+    UserMessage,
 };
 use tiller_keeper::Run;
 use tokio::sync::mpsc;
@@ -327,11 +329,9 @@ impl Relay {
             }
             RequestKind::Hook(hook) => self.hook(agent_request, hook),
             RequestKind::Elicitation(asked) => {
-                let input = json!({
-                    "server": asked.mcp_server_name, "message": asked.message, "mode": asked.mode, "url": asked.url,
-                    "requestedSchema": asked.requested_schema,
-                });
-                let Ok(input) = RawJson::of(&input) else { return };
+                let Ok(input) = RawJson::of(&ElicitationInput::from(&*asked)) else {
+                    return;
+                };
                 let agent_request = format!("{ELICITED}{agent_request}");
                 let description = Some(asked.message.clone());
                 self.tell(AgentEvent::Asks(Question {
@@ -399,6 +399,30 @@ fn permission_reply(answer: Answer) -> Reply {
         }
     };
     wire.into()
+}
+
+/// An elicitation as those who decide see it. Its schema is passed on as it was written: the order of its fields is the
+/// form's.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ElicitationInput<'a> {
+    server: &'a str,
+    message: &'a str,
+    mode: Option<&'a str>,
+    url: Option<&'a str>,
+    requested_schema: Option<&'a RawValue>,
+}
+
+impl<'a> From<&'a ElicitationRequest> for ElicitationInput<'a> {
+    fn from(asked: &'a ElicitationRequest) -> Self {
+        Self {
+            server: &asked.mcp_server_name,
+            message: &asked.message,
+            mode: asked.mode.as_deref(),
+            url: asked.url.as_deref(),
+            requested_schema: asked.requested_schema.as_deref(),
+        }
+    }
 }
 
 fn elicitation_reply(answer: Answer) -> Reply {

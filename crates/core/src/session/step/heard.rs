@@ -19,7 +19,15 @@ impl Step<'_> {
                 self.effects.push(Effect::Announce(call));
             }
             AgentEvent::TakesBack { agent_request } => {
-                self.state.hooks_open.retain(|open| *open != agent_request);
+                let hook = self
+                    .state
+                    .hooks_open
+                    .iter()
+                    .position(|open| *open == agent_request);
+                if let Some(position) = hook {
+                    let closed = self.state.hooks_open.remove(position);
+                    self.effects.push(Effect::Retract(closed));
+                }
                 let found = self
                     .state
                     .pending
@@ -199,7 +207,8 @@ impl Step<'_> {
 
     fn exited(&mut self, exit: &Exit) {
         let was = std::mem::replace(&mut self.state.agent, AgentState::Absent);
-        self.state.hooks_open.clear();
+        let closed = self.state.hooks_open.drain(..).map(Effect::Retract);
+        self.effects.extend(closed);
         self.state.agent_pid = None;
         self.state.record.run = None;
         let unconfirmed = std::mem::take(&mut self.state.unconfirmed);

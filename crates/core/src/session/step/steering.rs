@@ -101,6 +101,7 @@ impl Step<'_> {
         let open = &mut self.state.hooks_open;
         let position = open.iter().position(|open| *open == agent_request);
         open.remove(position.ok_or(Refusal::RequestNotFound)?);
+        self.effects.push(Effect::Retract(agent_request.clone()));
         self.effects.push(Effect::Send(AgentCommand::AnswerHook {
             agent_request,
             output,

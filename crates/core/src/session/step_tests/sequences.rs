@@ -89,6 +89,7 @@ impl Watcher {
             | Effect::Keep
             | Effect::Attach(_)
             | Effect::Announce(_)
+            | Effect::Retract(_)
             | Effect::EndAgent
             | Effect::ArmStopDeadline { .. } => {}
         }

@@ -107,6 +107,9 @@ pub enum ServerEvent {
         #[ts(optional)]
         tool_use_id: Option<String>,
     },
+    /// The callback waits no longer: it was answered here or elsewhere, or its agent went on by itself.
+    #[serde(rename = "hook.resolved", rename_all = "camelCase")]
+    HookResolved { session_id: String, callback_id: String },
     #[serde(rename = "permission.resolved", rename_all = "camelCase")]
     PermissionResolved {
         session_id: String,
