@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::state::{AgentState, AgentStatus, State};
-use super::step::{Effect, Input, step};
+use super::step::{Effect, Input, Refusal, step};
 use super::step_tests::sequences::any_input;
 use super::step_tests::{Story, allow, asks, exited, message, prompt, record, success};
 use crate::backend::{AgentCommand, AgentEvent, Exit, Meaning};
@@ -70,6 +70,15 @@ fn disk_of(story: &Story) -> Disk {
 
 fn attached(last_input: u64) -> Input {
     Input::Agent(AgentEvent::Attached { last_input })
+}
+
+#[test]
+fn what_was_answered_stays_answered() {
+    let mut story = Story::running();
+    story.take(asks(1, false)).take(allow("t1"));
+    let mut next = disk_of(&story).recover();
+    let again = step(&mut next.state, allow("t1"), Timestamp(3));
+    assert_eq!(again, Err(Refusal::AlreadyAnswered));
 }
 
 #[test]

@@ -254,8 +254,14 @@ impl Step<'_> {
 
     pub(super) fn recovered(&mut self, unconfirmed: Vec<Event>, recent: &[Event]) {
         for event in recent {
-            if let EventBody::Message { uuid: Some(uuid), .. } = &event.body {
-                self.state.seen.insert(uuid);
+            match &event.body {
+                EventBody::Message { uuid: Some(uuid), .. } => {
+                    self.state.seen.insert(uuid);
+                }
+                EventBody::DecisionResolved {
+                    request, tool_use_id, ..
+                } => self.state.settled.push((*request, tool_use_id.clone())),
+                _ => {}
             }
         }
         let record = &self.state.record;
