@@ -96,6 +96,8 @@ const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
 
 const JOURNAL_LIMIT: u32 = 32 << 20;
 
+const CHECKPOINT_PAGES: u32 = 4000;
+
 /// What is deleted gives its space back. A file that was made without that is rewritten, once.
 fn make_shrinkable(connection: &Connection) -> rusqlite::Result<()> {
     const INCREMENTAL: u32 = 2;
@@ -115,6 +117,8 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     // Every commit writes its session's row first, and what is deleted is deleted by name: looking that up again for
     // each of a million rows would cost a fifth of writing them.
     connection.pragma_update(None, "foreign_keys", false)?;
+    // Four times as much as SQLite would: what changes often is copied back less often.
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     // After a burst the log beside the file shrinks again.
     connection.pragma_update(None, "journal_size_limit", JOURNAL_LIMIT)?;
     connection.set_prepared_statement_cache_capacity(64);

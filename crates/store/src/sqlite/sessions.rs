@@ -236,7 +236,9 @@ fn write_commit(connection: &Connection, commit: &Commit) -> rusqlite::Result<()
 fn write_messages(connection: &Connection, session: &str, events: &[&Arc<Event>]) -> rusqlite::Result<()> {
     static SQL: LazyLock<String> = LazyLock::new(|| {
         let rows = vec!["(?, ?, ?, ?, ?)"; TOGETHER].join(", ");
-        format!("INSERT INTO messages (id, session_id, data, created_at, seq) VALUES {rows}")
+        // What fails takes the whole transaction with it, so half a statement need not be undone: SQLite would copy every
+        // page that it touches to be able to.
+        format!("INSERT OR FAIL INTO messages (id, session_id, data, created_at, seq) VALUES {rows}")
     });
     let mut statement = connection.prepare_cached(&SQL)?;
     let mut column = 0;
