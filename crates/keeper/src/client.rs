@@ -274,9 +274,14 @@ impl Connection {
         let mut frames = Frames::default();
         let exchange = async {
             writing.write_all(&bytes).await?;
-            next_news(&mut reading, &mut frames)
-                .await?
-                .ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))
+            loop {
+                match next_news(&mut reading, &mut frames).await? {
+                    // Keepers before this one may say so first.
+                    Some(News::Wrote { .. }) => {}
+                    Some(news) => return Ok(news),
+                    None => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+                }
+            }
         };
         let standing = tokio::time::timeout(ANSWER_TIME, exchange)
             .await

@@ -166,6 +166,8 @@ struct Server {
     connection: UnixStream,
     orders: Frames,
     outbox: Vec<u8>,
+    /// It has been told how everything stands. What it heard before that it would take for the answer to its greeting.
+    greeted: bool,
     /// The output has grown since the last news that went into the outbox.
     wrote: bool,
 }
@@ -269,6 +271,7 @@ impl Keeper {
             connection: server,
             orders,
             outbox: Vec::new(),
+            greeted: false,
             wrote: false,
         });
         keeper.tell_how_it_stands();
@@ -455,11 +458,13 @@ impl Keeper {
         write_exit(&self.folder, &ended, end).ok();
         match &mut self.server {
             // It sees to what the agent has left behind, with the patience that it was told to have.
-            Some(server) => News::Exited {
+            Some(server) if server.greeted => News::Exited {
                 ended: ended.clone(),
                 end,
             }
             .encode(&mut server.outbox),
+            // Hears of it in its turn.
+            Some(_) => {}
             None => {
                 if self.tree.terminate() > 0 {
                     let deadline = Instant::now() + STAGE;
@@ -533,6 +538,7 @@ impl Keeper {
             connection,
             orders: Frames::default(),
             outbox: Vec::new(),
+            greeted: false,
             wrote: false,
         });
     }
@@ -630,6 +636,7 @@ impl Keeper {
     fn tell_how_it_stands(&mut self) {
         let end = self.output.end();
         let Some(server) = &mut self.server else { return };
+        server.greeted = true;
         News::Running {
             pid: self.pid.as_raw_nonzero().get().cast_unsigned(),
             last_input: self.last_input,
@@ -651,8 +658,9 @@ impl Keeper {
         let Some(server) = &mut self.server else { return };
         loop {
             if server.outbox.is_empty() {
-                // Only the newest position counts, so a program that is slow to read finds one, not thousands.
-                if !std::mem::take(&mut server.wrote) {
+                // Only the newest position counts, so a program that is slow to read finds one, not thousands. And one that
+                // has only just come hears first how everything stands.
+                if !server.greeted || !std::mem::take(&mut server.wrote) {
                     return;
                 }
                 News::Wrote { end }.encode(&mut server.outbox);

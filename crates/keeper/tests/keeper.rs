@@ -1,6 +1,8 @@
 //! Keepers as processes of their own, with shell scripts for agents.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -93,6 +95,30 @@ fn is_alive(pid: &str) -> bool {
 
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
+}
+
+/// Output that comes between a program's arrival and its first word once was taken for the answer to that word: the
+/// agent was then heard no more.
+#[tokio::test]
+async fn a_program_hears_first_how_everything_stands() {
+    let mut place = Place::new(PATIENCE);
+    place.keeping.folder = place.file("r");
+    let script = r#"while ! [ -e "$HERE/go" ]; do sleep 0.01; done; echo '{"n":1}'; cat > /dev/null"#;
+    let kept = start(&place.keeping, "first-word", &place.script(script))
+        .await
+        .unwrap();
+    drop(kept);
+    let run = place.run_folder("first-word");
+    let mut program = UnixStream::connect(run.join("socket")).unwrap();
+    std::fs::write(place.file("go"), "").unwrap();
+    let output = run.join("out-00000000000000000000");
+    until("the agent speaks", || !read(&output).is_empty()).await;
+    let (attach, running) = ([1, 0, 0, 0, 2], 1);
+    program.write_all(&attach).unwrap();
+    let mut news = [0; 5];
+    program.read_exact(&mut news).unwrap();
+    assert_eq!(news[4], running);
+    remove(&place.keeping, "first-word").await;
 }
 
 #[tokio::test]
