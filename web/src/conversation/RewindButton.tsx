@@ -54,14 +54,24 @@ export function RewindButton({ sessionId, userMessageId }: { sessionId: string; 
         {stage?.at === "asking" && <p className="text-sm text-ink-3">{t("common.loading")}</p>}
         {stage?.at === "failed" && <p className="text-sm text-ink-2">{t("rewind.noAgent")}</p>}
         {stage?.at === "known" && (
-          <Preview result={stage.result} onRestore={() => restore(stage.result.filesChanged.length)} />
+          <Preview
+            result={stage.result}
+            onRestore={() => restore(stage.result.filesChanged.length)}
+            onCancel={() => setStage(undefined)}
+          />
         )}
       </Modal>
     </>
   );
 }
 
-function Preview({ result, onRestore }: { result: Rewound; onRestore: () => void }) {
+interface PreviewProps {
+  result: Rewound;
+  onRestore: () => void;
+  onCancel: () => void;
+}
+
+function Preview({ result, onRestore, onCancel }: PreviewProps) {
   const { t } = useTranslation();
   if (!result.canRewind || result.filesChanged.length === 0) {
     return (
@@ -84,7 +94,8 @@ function Preview({ result, onRestore }: { result: Rewound; onRestore: () => void
         <span className="text-good">{t("diff.added", { count: result.insertions })}</span>{" "}
         <span className="text-bad">{t("diff.removed", { count: result.deletions })}</span>
       </p>
-      <div className="flex justify-end pt-4">
+      <div className="flex justify-end gap-2 pt-4">
+        <Button onClick={onCancel}>{t("common.cancel")}</Button>
         <Button variant="danger" onClick={onRestore}>
           {t("rewind.restore")}
         </Button>
