@@ -104,10 +104,8 @@ async fn a_program_hears_first_how_everything_stands() {
     let mut place = Place::new(PATIENCE);
     place.keeping.folder = place.file("r");
     let script = r#"while ! [ -e "$HERE/go" ]; do sleep 0.01; done; echo '{"n":1}'; cat > /dev/null"#;
-    let kept = start(&place.keeping, "first-word", &place.script(script))
-        .await
-        .unwrap();
-    drop(kept);
+    let (keeping, launch) = (place.keeping.clone(), place.script(script));
+    in_a_program_that_dies(async move { (start(&keeping, "first-word", &launch).await.unwrap(), 0) });
     let run = place.run_folder("first-word");
     let mut program = UnixStream::connect(run.join("socket")).unwrap();
     std::fs::write(place.file("go"), "").unwrap();
