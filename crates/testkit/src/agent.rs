@@ -28,6 +28,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
@@ -92,6 +93,9 @@ pub async fn run(
     if writing.await.is_err() { 1 } else { code }
 }
 
+/// About what the real CLI needs to look for a conversation.
+const START_TIME: Duration = Duration::from_secs(1);
+
 async fn converse(options: Options, stdin: impl AsyncRead + Unpin + Send, output: Output) -> u8 {
     if options.version {
         let line = format!("{PROTOCOL_VERSION} (Tiller demo agent)\n");
@@ -117,6 +121,10 @@ async fn converse(options: Options, stdin: impl AsyncRead + Unpin + Send, output
     let transcript = match Transcript::open(&options) {
         Ok(transcript) => transcript,
         Err(error) => {
+            // The real one takes longer to find that out than its caller takes to say its first word.
+            let mut first = Vec::new();
+            let mut input = BufReader::new(stdin);
+            drop(tokio::time::timeout(START_TIME, input.read_until(b'\n', &mut first)).await);
             if let Some(errors) = error.result_errors() {
                 output.line(session::failed_start(&options, errors)).await;
             }

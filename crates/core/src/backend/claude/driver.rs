@@ -32,6 +32,22 @@ pub(super) struct Wanted<'a> {
     pub(super) claude_home: &'a Path,
 }
 
+/// What a CLI is asked to do that is no conversation.
+const NO_CONVERSATION: &[&str] = &[
+    "--version",
+    "-v",
+    "--help",
+    "-h",
+    "auth",
+    "config",
+    "doctor",
+    "install",
+    "mcp",
+    "plugin",
+    "setup-token",
+    "update",
+];
+
 /// The process that drives the conversation, if one does. Reads all of `/proc`: a few milliseconds.
 pub(super) fn find(wanted: &Wanted<'_>) -> Option<Driver> {
     let mut in_terminal = None;
@@ -164,11 +180,14 @@ fn driven(arguments: &[String]) -> Option<String> {
     if forks { new } else { resumed.or(new) }
 }
 
+/// A CLI that may have a conversation: one that is only asked for its version, as we do at every start, has none.
 fn is_cli(arguments: &[String]) -> bool {
-    arguments.iter().take(2).any(|word| {
+    let named = arguments.iter().take(2).position(|word| {
         let name = Path::new(word).file_name().and_then(|name| name.to_str());
         matches!(name, Some("claude" | "claude.exe")) || word.ends_with("claude-code/cli.js")
-    })
+    });
+    let first = named.and_then(|at| arguments.get(at + 1)).map(String::as_str);
+    named.is_some() && !first.is_some_and(|word| NO_CONVERSATION.contains(&word))
 }
 
 fn arguments(process: &Path) -> Option<Vec<String>> {
@@ -369,6 +388,8 @@ mod tests {
             ("claude --resume c2", Claim::Other),
             ("claude", Claim::Unsaid),
             ("claude --continue", Claim::Unsaid),
+            ("/opt/claude --version", Claim::Other),
+            ("node /lib/claude-code/cli.js mcp list", Claim::Other),
             ("claude -p hello", Claim::Other),
             ("grep c1 notes", Claim::Other),
             ("tiller attach c1", Claim::Other),
