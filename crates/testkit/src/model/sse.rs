@@ -204,7 +204,7 @@ impl Player<'_> {
 
     async fn cut(&self) -> Result<(), Gone> {
         // hyper drops what it has not yet flushed when a body fails, so what was sent before needs a moment to leave.
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(250)).await;
         let error = io::Error::new(io::ErrorKind::ConnectionAborted, "cut by the script");
         self.output.send(Err(error)).await.map_err(|_| Gone)
     }
