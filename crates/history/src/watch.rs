@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use serde::Serialize;
@@ -14,7 +14,8 @@ use crate::error::{HistoryError, Result};
 use crate::history::History;
 use crate::place::{ProjectId, SessionId};
 
-/// Writes that come together are told once. Long enough for the lines of one step, too short to be felt.
+/// What is written within so long of the first write is told together. Long enough for the lines of one step, too short to be felt.
+/// Not counted from the last write: agents that never pause would never be told of.
 const TOGETHER: Duration = Duration::from_millis(100);
 
 /// Something is different now. What exactly is found by asking again, which reads only what is new.
@@ -131,16 +132,16 @@ fn run(watched: &mut Watched, receiver: &Receiver<Signal>, changed: &mut impl Fn
     loop {
         let mut changes = BTreeSet::new();
         let mut moved = false;
-        let mut wait = None;
+        let mut until: Option<Instant> = None;
         loop {
-            let signal = match wait {
+            let signal = match until {
                 None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(wait) => receiver.recv_timeout(wait),
+                Some(until) => receiver.recv_timeout(until.saturating_duration_since(Instant::now())),
             };
             match signal {
                 Ok(Signal::Event(event)) => {
                     moved |= note(event, watched, &mut changes);
-                    wait = Some(TOGETHER);
+                    until.get_or_insert_with(|| Instant::now() + TOGETHER);
                     if changes.len() >= 256 {
                         break;
                     }

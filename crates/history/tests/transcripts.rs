@@ -10,8 +10,8 @@ use std::path::Path;
 use crafted::{Home, ID, assistant, conversation, id, line, texts, user};
 use serde_json::{Value, json};
 use tiller_history::{
-    Branch, Format, History, HistoryError, Include, Page, ProjectId, SearchQuery, SessionId, UsageQuery,
-    Vault,
+    Branch, Change, Format, History, HistoryError, Include, Page, ProjectId, SearchQuery, SessionId,
+    UsageQuery, Vault,
 };
 
 #[test]
@@ -569,4 +569,29 @@ fn a_folder_that_vanishes_while_it_is_read_takes_nothing_else_along() {
     assert_eq!(left[0].project, history.projects().unwrap().projects[0]);
     let page = history.sessions(&left[0].project.id, Page::first(50)).unwrap();
     assert_eq!(left[0].sessions, page.sessions);
+}
+
+#[test]
+fn a_transcript_that_grows_without_a_pause_is_told_of() {
+    let home = Home::new();
+    home.write(&format!("{ID}.jsonl"), &conversation());
+    let (told, heard) = std::sync::mpsc::channel();
+    let changed = move |changes| drop(told.send(changes));
+    let _watch = home.without_index().watch(changed).unwrap();
+    let begun = std::time::Instant::now();
+    let changes = loop {
+        home.append(&format!("{ID}.jsonl"), "{}\n");
+        match heard.recv_timeout(std::time::Duration::from_millis(2)) {
+            Ok(changes) => break changes,
+            Err(_) => assert!(begun.elapsed().as_secs() < 60, "nothing was told"),
+        }
+    };
+    let project = ProjectId::parse("-p").unwrap();
+    assert_eq!(
+        changes,
+        [Change::Session {
+            project,
+            session: id()
+        }]
+    );
 }
