@@ -63,6 +63,28 @@ impl World {
         self.claude.as_deref().expect("a machine with Claude Code")
     }
 
+    /// The CLI going on with a session as someone would in a terminal, with a pipe for a keyboard.
+    pub(crate) fn claude_elsewhere(&self, session: &str) -> tokio::process::Child {
+        tokio::process::Command::new(self.claude())
+            .args([
+                "--print",
+                "--verbose",
+                "--input-format=stream-json",
+                "--output-format=stream-json",
+            ])
+            .args(["--resume", session])
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", self.home())
+            .envs(self.model.env())
+            .current_dir(self.project())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the CLI starts")
+    }
+
     /// What the CLI has written down of a session so far.
     pub(crate) fn transcript(&self, session: &str) -> String {
         let projects = std::fs::read_dir(self.home().join(".claude/projects")).into_iter();

@@ -488,25 +488,7 @@ async fn a_session_that_a_terminal_drives_is_not_forked_silently() {
     client.until_status("completed").await;
     server.stop().await;
 
-    // As someone would in a terminal, with a pipe for a keyboard.
-    let mut elsewhere = tokio::process::Command::new(world.claude())
-        .args([
-            "--print",
-            "--verbose",
-            "--input-format=stream-json",
-            "--output-format=stream-json",
-        ])
-        .args(["--resume", &session])
-        .env_clear()
-        .env("PATH", "/usr/bin:/bin")
-        .env("HOME", world.home())
-        .envs(world.model.env())
-        .current_dir(world.project())
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::null())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
+    let mut elsewhere = world.claude_elsewhere(&session);
     let server = world.serve().await;
     let mut client = EventClient::connect(&server, &cookie).await;
     say(&mut client, &session, "what was it").await;
