@@ -19,6 +19,7 @@ mod listen;
 mod openapi;
 mod pages;
 mod proxy;
+mod pulse;
 mod statistics;
 mod system;
 mod task;

@@ -13,7 +13,6 @@ use tiller_core::{
     CommandError, DecisionRef, LiveFeed, NewPrompt, Notice, PermissionMode, RawJson, SessionId,
     SessionStatus, Sessions, Settings, SettingsPatch, StartSession,
 };
-use tokio::time::MissedTickBehavior;
 
 use super::pace::Pace;
 use super::translate::{self, Introduction, Refused, Translator};
@@ -22,9 +21,7 @@ use crate::app::{App, MAX_MESSAGE};
 use crate::auth::Visitor;
 use crate::error::ApiError;
 use crate::follow::{Follow, Step, is_prompt, search_back};
-
-/// How often the connection and the credential are looked at. A revoked key must be out within five seconds.
-const HEARTBEAT: Duration = Duration::from_secs(4);
+use crate::pulse::Pulse;
 
 /// Nothing heard for this long, not even an answer to a ping: the other side is gone.
 const SILENCE: Duration = Duration::from_mins(1);
@@ -207,8 +204,7 @@ impl Connection {
         after_seq: Option<u64>,
     ) -> Result<(), Gone> {
         self.greet(socket, session, after_seq).await?;
-        let mut heartbeat = tokio::time::interval(HEARTBEAT);
-        heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut pulse = Pulse::new(app, visitor);
         let mut last_heard = Instant::now();
         loop {
             let holds = self.heard.holds();
@@ -237,10 +233,8 @@ impl Connection {
                         self.tell(socket, frames).await?;
                     }
                 }
-                _ = heartbeat.tick() => {
-                    let viewer = app.doorkeeper.viewer(visitor.credential).await;
-                    // A store that does not answer is no reason to throw someone out.
-                    if matches!(viewer, Ok(None)) || last_heard.elapsed() > SILENCE {
+                () = pulse.beat() => {
+                    if !pulse.is_welcome().await || last_heard.elapsed() > SILENCE {
                         return Err(Gone);
                     }
                     socket.write([Message::Ping(bytes::Bytes::new())]).await?;

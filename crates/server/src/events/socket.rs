@@ -11,7 +11,7 @@ use futures_util::SinkExt;
 use serde::Deserialize;
 use tiller_core::{CommandError, Event, Lagged, LiveFeed, Notice, RawJson, SessionId, Sessions, Timestamp};
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::Instant;
 
 use super::commands::{self, Failed, session_id};
 use super::translate::{self, NotUnderstood};
@@ -19,10 +19,8 @@ use super::wire::{ClientEvent, ServerEvent};
 use crate::app::{App, MAX_MESSAGE};
 use crate::auth::Visitor;
 use crate::error::ApiError;
+use crate::pulse::Pulse;
 use crate::statistics::Load;
-
-/// How often the connection and the credential are looked at. A revoked key must be out within five seconds.
-const HEARTBEAT: Duration = Duration::from_secs(4);
 
 /// Nothing heard for this long, not even an answer to a ping: the other side is gone.
 const SILENCE: Duration = Duration::from_mins(1);
@@ -94,8 +92,7 @@ struct Connection {
 
 impl Connection {
     async fn run(mut self, app: &App, visitor: &Visitor) -> Result<(), Gone> {
-        let mut heartbeat = tokio::time::interval(HEARTBEAT);
-        heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut pulse = Pulse::new(app, visitor);
         let mut last_heard = Instant::now();
         loop {
             tokio::select! {
@@ -116,10 +113,8 @@ impl Connection {
                     let Load { cpu, ram, storage } = load;
                     self.send(&ServerEvent::Statistics { cpu_usage: cpu, ram_usage: ram, storage_usage: storage }).await?;
                 }
-                _ = heartbeat.tick() => {
-                    let viewer = app.doorkeeper.viewer(visitor.credential).await;
-                    // A store that does not answer is no reason to throw someone out.
-                    if matches!(viewer, Ok(None)) || last_heard.elapsed() > SILENCE {
+                () = pulse.beat() => {
+                    if !pulse.is_welcome().await || last_heard.elapsed() > SILENCE {
                         return Err(Gone);
                     }
                     self.write(Message::Ping(bytes::Bytes::new())).await?;

@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Extension, State};
@@ -14,19 +13,13 @@ use futures_util::stream;
 use tiller_history::Change;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::time::{Interval, MissedTickBehavior};
 
 use super::access::{Seen, own_conversations};
 use super::wire::HistoryChanges;
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
-
-/// How often the credential is looked at: a revoked key must be out within five seconds.
-const HEARTBEAT: Duration = Duration::from_secs(4);
-
-/// A comment after so many quiet heartbeats keeps proxies from closing the connection.
-const QUIET_HEARTBEATS: u32 = 4;
+use crate::pulse::Pulse;
 
 /// Changes come in bundles, a few a second at most; a reader that falls further behind is told that everything changed.
 pub(super) const BEHIND: usize = 64;
@@ -42,14 +35,11 @@ pub(super) async fn live(
     if !visitor.viewer.scopes.read {
         return Err(ApiError::Forbidden);
     }
-    let mut heartbeat = tokio::time::interval(HEARTBEAT);
-    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let live = Live {
         changes: app.history.changes(),
+        pulse: Pulse::new(&app, &visitor),
         app,
         visitor,
-        heartbeat,
-        quiet: 0,
         begun: false,
     };
     let events = stream::unfold(live, |mut live| async move {
@@ -68,8 +58,7 @@ struct Live {
     app: App,
     visitor: Visitor,
     changes: broadcast::Receiver<Bundle>,
-    heartbeat: Interval,
-    quiet: u32,
+    pulse: Pulse,
     begun: bool,
 }
 
@@ -82,16 +71,12 @@ impl Live {
         loop {
             tokio::select! {
                 biased;
-                _ = self.heartbeat.tick() => {
-                    let viewer = self.app.doorkeeper.viewer(self.visitor.credential).await;
-                    // A store that does not answer is no reason to throw someone out.
-                    if matches!(viewer, Ok(None)) {
+                () = self.pulse.beat() => {
+                    if !self.pulse.is_welcome().await {
                         return None;
                     }
-                    self.quiet += 1;
-                    if self.quiet >= QUIET_HEARTBEATS {
-                        self.quiet = 0;
-                        return Some(": still here\n\n".to_owned());
+                    if let Some(sign) = self.pulse.sign_of_life() {
+                        return Some(sign);
                     }
                 }
                 bundle = self.changes.recv() => {
@@ -101,7 +86,7 @@ impl Live {
                         Err(RecvError::Closed) => return None,
                     };
                     if !changes.is_empty() {
-                        self.quiet = 0;
+                        self.pulse.sent();
                         return render(changes);
                     }
                 }

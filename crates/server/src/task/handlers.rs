@@ -1,7 +1,7 @@
 //! Starting tasks and watching them.
 
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::extract::{ConnectInfo, Extension, Json, Path, State};
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -14,7 +14,6 @@ use tiller_core::{
     Accepted, CommandError, SessionId, SessionRecord, Sessions, Settings, SettingsPatch, StartSession,
     title_from_prompt,
 };
-use tokio::time::{Interval, MissedTickBehavior};
 
 use super::decide::session_id;
 use super::follow::{Turn, Wanted, cost_before, note_cost, turn_to_show};
@@ -27,14 +26,9 @@ use crate::body::{Body, Refusal};
 use crate::error::{ApiError, FieldProblem, Language, WrongField};
 use crate::follow::{Step, ends_turn};
 use crate::limit::Tally;
+use crate::pulse::Pulse;
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("x-session-id");
-
-/// How often a stream's credential is looked at: a revoked key must be out within five seconds.
-const HEARTBEAT: Duration = Duration::from_secs(4);
-
-/// A comment after so many quiet heartbeats keeps proxies from closing the connection; most wait for a minute.
-const QUIET_HEARTBEATS: u32 = 4;
 
 /// `POST /api/task`: waits for the end.
 pub(super) async fn run(
@@ -72,7 +66,7 @@ pub(super) async fn run_streamed(
     let task = request.check()?;
     let limit = Limit(&app.tasks.streamed, address);
     match begin(&app, &visitor, limit, task, Attendance::Someone, &headers).await {
-        Ok(run) => Ok(Watched::new(app, visitor, run, 0).into_response()),
+        Ok(run) => Ok(Watched::new(&app, &visitor, run, 0).into_response()),
         Err(refusal) => Ok(refusal.into_response()),
     }
 }
@@ -108,7 +102,7 @@ pub(super) async fn watch(
     };
     let turn = Turn::new(sessions, feed, session, prompt.saturating_sub(1), Wanted::First);
     let run = Run::new(turn, &record, Granularity::default(), Language::of(&headers));
-    Ok(Watched::new(app, visitor, run, seen.unwrap_or(0)).into_response())
+    Ok(Watched::new(&app, &visitor, run, seen.unwrap_or(0)).into_response())
 }
 
 /// A client that has seen what this session has never said: it asks again, from the beginning.
@@ -418,27 +412,19 @@ impl Run {
 
 /// A task as server-sent events.
 struct Watched {
-    app: App,
-    visitor: Visitor,
+    pulse: Pulse,
     run: Run,
     /// Everything up to here the client has seen.
     seen: u64,
-    heartbeat: Interval,
-    quiet: u32,
     finished: bool,
 }
 
 impl Watched {
-    fn new(app: App, visitor: Visitor, run: Run, seen: u64) -> Self {
-        let mut heartbeat = tokio::time::interval(HEARTBEAT);
-        heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    fn new(app: &App, visitor: &Visitor, run: Run, seen: u64) -> Self {
         Self {
-            app,
-            visitor,
+            pulse: Pulse::new(app, visitor),
             run,
             seen,
-            heartbeat,
-            quiet: 0,
             finished: false,
         }
     }
@@ -451,16 +437,12 @@ impl Watched {
         loop {
             tokio::select! {
                 biased;
-                _ = self.heartbeat.tick() => {
-                    let viewer = self.app.doorkeeper.viewer(self.visitor.credential).await;
-                    // A store that does not answer is no reason to throw someone out.
-                    if matches!(viewer, Ok(None)) {
+                () = self.pulse.beat() => {
+                    if !self.pulse.is_welcome().await {
                         return None;
                     }
-                    self.quiet += 1;
-                    if self.quiet >= QUIET_HEARTBEATS {
-                        self.quiet = 0;
-                        return Some(": still here\n\n".to_owned());
+                    if let Some(sign) = self.pulse.sign_of_life() {
+                        return Some(sign);
                     }
                 }
                 next = self.run.next() => {
@@ -469,7 +451,7 @@ impl Watched {
                     self.finished = translated.response.is_some();
                     let wanted = seq > self.seen || seq == 0;
                     if !translated.events.is_empty() && wanted {
-                        self.quiet = 0;
+                        self.pulse.sent();
                         return Some(self.render(seq, translated));
                     }
                     if self.finished {
