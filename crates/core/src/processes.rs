@@ -67,10 +67,35 @@ impl Processes {
     }
 }
 
+/// What the system tells of a process in one line.
+pub(crate) struct Stat(String);
+
+impl Stat {
+    pub(crate) fn of(pid: u32) -> Option<Self> {
+        std::fs::read_to_string(format!("/proc/{pid}/stat"))
+            .ok()
+            .map(Self)
+    }
+
+    /// The fields from the process's state on. Its name comes before, in brackets, and may hold anything, brackets too.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
+        let after_name = self.0.rsplit_once(')').map_or("", |(_, rest)| rest);
+        after_name.split_ascii_whitespace()
+    }
+
+    /// In clock ticks since the machine began: with the pid, this names a process for good.
+    pub(crate) fn started(&self) -> Option<u64> {
+        self.fields().nth(19)?.parse().ok()
+    }
+
+    pub(crate) fn is_zombie(&self) -> bool {
+        self.fields().next() == Some("Z")
+    }
+}
+
 fn read(pid: u32, page: u64) -> Option<(u32, Sample)> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name is in brackets and may hold anything, brackets too: the fields follow the last one.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let stat = Stat::of(pid)?;
+    let fields: Vec<&str> = stat.fields().collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
     Some((
         u32::try_from(number(1)?).ok()?,

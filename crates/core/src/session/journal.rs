@@ -52,6 +52,8 @@ pub(super) struct Journal {
     bytes: usize,
     flight: Option<Flight>,
     next_at: Instant,
+    /// The store did not take what it was given last: no hurry to give it more.
+    refused: bool,
 }
 
 /// What is being written.
@@ -79,6 +81,7 @@ impl Journal {
             bytes: 0,
             flight: None,
             next_at: Instant::now(),
+            refused: false,
         }
     }
 
@@ -111,9 +114,7 @@ impl Journal {
             if waiting == 0 {
                 return std::future::pending().await;
             }
-            // Not in a hurry where the store has just refused.
-            let refused = self.next_at > Instant::now() + PACE;
-            if waiting < MANY || refused {
+            if waiting < MANY || self.refused {
                 tokio::time::sleep_until(self.next_at).await;
             }
             return Progress::Due;
@@ -172,12 +173,14 @@ impl Journal {
         };
         match outcome {
             Ok(()) => {
+                self.refused = false;
                 self.tail.lock().drain(..flight.events);
                 self.bytes -= flight.bytes;
                 Ok(flight.position)
             }
             Err(error) => {
                 tracing::error!(%error, "can't store what the agent said; trying again");
+                self.refused = true;
                 self.next_at = Instant::now() + RETRY;
                 Err(error)
             }

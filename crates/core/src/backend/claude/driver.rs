@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal};
 
 use crate::backend::Driver;
 use crate::ids::Timestamp;
+use crate::processes::Stat;
 
 /// How long a process gets to end after each signal.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -210,21 +211,13 @@ fn describe(pid: u32, arguments: &[String]) -> Option<Driver> {
         .chars()
         .take(SHOWN)
         .collect();
-    let started = start_ticks(pid)?;
+    let started = Stat::of(pid)?.started()?;
     Some(Driver {
         pid,
         command,
         since: wall_clock(started)?,
         started,
     })
-}
-
-/// When a process began, in clock ticks since the machine did: with the pid, this names it for good.
-fn start_ticks(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may contain anything.
-    let after_name = &stat[stat.rfind(')')? + 1..];
-    after_name.split_whitespace().nth(19)?.parse().ok()
 }
 
 fn wall_clock(ticks: u64) -> Option<Timestamp> {
@@ -283,9 +276,8 @@ pub(super) async fn end(driver: &Driver) -> Result<(), String> {
 
 /// The process, if it is still the one that was found. A zombie is none.
 fn alive(driver: &Driver) -> Option<Pid> {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", driver.pid)).ok()?;
-    let state = stat[stat.rfind(')')? + 1..].split_whitespace().next()?;
-    let same = start_ticks(driver.pid) == Some(driver.started) && state != "Z";
+    let stat = Stat::of(driver.pid)?;
+    let same = stat.started() == Some(driver.started) && !stat.is_zombie();
     same.then(|| Pid::from_raw(i32::try_from(driver.pid).ok()?))
         .flatten()
 }
