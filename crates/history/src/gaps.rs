@@ -5,8 +5,10 @@
 //! Such a piece of a line, a gap, is remembered, and next time compared as a whole instead of being read again. Whatever
 //! is not found here is read key by key, and then remembered; nothing depends on what the keys are.
 
-// What these compile to depends on the function that they become part of.
-#![allow(clippy::inline_always)]
+#![allow(
+    clippy::inline_always,
+    reason = "what these compile to depends on the function that they become part of"
+)]
 
 use std::cell::Cell;
 

@@ -5,8 +5,10 @@
 //! spliced into it: brackets must match, nothing but literals may stand outside strings, and the line must end where the
 //! object does. It knows nothing of what the values mean.
 
-// What these compile to depends on the function that they become part of.
-#![allow(clippy::inline_always)]
+#![allow(
+    clippy::inline_always,
+    reason = "what these compile to depends on the function that they become part of"
+)]
 
 use std::borrow::Cow;
 use std::marker::PhantomData;

@@ -3,8 +3,10 @@
 //! This is the only place that knows the names of the CLI's keys at the top of a line. `type` alone tells what a line is
 //! (others carry a `message` too), it may stand anywhere in the line, and types that are not known stay what they are.
 
-// What these compile to depends on the function that they become part of.
-#![allow(clippy::inline_always)]
+#![allow(
+    clippy::inline_always,
+    reason = "what these compile to depends on the function that they become part of"
+)]
 
 use crate::gaps::{self, Gaps, Then};
 use crate::json::{Raw, Walk};

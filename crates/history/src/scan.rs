@@ -3,8 +3,10 @@
 //! Strings are most of a transcript, and quotes are where they end, so this is where reading a transcript spends its time.
 //! What the machine's widest instructions can do is decided once for a whole line, not for every block of it.
 
-// What these compile to depends on the function that they become part of.
-#![allow(clippy::inline_always)]
+#![allow(
+    clippy::inline_always,
+    reason = "what these compile to depends on the function that they become part of"
+)]
 
 /// Bytes that are looked at together.
 pub(crate) const BLOCK: usize = 64;
