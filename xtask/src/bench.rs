@@ -3,7 +3,6 @@
 mod start;
 
 use std::path::PathBuf;
-use std::process::Command;
 use std::{env, fs};
 
 use anyhow::{Result, bail};
@@ -12,7 +11,6 @@ pub(crate) use self::start::{BASELINE, serve_baseline};
 use crate::project::Project;
 use crate::run;
 use crate::target::Target;
-use crate::web;
 
 /// Where the history's benchmark looks for ccusage.
 const CCUSAGE: &str = "TILLER_BENCH_CCUSAGE";
@@ -59,21 +57,7 @@ fn ccusage(project: &Project) -> Result<PathBuf> {
     if !program.is_file() {
         println!("Installing ccusage {CCUSAGE_VERSION} into {}…", folder.display());
         fs::create_dir_all(&folder)?;
-        run::read(
-            Command::new(web::npm_program())
-                .args([
-                    "install",
-                    "--no-save",
-                    "--no-package-lock",
-                    "--ignore-scripts",
-                    "--no-audit",
-                    "--no-fund",
-                ])
-                .arg("--prefix")
-                .arg(&folder)
-                .arg(format!("ccusage@{CCUSAGE_VERSION}"))
-                .current_dir(&folder),
-        )?;
+        run::npm_install(&folder, "ccusage", CCUSAGE_VERSION)?;
     }
     Ok(program)
 }

@@ -42,6 +42,26 @@ pub(crate) fn read(command: &mut Command) -> Result<String> {
     Ok(text(&output.stdout))
 }
 
+/// Installs a package of npm's into a folder of its own, without running anything of it.
+pub(crate) fn npm_install(folder: &Path, package: &str, version: &str) -> Result<()> {
+    read(
+        Command::new(crate::web::npm_program())
+            .args([
+                "install",
+                "--no-save",
+                "--no-package-lock",
+                "--ignore-scripts",
+                "--no-audit",
+                "--no-fund",
+            ])
+            .arg("--prefix")
+            .arg(folder)
+            .arg(format!("{package}@{version}"))
+            .current_dir(folder),
+    )
+    .map(drop)
+}
+
 /// Finds a program on PATH.
 pub(crate) fn which(program: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?)

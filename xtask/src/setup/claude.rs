@@ -44,21 +44,7 @@ pub(super) fn install(project: &Project, version: &str) -> Result<PathBuf> {
         }
     }
     fs::create_dir_all(&half_made).with_context(|| format!("{} can't be created", half_made.display()))?;
-    run::read(
-        Command::new(web::npm_program())
-            .args([
-                "install",
-                "--no-save",
-                "--no-package-lock",
-                "--ignore-scripts",
-                "--no-audit",
-                "--no-fund",
-            ])
-            .arg("--prefix")
-            .arg(&half_made)
-            .arg(format!("{package}@{version}"))
-            .current_dir(&half_made),
-    )?;
+    run::npm_install(&half_made, &package, version)?;
     if !runs_as(&executable_in(&half_made, &package), version) {
         bail!("{package}@{version} was installed but does not run on this machine");
     }
