@@ -1,4 +1,4 @@
-import { ArrowUp, Eraser, ImagePlus, Square } from "lucide-react";
+import { ArrowUp, Eraser, Square } from "lucide-react";
 import { type KeyboardEvent, memo, useEffect, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../gen/events";
@@ -23,7 +23,8 @@ import { complete, type Token, tokenAt } from "./completion";
 import { ContextChip } from "./ContextChip";
 import { useUiContext } from "./context";
 import { Controls } from "./Controls";
-import { imageFiles, imageTypes } from "./images";
+import { imageFiles } from "./images";
+import { ImagePicker } from "./ImagePicker";
 import { ImageStrip } from "./ImageStrip";
 import { PromptField } from "./PromptField";
 import { asQuote, takeQuote, useQuote } from "./quotes";
@@ -43,7 +44,6 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
   const [chosen, setChosen] = useState(0);
   const [recall, setRecall] = useState(notRecalling);
   const field = useRef<HTMLTextAreaElement>(null);
-  const picker = useRef<HTMLInputElement>(null);
   const images = useImages();
   const context = useUiContext(session.id);
   const suggestions = useSuggestions(session.id, token);
@@ -230,22 +230,7 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
           >
             <Eraser className="size-4" />
           </IconButton>
-          <input
-            ref={picker}
-            type="file"
-            accept={imageTypes.join(",")}
-            multiple
-            tabIndex={-1}
-            aria-label={t("images.add")}
-            className="hidden"
-            onChange={(event) => {
-              images.add([...(event.target.files ?? [])]);
-              event.target.value = "";
-            }}
-          />
-          <IconButton label={t("images.add")} onClick={() => picker.current?.click()}>
-            <ImagePlus className="size-4" />
-          </IconButton>
+          <ImagePicker onPick={images.add} />
           {running && (
             <Button size="sm" onClick={stop}>
               <Square className="size-3 fill-current" aria-hidden />

@@ -1,10 +1,10 @@
 import { FileSearch, X } from "lucide-react";
-import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Facets, Project } from "../gen/history";
 import { cn } from "../lib/cn";
 import { Choice } from "../ui/Choice";
 import type { Filters } from "./address";
+import { useTyped } from "./useTyped";
 
 const ANY = "*";
 const TYPING_MS = 300;
@@ -101,20 +101,7 @@ export function FilterBar({ filters, facets, projects, onChange }: FilterBarProp
 
 function FileField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
   const { t } = useTranslation();
-  const [text, setText] = useState(value);
-  const [sent, setSent] = useState(value);
-  if (value !== sent) {
-    setSent(value);
-    setText(value);
-  }
-  useEffect(() => {
-    if (text.trim() === sent) return;
-    const timer = setTimeout(() => {
-      setSent(text.trim());
-      onChange(text.trim());
-    }, TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [text, sent, onChange]);
+  const [text, setText] = useTyped(value, onChange, TYPING_MS);
   return (
     <span className="relative">
       <FileSearch

@@ -17,6 +17,7 @@ import { useHistoryChanges } from "./live";
 import { Rows } from "./Rows";
 import { SessionRow } from "./SessionRow";
 import { usePaged } from "./usePaged";
+import { useTyped } from "./useTyped";
 import { VaultLine } from "./VaultLine";
 
 const SESSIONS_AT_ONCE = 200;
@@ -67,22 +68,8 @@ export function ListView({ filters }: { filters: Filters }) {
 
 function SearchField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
   const { t } = useTranslation();
-  const [text, setText] = useState(value);
-  const [sent, setSent] = useState(value);
+  const [text, setText] = useTyped(value, onChange, TYPING_MS);
   const field = useRef<HTMLInputElement>(null);
-  // The address was changed elsewhere: by the back button, or a link.
-  if (value !== sent) {
-    setSent(value);
-    setText(value);
-  }
-  useEffect(() => {
-    if (text.trim() === sent) return;
-    const timer = setTimeout(() => {
-      setSent(text.trim());
-      onChange(text.trim());
-    }, TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [text, sent, onChange]);
   return (
     <div className="relative min-w-0 basis-full sm:basis-80">
       <Search

@@ -1,24 +1,10 @@
 import { ExternalLink } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { permissionModes } from "../session/modes";
+import { grantableTools } from "../session/tools";
 import { Group, Page, Rows } from "./Page";
 
-const tools = [
-  "Bash",
-  "Read",
-  "Edit",
-  "Write",
-  "NotebookEdit",
-  "Glob",
-  "Grep",
-  "WebFetch",
-  "WebSearch",
-  "Task",
-  "TodoWrite",
-  "AskUserQuestion",
-  "ExitPlanMode",
-  "Skill",
-] as const;
+const tools = [...grantableTools, "AskUserQuestion", "ExitPlanMode", "Skill"] as const;
 const agents = ["general", "explore", "plan", "custom"] as const;
 const rules = ["tool", "command", "path", "domain", "mcp"] as const;
 const links = [

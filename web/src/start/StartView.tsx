@@ -1,8 +1,9 @@
-import { ArrowUp, ImagePlus, LoaderCircle } from "lucide-react";
-import { useId, useRef, useState } from "react";
+import { ArrowUp, LoaderCircle } from "lucide-react";
+import { useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Controls } from "../conversation/Controls";
-import { imageFiles, imageTypes } from "../conversation/images";
+import { imageFiles } from "../conversation/images";
+import { ImagePicker } from "../conversation/ImagePicker";
 import { ImageStrip } from "../conversation/ImageStrip";
 import { PromptField } from "../conversation/PromptField";
 import { useImages } from "../conversation/useImages";
@@ -16,7 +17,6 @@ import { continueSession, startSession } from "../store/controller";
 import { useApp, useSessionList } from "../store/hooks";
 import { go } from "../store/route";
 import { Button } from "../ui/Button";
-import { IconButton } from "../ui/IconButton";
 import { Examples } from "./Examples";
 import { FolderField } from "./FolderField";
 import { useLatest } from "./latest";
@@ -34,7 +34,6 @@ export function StartView() {
   const [continuing, setContinuing] = useState(false);
   const [problem, setProblem] = useState<Problem>();
   const images = useImages();
-  const picker = useRef<HTMLInputElement>(null);
   const defaultFolder = useApp((state) => state.system?.cwd);
   // The server's own folder is the suggestion until the user has worked somewhere.
   const folder = chosen ?? defaultFolder ?? "";
@@ -141,22 +140,7 @@ export function StartView() {
               </div>
               <ToolsChoice value={tools} onChange={setTools} named className="h-8 text-sm text-ink-2" />
               <span className="flex-1" />
-              <input
-                ref={picker}
-                type="file"
-                accept={imageTypes.join(",")}
-                multiple
-                tabIndex={-1}
-                aria-label={t("images.add")}
-                className="hidden"
-                onChange={(event) => {
-                  images.add([...(event.target.files ?? [])]);
-                  event.target.value = "";
-                }}
-              />
-              <IconButton label={t("images.add")} onClick={() => picker.current?.click()}>
-                <ImagePlus className="size-4" />
-              </IconButton>
+              <ImagePicker onPick={images.add} />
               <Button type="submit" variant="primary" disabled={starting}>
                 {starting ? (
                   <LoaderCircle className="size-4 motion-safe:animate-spin" aria-hidden />
