@@ -1,9 +1,9 @@
 import { Braces } from "lucide-react";
-import { use, useState } from "react";
+import { memo, use, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { cn } from "../lib/cn";
 import { HighlightedCode } from "../markdown/HighlightedCode";
-import type { Entry, Item } from "../session/items";
+import type { Entry } from "../session/items";
 import { rawEntries } from "../session/transcript";
 import { store } from "../store/state";
 import { CopyButton } from "../ui/CopyButton";
@@ -12,13 +12,14 @@ import { Modal } from "../ui/Modal";
 import { RawSource } from "./rawSource";
 
 /** The messages behind a row, exactly as they came. */
-export function RawButton({
+export const RawButton = memo(function RawButton({
   sessionId,
-  item,
+  seqs,
   className,
 }: {
   sessionId: string;
-  item: Item;
+  /** Where the row came from. The same list while its words grow, so that they don't draw this again. */
+  seqs: readonly number[];
   className?: string;
 }) {
   const { t } = useTranslation();
@@ -27,7 +28,7 @@ export function RawButton({
 
   function show(): void {
     const transcript = source ?? store.getState().logs.get(sessionId)?.transcript;
-    if (transcript) setRaw(rawEntries(transcript, item).map(entryJson).join("\n\n"));
+    if (transcript) setRaw(rawEntries(transcript, seqs).map(entryJson).join("\n\n"));
   }
 
   return (
@@ -51,7 +52,7 @@ export function RawButton({
       </Modal>
     </>
   );
-}
+});
 
 function entryJson(entry: Entry): string {
   if (entry.kind === "message") return JSON.stringify(entry.message, null, 2);

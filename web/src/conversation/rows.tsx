@@ -147,7 +147,7 @@ function Prompt({ item, sessionId }: { item: PromptItem; sessionId: string }) {
         )}
       </div>
       {item.uuid && <RewindButton sessionId={sessionId} userMessageId={item.uuid} />}
-      <RawButton sessionId={sessionId} item={item} className="top-3.5" />
+      <RawButton sessionId={sessionId} seqs={item.seqs} className="top-3.5" />
     </div>
   );
 }
@@ -158,7 +158,7 @@ function Answer({ item, sessionId }: { item: TextItem; sessionId: string }) {
       <div className="px-1">
         <Markdown text={item.text} live={item.live} />
       </div>
-      <RawButton sessionId={sessionId} item={item} />
+      <RawButton sessionId={sessionId} seqs={item.seqs} />
     </div>
   );
 }
@@ -195,7 +195,7 @@ function Thinking({ item, sessionId }: { item: TextItem; sessionId: string }) {
           </p>
         )}
       </div>
-      <RawButton sessionId={sessionId} item={item} />
+      <RawButton sessionId={sessionId} seqs={item.seqs} />
     </div>
   );
 }
@@ -343,7 +343,7 @@ function Line({ sessionId, item, icon, children }: LineProps) {
     >
       {icon}
       <div className="min-w-0 flex-1">{children}</div>
-      <RawButton sessionId={sessionId} item={item} />
+      <RawButton sessionId={sessionId} seqs={item.seqs} />
     </div>
   );
 }

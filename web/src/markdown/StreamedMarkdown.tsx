@@ -153,15 +153,39 @@ const settings = {
   linkSafety: { enabled: false },
 } as const;
 
+/** How many finished blocks are one piece of the page: what is written below has it neither laid out nor painted again. */
+const PART = 16;
+
+const Part = memo(
+  function Part({ blocks }: { blocks: readonly string[] }) {
+    return (
+      <div className="answer-part">
+        {blocks.map((block, index) => (
+          // oxlint-disable-next-line react/no-array-index-key -- blocks are only ever added at the end
+          <FinishedBlock key={index} text={block} />
+        ))}
+      </div>
+    );
+  },
+  (before, after) =>
+    before.blocks.length === after.blocks.length &&
+    before.blocks.every((block, index) => block === after.blocks[index]),
+);
+
+/** All of them: the list is the same until one more is finished. */
+const Finished = memo(function Finished({ blocks }: { blocks: readonly string[] }) {
+  return Array.from({ length: Math.ceil(blocks.length / PART) }, (_, part) => (
+    // oxlint-disable-next-line react/no-array-index-key -- parts are only ever added at the end
+    <Part key={part} blocks={blocks.slice(part * PART, (part + 1) * PART)} />
+  ));
+});
+
 export default function StreamedMarkdown({ text, live = false }: MarkdownProps) {
   const blocks = useBlocks(text);
   const finished = live ? blocks.finished : [...blocks.finished, ...parseMarkdownIntoBlocks(blocks.tail)];
   return (
     <div className="prose-answer">
-      {finished.map((block, index) => (
-        // oxlint-disable-next-line react/no-array-index-key -- blocks are only ever added at the end
-        <FinishedBlock key={index} text={block} />
-      ))}
+      <Finished blocks={finished} />
       {live && (
         <Unfinished value>
           <Streamdown

@@ -65,6 +65,11 @@ export function isSequenced(event: ServerEvent): event is SequencedEvent & Serve
   return "payload" in event && "seq" in event.payload && typeof event.payload.seq === "number";
 }
 
+/** A piece of a message that is being written. They come by the hundred. */
+export function isPiece(event: ServerEvent): boolean {
+  return event.type === "stream.message" && event.payload.message.type === "stream_event";
+}
+
 /** A log that will be filled by a replay that starts after `afterSeq`. */
 export function openLog(afterSeq: number, target: number): SessionLog {
   return {

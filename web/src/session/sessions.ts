@@ -1,7 +1,7 @@
 /** The list of all sessions: what the server listed, kept up to date by the events that pass by. */
 import type { ServerEvent, SessionInfo } from "../gen/events";
 import { asString } from "../wire/json";
-import { isSequenced, type SequencedEvent } from "./log";
+import { isPiece, isSequenced, type SequencedEvent } from "./log";
 
 export type Sessions = ReadonlyMap<string, SessionInfo>;
 
@@ -30,8 +30,8 @@ export function reduceSessions(sessions: Sessions, event: ServerEvent, now: numb
     return new Map(sessions).set(session.id, { ...session, lastSeq });
   }
   if (!isSequenced(event)) return sessions;
-  // Pieces of a message change nothing that the list shows, and come by the hundred.
-  if (event.type === "stream.message" && event.payload.message.type === "stream_event") return sessions;
+  // Pieces of a message change nothing that the list shows.
+  if (isPiece(event)) return sessions;
   const session = sessions.get(event.payload.sessionId);
   // What the listing already counted, a replay says again.
   if (!session || event.payload.seq <= session.lastSeq) return sessions;

@@ -281,6 +281,6 @@ describe("other messages", () => {
   it("gives the raw messages behind an item", () => {
     const transcript = read(assistant("m1", bash), toolResult("t1", "x"));
     const [tool] = transcript.items;
-    expect(tool && rawEntries(transcript, tool).map((entry) => entry.seq)).toEqual([1, 2]);
+    expect(tool && rawEntries(transcript, tool.seqs).map((entry) => entry.seq)).toEqual([1, 2]);
   });
 });

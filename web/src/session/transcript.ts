@@ -93,9 +93,9 @@ function isPiece(entry: Entry): boolean {
   return entry.kind === "message" && entry.message.type === "stream_event";
 }
 
-/** The log entries behind an item, for 'show raw'. */
-export function rawEntries(transcript: Transcript, item: Item): Entry[] {
-  const wanted = new Set(item.seqs);
+/** The log entries that an item came from, for 'show raw'. */
+export function rawEntries(transcript: Transcript, seqs: readonly number[]): Entry[] {
+  const wanted = new Set(seqs);
   return [...transcript.entries, ...transcript.pieces].filter((entry) => wanted.has(entry.seq));
 }
 

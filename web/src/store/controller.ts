@@ -14,6 +14,7 @@ import {
   type HistoryPurpose,
   isAsked,
   isLoading,
+  isPiece,
   isSequenced,
   markSent,
   markUnsent,
@@ -49,7 +50,7 @@ export function connect(listener: ErrorListener): void {
   onError = listener;
   noteDeadLink();
   void refreshSystem();
-  const queue = frameQueue<ServerEvent>(applyEvents);
+  const queue = frameQueue<ServerEvent>(applyEvents, isPiece);
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
   socket = connectEvents(`${scheme}//${location.host}/ws/events`, {
     onOpen: resynchronise,

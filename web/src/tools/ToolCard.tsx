@@ -141,7 +141,11 @@ export const ToolCard = memo(function ToolCard({
               />
             )}
           </button>
-          <RawButton sessionId={sessionId} item={tool} className="top-1 right-1 pointer-coarse:top-0.5" />
+          <RawButton
+            sessionId={sessionId}
+            seqs={tool.seqs}
+            className="top-1 right-1 pointer-coarse:top-0.5"
+          />
         </div>
         {shown && (
           <div id={content} className="border-t border-line">
