@@ -92,6 +92,11 @@ test("a hook calls back: the user lets it go on, or blocks it with a reason", as
   await expect(callback).toContainText("echo one");
   await expect(callback).toContainText(/Goes on by itself in \d+s/);
   await expect(page).toHaveTitle(/^\(1\)/);
+  const navigation = page.getByRole("navigation");
+  await navigation.getByRole("button", { name: "Show", exact: true }).click();
+  await page.getByRole("menuitemradio", { name: "Waiting for you" }).click();
+  await page.keyboard.press("Escape");
+  await expect(navigation.getByRole("link", { name: /^Waiting for you begin/ })).toBeVisible();
   // Told once, and still there after a reload; in the inbox as well.
   await page.reload();
   await expect(callback).toBeVisible();

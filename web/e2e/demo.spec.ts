@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test, tool } from "./product";
 
-test("the demo tour", async ({ page, product }) => {
-  await page.goto(await product.start("demo"));
+test("the first run without Claude Code leads to a tour", async ({ page, product }) => {
+  await page.goto(await product.startFirst());
   const banner = page.getByRole("complementary", { name: "This is a demo." });
   await expect(banner).toContainText("npm install -g @anthropic-ai/claude-code");
   await page.getByRole("textbox", { name: "Task" }).fill("show me around");

@@ -99,3 +99,36 @@ test("a chosen theme stays", async ({ page, product }) => {
   await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
   expect(await background()).not.toBe(light);
 });
+
+test.describe("with motion", () => {
+  test.use({ contextOptions: { reducedMotion: "no-preference" } });
+  test("a theme changes everything at once", async ({ page, product }) => {
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.goto(await product.start("demo"));
+    await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
+    await page.evaluate(() => {
+      const faded: string[] = [];
+      Object.assign(window, { faded });
+      document.addEventListener("transitionrun", ({ target, propertyName }) => {
+        // Links, because none of them is what is pressed here.
+        if (target instanceof HTMLAnchorElement && /color/.test(propertyName))
+          faded.push(target.textContent ?? "");
+      });
+    });
+    const faded = () => page.evaluate(() => (window as unknown as { faded: string[] }).faded);
+    const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await background();
+    await page.emulateMedia({ colorScheme: "dark" });
+    await expect.poll(background).not.toBe(light);
+    expect(await faded()).toEqual([]);
+    await page.getByRole("button", { name: "Preferences" }).press("Enter");
+    await page.getByRole("menuitemradio", { name: "Light" }).press("Enter");
+    await expect.poll(background).toBe(light);
+    await expect(page.locator("html[data-switching]")).toHaveCount(0);
+    // Under the pointer, colours still fade.
+    await page.keyboard.press("Escape");
+    await page.getByRole("navigation").getByRole("link", { name: "Skills" }).hover();
+    await expect.poll(faded).not.toEqual([]);
+    expect(new Set(await faded())).toEqual(new Set(["Skills"]));
+  });
+});

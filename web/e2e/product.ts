@@ -133,8 +133,23 @@ export class Product {
 
   /** Starts the server, or starts it again, where it was before if its port is given. Gives the link that signs in. */
   async start(script: Script | "demo", port = "0"): Promise<string> {
-    if (script !== "demo") this.model ??= await Model.start(script, this.home);
-    const agent = script === "demo" ? ["--backend", "demo"] : ["--claude-bin", executables.claude()];
+    if (script === "demo") return this.serve(port, ["--backend", "demo"], this.agentEnvironment());
+    this.model ??= await Model.start(script, this.home);
+    return this.serve(port, ["--claude-bin", executables.claude()], this.agentEnvironment());
+  }
+
+  /** Starts the server as someone does who has never had Claude Code. */
+  async startFirst(): Promise<string> {
+    // Where the server looks whatever the home and the path are. What is there can't be hidden from it.
+    const installed = ["/usr/local/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin", "/snap/bin"];
+    const hidden = !installed.some((folder) => existsSync(join(folder, "claude")));
+    return this.serve("0", hidden ? [] : ["--backend", "demo"], {
+      ...this.agentEnvironment(),
+      PATH: join(this.home, "bin"),
+    });
+  }
+
+  private async serve(port: string, agent: string[], environment: Record<string, string>): Promise<string> {
     const { process: child, match } = await started(
       executables.tiller(),
       [
@@ -145,7 +160,7 @@ export class Product {
         `--root=${this.home}/work`,
         ...agent,
       ],
-      this.agentEnvironment(),
+      environment,
       this.project,
       /^tiller is ready: (\S+)$/,
     );

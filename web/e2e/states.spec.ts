@@ -219,9 +219,13 @@ test("Ctrl+L clears the view, its figures and the session's id; all of it can be
   const figures = page.getByRole("group", { name: "Statistics" });
   await expect(page.getByRole("region", { name: "Result" })).toContainText("Done");
   await expect(figures).toContainText("1 turn");
+  const panel = page.getByRole("complementary", { name: "Session details" });
+  await expect(panel).toContainText("$");
   await page.getByRole("textbox", { name: "Message" }).press("Control+l");
   await expect(list.getByText("Said before.")).toBeHidden();
   await expect(figures).toBeHidden();
+  await expect(panel).not.toContainText("$");
+  await expect(panel).toContainText("Known after the first answer.");
   const bar = page.getByRole("group", { name: "Session information" });
   const first = new URL(page.url()).hash;
   await expect(bar).toContainText("New session");
@@ -243,6 +247,7 @@ test("Ctrl+L clears the view, its figures and the session's id; all of it can be
   await expect(bar).toContainText("New session");
   await page.getByRole("button", { name: "Show earlier messages" }).click();
   await expect(bar).toContainText(first.slice(4, 12));
+  await expect(panel).toContainText("$");
   await say(page, "after all");
   await expect(figures).toContainText("2 turns");
   await expect(page).toHaveURL(new RegExp(first));

@@ -312,8 +312,9 @@ test("the panel shows what was changed, and the files can be put back", async ({
   await tool(page, "Edit").hover();
   await page.getByRole("log").getByText("change it").hover();
   await page.getByRole("button", { name: "Rewind files to before this" }).first().click();
-  await expect(page.getByRole("dialog")).toContainText("greeting.txt");
-  await page.getByRole("dialog").getByRole("button", { name: "Rewind" }).click();
+  const rewind = page.getByRole("dialog");
+  await expect(rewind.getByText("greeting.txt", { exact: true })).toHaveAttribute("title", file);
+  await rewind.getByRole("button", { name: "Rewind" }).click();
   await expect(page.getByText("1 file was rewound.")).toBeVisible();
   expect(readFileSync(file, "utf8")).toBe("hello\n");
 });

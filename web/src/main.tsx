@@ -3,6 +3,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./App";
 import { DecisionPanel } from "./decisions/Decision";
+import { followSystemTheme } from "./frame/theme";
 import { setUpLanguage } from "./i18n";
 import { whenIdle } from "./lib/onDemand";
 import { Markdown } from "./markdown/Markdown";
@@ -15,6 +16,7 @@ const root = document.getElementById("root");
 if (!root) throw new Error("the page has no root element");
 
 await setUpLanguage();
+followSystemTheme();
 connect((message) => toasts.add({ title: message, type: "error", priority: "high" }));
 // What the first conversation will need, so that it does not wait, nor fail when the connection does.
 whenIdle(() => {

@@ -50,7 +50,7 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
   const models = useModels(session.id, session.claudeSessionId);
   const offline = useApp((state) => state.connection !== "open");
   const refused = useApp((state) => state.refused.get(session.id));
-  const anew = useBeginsAnew(session);
+  const anew = useBeginsAnew(session.id);
   const starting = useApp((state) => state.starting?.draft === session.id);
   const startError = useApp((state) => (anew ? state.startError : undefined));
   // A question is answered where it is asked, before anything else is said.

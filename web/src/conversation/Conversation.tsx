@@ -27,7 +27,7 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
   const content = useRef<HTMLDivElement>(null);
   const sending = useApp((state) => state.outbox.sending.get(session.id));
   const cleared = useClearedUpTo(session.id);
-  const anew = useBeginsAnew(session);
+  const anew = useBeginsAnew(session.id);
   const earlier = useEarlier(session, !hasOlder(log) && !isLoading(log));
   const rows = useMemo(() => {
     const own = projectRows(log, session.status, sending).filter((row) => isNewer(row, cleared));

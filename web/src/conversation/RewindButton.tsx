@@ -1,6 +1,7 @@
 import { Undo2 } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
+import { relativePath } from "../lib/format";
 import { useSession } from "../store/hooks";
 import { type Rewound, rewind } from "../store/inquiries";
 import { Button } from "../ui/Button";
@@ -17,7 +18,7 @@ type Stage =
 export function RewindButton({ sessionId, userMessageId }: { sessionId: string; userMessageId: string }) {
   const { t } = useTranslation();
   const [stage, setStage] = useState<Stage>();
-  const running = useSession(sessionId)?.status === "running";
+  const session = useSession(sessionId);
 
   function look(): void {
     setStage({ at: "asking" });
@@ -40,7 +41,7 @@ export function RewindButton({ sessionId, userMessageId }: { sessionId: string; 
     );
   }
 
-  if (running) return null;
+  if (session?.status === "running") return null;
   return (
     <>
       <IconButton
@@ -56,6 +57,7 @@ export function RewindButton({ sessionId, userMessageId }: { sessionId: string; 
         {stage?.at === "known" && (
           <Preview
             result={stage.result}
+            cwd={session?.cwd}
             onRestore={() => restore(stage.result.filesChanged.length)}
             onCancel={() => setStage(undefined)}
           />
@@ -67,11 +69,12 @@ export function RewindButton({ sessionId, userMessageId }: { sessionId: string; 
 
 interface PreviewProps {
   result: Rewound;
+  cwd: string | undefined;
   onRestore: () => void;
   onCancel: () => void;
 }
 
-function Preview({ result, onRestore, onCancel }: PreviewProps) {
+function Preview({ result, cwd, onRestore, onCancel }: PreviewProps) {
   const { t } = useTranslation();
   if (!result.canRewind || result.filesChanged.length === 0) {
     return (
@@ -85,8 +88,8 @@ function Preview({ result, onRestore, onCancel }: PreviewProps) {
       <p className="text-sm text-ink-2">{t("rewind.text")}</p>
       <ul className="mt-3 max-h-60 overflow-y-auto rounded-lg border border-line px-3 py-2 font-mono text-xs">
         {result.filesChanged.map((path) => (
-          <li key={path} className="py-0.5 break-all">
-            {path}
+          <li key={path} title={path} className="py-0.5 break-all">
+            {relativePath(path, cwd)}
           </li>
         ))}
       </ul>

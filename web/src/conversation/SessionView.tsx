@@ -1,4 +1,4 @@
-import { useDeferredValue, useEffect, useState } from "react";
+import { useDeferredValue, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { InfoBar } from "../frame/InfoBar";
 import { openTab } from "../frame/tabs";
@@ -10,6 +10,8 @@ import { useMarkSeen } from "../session/seen";
 import type { Transcript } from "../session/transcript";
 import { openSession } from "../store/controller";
 import { useApp, useLog, useSession } from "../store/hooks";
+import { useBeginsAnew } from "./beginsAnew";
+import { sinceCleared, useClearedUpTo } from "./cleared";
 import { Composer } from "./Composer";
 import { Conversation } from "./Conversation";
 import { DrivenElsewhere } from "./DrivenElsewhere";
@@ -24,6 +26,9 @@ export function SessionView({ id }: { id: string }) {
   const known = session !== undefined;
   // What is beside the words may come a moment after them.
   const calm = useDeferredValue(useSettled(log?.transcript));
+  const cleared = useClearedUpTo(id);
+  const anew = useBeginsAnew(id);
+  const shown = useMemo(() => calm && sinceCleared(calm, cleared, anew), [calm, cleared, anew]);
   useMarkSeen(session);
 
   useEffect(() => {
@@ -41,11 +46,11 @@ export function SessionView({ id }: { id: string }) {
           {/* Drawn once the whole page of it is there: half of it would be drawn again and again. */}
           {!log || isLoading(log) ? <Opening /> : <Conversation key={id} session={session} log={log} />}
           <HookCalls sessionId={id} />
-          {calm && <StatisticsBar session={session} transcript={calm} />}
+          {shown && <StatisticsBar session={session} transcript={shown} />}
           <DrivenElsewhere session={session} />
           <Composer key={`composer:${id}`} session={session} />
         </div>
-        {panelOpen && <Panel key={`panel:${id}`} session={session} transcript={calm} />}
+        {panelOpen && <Panel key={`panel:${id}`} session={session} transcript={shown} anew={anew} />}
       </div>
     </>
   );

@@ -5,7 +5,6 @@ import type { SessionInfo } from "../gen/events";
 import { formatCost, formatCount, formatDuration } from "../lib/format";
 import { costOf } from "../session/summary";
 import type { Transcript } from "../session/transcript";
-import { useClearedUpTo } from "./cleared";
 
 /** The session in numbers, between what was said and what comes next. */
 export const StatisticsBar = memo(function StatisticsBar({
@@ -18,12 +17,7 @@ export const StatisticsBar = memo(function StatisticsBar({
   const { t, i18n } = useTranslation();
   const mark = useMark(session);
   const { items, contextTokens } = transcript;
-  // Who cleared the view begins to count anew.
-  const cleared = useClearedUpTo(session.id);
-  const cost = useMemo(
-    () => costOf(cleared === 0 ? items : items.filter((item) => item.seqs.some((seq) => seq > cleared))),
-    [items, cleared],
-  );
+  const cost = useMemo(() => costOf(items), [items]);
   const { language } = i18n;
   if (cost.turns === 0) return null;
   const facts = [

@@ -5,16 +5,22 @@ import { useApp } from "../store/hooks";
 import { useClearedUpTo } from "./cleared";
 
 /** True while nothing has been said since the view was cleared. What is running goes on in its own session. Pure. */
-export function beginsAnew(cleared: number, status: SessionInfo["status"], items: readonly Item[]): boolean {
+export function beginsAnew(
+  cleared: number,
+  status: SessionInfo["status"] | undefined,
+  items: readonly Item[],
+): boolean {
   if (cleared === 0 || status === "running") return false;
   const prompt = items.findLast((item) => item.kind === "prompt" && item.parent === undefined);
   return prompt === undefined || prompt.seqs.every((seq) => seq <= cleared);
 }
 
 /** Whether the next prompt begins a new session, because the view of this one has been cleared. */
-export function useBeginsAnew({ id, status }: SessionInfo): boolean {
+export function useBeginsAnew(id: string): boolean {
   const cleared = useClearedUpTo(id);
-  return useApp((state) => beginsAnew(cleared, status, state.logs.get(id)?.transcript.items ?? []));
+  return useApp(({ sessions, logs }) =>
+    beginsAnew(cleared, sessions.get(id)?.status, logs.get(id)?.transcript.items ?? []),
+  );
 }
 
 /** What the new session has in common with the one that was cleared. */

@@ -3,6 +3,7 @@
  * but who says something to an empty view begins a new session (`beginsAnew.ts`).
  */
 import { create } from "zustand";
+import type { Transcript } from "../session/transcript";
 
 const useCleared = create<{ readonly upTo: ReadonlyMap<string, number> }>()(() => ({ upTo: new Map() }));
 
@@ -12,6 +13,17 @@ export function clearView(sessionId: string, lastSeq: number): void {
 
 export function showAll(sessionId: string): void {
   clearView(sessionId, 0);
+}
+
+/** What the session has come to since its view was cleared. Pure. */
+export function sinceCleared(transcript: Transcript, cleared: number, anew: boolean): Transcript {
+  if (cleared === 0) return transcript;
+  return {
+    ...transcript,
+    items: transcript.items.filter((item) => item.seqs.some((seq) => seq > cleared)),
+    // An agent that is asked no more says nothing of the next one.
+    ...(anew && { contextTokens: undefined, init: undefined, tasks: new Map() }),
+  };
 }
 
 export function useClearedUpTo(sessionId: string): number {

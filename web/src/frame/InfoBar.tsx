@@ -16,7 +16,7 @@ import { ToolsField } from "./ToolsField";
 export const InfoBar = memo(function InfoBar({ session }: { session: SessionInfo }) {
   const { t } = useTranslation();
   const panel = usePanel();
-  const anew = useBeginsAnew(session);
+  const anew = useBeginsAnew(session.id);
   const mark = useMark(session);
   return (
     <div

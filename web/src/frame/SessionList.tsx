@@ -2,6 +2,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { ListFilter, X } from "lucide-react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { useHooks } from "../hooks/state";
 import { cn } from "../lib/cn";
 import { filterSessions, type SessionFilter, sessionFilters } from "../session/filter";
 import { useSeenState } from "../session/seen";
@@ -24,7 +25,11 @@ export function SessionList() {
   const closeNarrow = useNavigation((state) => state.closeNarrow);
   const [words, setWords] = useState("");
   const [filter, setFilter] = useState<SessionFilter>("all");
-  const sessions = useMemo(() => filterSessions(all, filter, words, seen), [all, filter, words, seen]);
+  const calls = useHooks((state) => state.calls);
+  const sessions = useMemo(() => {
+    const calling = new Set(calls.map((call) => call.sessionId));
+    return filterSessions(all, filter, words, { seen, calling });
+  }, [all, filter, words, seen, calls]);
   const scroller = useRef<HTMLDivElement>(null);
   const getItemKey = useCallback((index: number) => sessions[index]?.id ?? index, [sessions]);
   const virtualizer = useVirtualizer({

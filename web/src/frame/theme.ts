@@ -10,18 +10,36 @@ interface ThemeState {
   choose: (theme: Theme) => void;
 }
 
-/** `public/theme.js` applies the stored choice before the first paint; this keeps it. */
+/** `public/theme.js` applies the choice before the first paint; this keeps it. */
 export const useTheme = create<ThemeState>()((set) => ({
   theme: themes.find((each) => each === readStored("theme")) ?? "system",
   choose(theme) {
     writeStored("theme", theme === "system" ? undefined : theme);
-    if (theme === "system") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = theme;
     set({ theme });
+    apply(theme);
   },
 }));
 
 const systemDark = () => matchMedia("(prefers-color-scheme: dark)");
+
+const isDark = (theme: Theme) => (theme === "system" ? systemDark().matches : theme === "dark");
+
+/** All at once: what fades under the pointer would fade here as well, and what does not would be dark before it. */
+function apply(theme: Theme): void {
+  const { dataset } = document.documentElement;
+  dataset.switching = "";
+  dataset.theme = isDark(theme) ? "dark" : "light";
+  // The frame after the next one: by then the new colours have been painted.
+  requestAnimationFrame(() => requestAnimationFrame(() => delete dataset.switching));
+}
+
+/** The page changes with the system where nothing else was chosen. */
+export function followSystemTheme(): void {
+  systemDark().addEventListener("change", () => {
+    const { theme } = useTheme.getState();
+    if (theme === "system") apply(theme);
+  });
+}
 
 function onSystemChange(listener: () => void): () => void {
   const system = systemDark();
@@ -32,6 +50,5 @@ function onSystemChange(listener: () => void): () => void {
 /** Whether the page is dark right now, by choice or by the system: for what can't follow the style sheet. */
 export function useDark(): boolean {
   const theme = useTheme((state) => state.theme);
-  const system = useSyncExternalStore(onSystemChange, () => systemDark().matches);
-  return theme === "system" ? system : theme === "dark";
+  return useSyncExternalStore(onSystemChange, () => isDark(theme));
 }

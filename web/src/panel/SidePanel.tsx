@@ -17,11 +17,14 @@ import { TaskList } from "./TaskList";
 
 export interface SidePanelProps {
   session: SessionInfo;
+  /** What it has come to, as far as it is shown. */
   transcript: Transcript | undefined;
+  /** The view has been cleared, and stands for a session that has not begun. */
+  anew: boolean;
 }
 
 /** What the session has come to so far, beside its conversation. */
-const SidePanel = memo(function SidePanel({ session, transcript }: SidePanelProps) {
+const SidePanel = memo(function SidePanel({ session, transcript, anew }: SidePanelProps) {
   const { t, i18n } = useTranslation();
   const close = usePanel((state) => state.close);
   const items = transcript?.items;
@@ -46,7 +49,11 @@ const SidePanel = memo(function SidePanel({ session, transcript }: SidePanelProp
       </div>
       <div className="min-h-0 flex-1 overflow-y-auto px-4 pb-6">
         <Section title={t("panel.context")}>
-          <ContextPicture session={session} tokens={transcript?.contextTokens} />
+          {anew ? (
+            <p className="text-sm text-ink-2">{t("panel.contextUnknown")}</p>
+          ) : (
+            <ContextPicture session={session} tokens={transcript?.contextTokens} />
+          )}
         </Section>
         <Section title={t("panel.cost")}>
           <dl className="grid grid-cols-2 gap-x-4 gap-y-1 text-sm">

@@ -6,15 +6,20 @@ import { isUnread } from "./seen";
 export const sessionFilters = ["all", "waiting", "running", "unread", "archived"] as const;
 export type SessionFilter = (typeof sessionFilters)[number];
 
-type Seen = Parameters<typeof isUnread>[1];
+/** What the list is measured by beside the sessions themselves. */
+export interface Circumstances {
+  readonly seen: Parameters<typeof isUnread>[1];
+  /** The sessions whose agent has called back and waits for what the user says. */
+  readonly calling: ReadonlySet<string>;
+}
 
-function passes(session: SessionInfo, filter: SessionFilter, seen: Seen): boolean {
+function passes(session: SessionInfo, filter: SessionFilter, { seen, calling }: Circumstances): boolean {
   if (session.archived) return filter === "archived";
   switch (filter) {
     case "all":
       return true;
     case "waiting":
-      return session.pending > 0;
+      return session.pending > 0 || calling.has(session.id);
     case "running":
       return session.status === "running";
     case "unread":
@@ -35,8 +40,8 @@ export function filterSessions(
   sessions: readonly SessionInfo[],
   filter: SessionFilter,
   search: string,
-  seen: Seen,
+  circumstances: Circumstances,
 ): readonly SessionInfo[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
-  return sessions.filter((session) => passes(session, filter, seen) && contains(session, words));
+  return sessions.filter((session) => passes(session, filter, circumstances) && contains(session, words));
 }
