@@ -6,6 +6,7 @@
 mod build;
 mod find;
 mod gather;
+mod pairs;
 mod proof;
 mod runs;
 mod varint;
@@ -22,7 +23,7 @@ pub(crate) use build::{Cancel, build};
 pub(crate) use find::{Hit, Wanted, find, owner};
 
 /// Changes whenever the tables, or the meaning of what is in them, change.
-const VERSION: i64 = 5;
+const VERSION: i64 = 6;
 
 pub(crate) struct Index {
     /// What has been read of each transcript.

@@ -20,8 +20,8 @@ const BEFORE: usize = 60;
 /// What to search for. Every filter that is set must hold.
 #[derive(Clone, Debug, Default)]
 pub struct SearchQuery {
-    /// Words that must all be there, in any order; "in quotes" just so. Chinese needs no blanks. The last word may be
-    /// unfinished.
+    /// Words that must all be there, in any order; "in quotes" just so, as words of their own. Chinese needs no blanks. The
+    /// last word may be unfinished.
     pub text: String,
     pub project: Option<ProjectId>,
     /// Only messages that call this tool or return from it.

@@ -175,6 +175,18 @@ fn class(letter: char) -> Class {
     }
 }
 
+/// Whether a word is of a script that is written without blanks.
+pub(crate) fn is_dense(word: &str) -> bool {
+    word.chars()
+        .next()
+        .is_some_and(|first| class(first) == Class::Dense)
+}
+
+/// Whether a character is part of a word that others can be part of, too.
+pub(crate) fn is_in_word(letter: char) -> bool {
+    class(letter) == Class::Word
+}
+
 /// Cuts text into words, one after another, repetitions included.
 pub(crate) fn words(text: &str, mut each: impl FnMut(&str)) {
     let bytes = text.as_bytes();
@@ -249,6 +261,8 @@ pub(crate) struct Term {
     pub(crate) text: String,
     /// The words to look up.
     pub(crate) words: Vec<String>,
+    /// Words that must stand next to each other. Dense script has none: there every pair of characters is a word already.
+    pub(crate) neighbours: Vec<(String, String)>,
     /// Its last word may go on.
     pub(crate) open_end: bool,
     /// The words alone do not prove that the text is there.
@@ -261,63 +275,62 @@ pub(crate) fn terms(query: &str) -> Vec<Term> {
     let mut found = Vec::new();
     for (position, part) in query.split('"').enumerate() {
         if position % 2 == 1 {
-            push_term(&mut found, part.trim(), true);
+            let phrase = part.trim();
+            found.extend(term(phrase).map(|term| Term {
+                // What is in quotes is meant to the letter, its punctuation included.
+                needs_proof: term.needs_proof || phrase.contains(|letter| class(letter) == Class::Other),
+                ..term
+            }));
             continue;
         }
         for word in part.split(|letter: char| {
             class(letter) == Class::Other && !matches!(letter, '_' | '-' | '.' | '/' | ':')
         }) {
-            push_term(&mut found, word, false);
+            found.extend(term(word));
         }
     }
     if let Some(last) = found.last_mut() {
-        let unfinished = query.ends_with(|letter| class(letter) == Class::Word);
-        let long_enough = last
-            .words
-            .last()
-            .is_some_and(|word| word.chars().count() >= 3 && word.len() < MAX_WORD);
+        let unfinished = query.ends_with(is_in_word);
+        let long_enough = last.words.last().is_some_and(|word| word.chars().count() >= 3);
         last.open_end = unfinished && long_enough;
     }
     found
 }
 
-fn push_term(found: &mut Vec<Term>, text: &str, quoted: bool) {
-    let text = text.to_lowercase();
+fn term(text: &str) -> Option<Term> {
     let mut list: Vec<String> = Vec::new();
-    words(&text, |word| {
-        if !list.iter().any(|known| known == word) {
-            list.push(word.to_owned());
-        }
+    let mut neighbours = Vec::new();
+    let mut before = None;
+    let mut count = 0;
+    words(text, |word| {
+        let after = (!is_dense(word)).then(|| word.to_owned());
+        neighbours.extend(std::mem::replace(&mut before, after.clone()).zip(after));
+        // The last word must stay the last.
+        list.retain(|known| known != word);
+        list.push(word.to_owned());
+        count += 1;
     });
-    if list.is_empty() {
-        return;
+    let is_pair = |word: &String| is_dense(word) && word.chars().count() == 2;
+    let has_pairs = list.iter().any(is_pair);
+    // One word, or one pair with its two characters: nothing that could stand apart.
+    let is_proven = count == 1 || count == 3 && has_pairs;
+    let needs_proof = !is_proven || list.iter().any(|word| word.len() >= MAX_WORD);
+    if has_pairs {
+        // Single characters add nothing to the pairs they are part of.
+        list.retain(|word| is_pair(word) || !is_dense(word));
     }
-    let dense: Vec<&String> = list
-        .iter()
-        .filter(|word| {
-            word.chars()
-                .next()
-                .is_some_and(|first| class(first) == Class::Dense)
-        })
-        .collect();
-    // Single characters add nothing to the pairs they are part of.
-    let pairs = dense.iter().any(|word| word.chars().count() > 1);
-    let text_chars = text.chars().count();
-    let needs_proof = quoted && list.len() > 1
-        || text_chars > 2 && !dense.is_empty()
-        || dense.is_empty() && list.len() > 1
-        || list.iter().any(|word| word.len() >= MAX_WORD);
-    if pairs {
-        list.retain(|word| {
-            word.chars().count() > 1 || word.chars().all(|letter| class(letter) == Class::Word)
-        });
-    }
-    found.push(Term {
-        text,
+    (!list.is_empty()).then(|| Term {
+        text: lower(text),
         words: list,
+        neighbours,
         open_end: false,
         needs_proof,
-    });
+    })
+}
+
+/// In lower case, letter by letter, as words are: what stands around a letter must not change what becomes of it.
+pub(crate) fn lower(text: &str) -> String {
+    text.chars().flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]

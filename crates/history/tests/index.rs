@@ -8,7 +8,7 @@ use std::fs;
 
 use crafted::{Home, ID, assistant, conversation, id, texts, user};
 use serde_json::Value;
-use tiller_history::{History, HistoryError, Include, Page, SearchQuery};
+use tiller_history::{History, HistoryError, Include, Offset, Page, SearchQuery};
 
 #[test]
 fn growth_replacement_and_removal_are_noticed_with_and_without_an_index() {
@@ -186,4 +186,166 @@ fn an_index_that_turns_out_to_be_damaged_is_built_again() {
     }
     history.update_index().unwrap();
     assert_eq!(history.search(&query, Page::first(5)).unwrap().total, 1);
+}
+
+/// Numbers that look random and are the same every time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        usize::try_from(self.0 >> 33).unwrap() % limit
+    }
+
+    fn pick<'a>(&mut self, list: &[&'a str]) -> &'a str {
+        list[self.below(list.len())]
+    }
+}
+
+/// Text in which the same few words meet in every order, inside of longer words, and across lines.
+fn rambling(random: &mut Random) -> String {
+    const WORDS: [&str; 14] = [
+        "server",
+        "Request",
+        "the",
+        "observer",
+        "requests",
+        "THE",
+        "them",
+        "a",
+        "file_path",
+        "path",
+        "Größe",
+        "über",
+        "r",
+        "x7",
+    ];
+    const DENSE: [&str; 8] = ["登录", "页面", "登", "录页", "数据库", "请修复", "面", "の"];
+    const BETWEEN: [&str; 9] = [" ", " ", " ", " ", "_", ", ", "\n", "", "\""];
+    let length = [3, 9, 60, 400][random.below(4)];
+    let mut text = String::new();
+    for _ in 0..length {
+        let dense = random.below(3) == 0;
+        text.push_str(random.pick(if dense { &DENSE } else { &WORDS }));
+        text.push_str(if dense {
+            random.pick(&["", "，", " "])
+        } else {
+            random.pick(&BETWEEN)
+        });
+    }
+    text
+}
+
+/// Whether a letter is part of words that have blanks between them.
+fn is_letter(letter: char) -> bool {
+    letter.is_alphanumeric() && !('\u{3040}'..='\u{9fff}').contains(&letter)
+}
+
+/// Whether a text has a phrase, whatever the case, not as a part of longer words. The last word may go on if `is_open`.
+fn has(text: &str, phrase: &str, is_open: bool) -> bool {
+    let (text, phrase) = (text.to_lowercase(), phrase.to_lowercase());
+    text.char_indices().any(|(at, _)| {
+        let Some(after) = text[at..].strip_prefix(&phrase) else {
+            return false;
+        };
+        let begins = !phrase.starts_with(is_letter) || !text[..at].ends_with(is_letter);
+        let ends = is_open || !phrase.ends_with(is_letter) || !after.starts_with(is_letter);
+        begins && ends
+    })
+}
+
+#[test]
+fn search_finds_exactly_what_reading_everything_finds() {
+    let home = Home::new();
+    let history = home.history();
+    let mut random = Random(6);
+    let mut said: Vec<(String, String)> = Vec::new();
+    let name = format!("{ID}.jsonl");
+    home.write(&name, &[]);
+    // In many rounds, so that the index is in several pieces and some of them have been joined.
+    for round in 0..12 {
+        let mut lines = String::new();
+        for number in 0..[180, 4, 1][round % 3] {
+            let (uuid, text) = (format!("m{round}-{number}"), rambling(&mut random));
+            lines += &user(&uuid, None, &text).to_string();
+            lines.push('\n');
+            said.push((uuid, text));
+        }
+        home.append(&name, &lines);
+        history.update_index().unwrap();
+    }
+    // Each with its phrases; the last one may go on where the question ends in a letter.
+    let questions: [(&str, &[&str]); 26] = [
+        ("server", &["server"]),
+        ("serv", &["serv"]),
+        ("erver", &["erver"]),
+        ("them server", &["them", "server"]),
+        ("\"server request\"", &["server request"]),
+        ("\"server request", &["server request"]),
+        ("\"server req", &["server req"]),
+        ("\"Request The server\"", &["request the server"]),
+        ("\"the the the\"", &["the the the"]),
+        (
+            "\"observer requests\" \"the path\"",
+            &["observer requests", "the path"],
+        ),
+        ("\"server, request\"", &["server, request"]),
+        ("\"server\nrequest\"", &["server\nrequest"]),
+        ("\"path_the\"", &["path_the"]),
+        ("file_path", &["file_path"]),
+        ("file_pa", &["file_pa"]),
+        ("the_file_path", &["the_file_path"]),
+        ("\"GRÖSSE ÜBER\"", &["grösse über"]),
+        ("\"größe über\"", &["größe über"]),
+        ("\"größe übe", &["größe übe"]),
+        ("登", &["登"]),
+        ("登录", &["登录"]),
+        ("登录页面", &["登录页面"]),
+        ("页面数据库", &["页面数据库"]),
+        ("\"登录，页面\"", &["登录，页面"]),
+        ("修复r", &["修复r"]),
+        ("\"the 登录\" 面登", &["the 登录", "面登"]),
+    ];
+    for (question, phrases) in questions {
+        let (last, others) = phrases.split_last().unwrap();
+        let last_word = question.rsplit(|letter| !is_letter(letter)).next().unwrap();
+        let is_open = last_word.chars().count() >= 3;
+        let mut expected: Vec<&str> = said
+            .iter()
+            .filter(|(_, text)| {
+                others.iter().all(|phrase| has(text, phrase, false)) && has(text, last, is_open)
+            })
+            .map(|(uuid, _)| uuid.as_str())
+            .collect();
+        expected.reverse();
+        let query = SearchQuery {
+            text: question.into(),
+            ..SearchQuery::default()
+        };
+        let mut found = Vec::new();
+        loop {
+            let page = Page {
+                offset: Offset::FromStart(found.len()),
+                limit: Page::MAX,
+            };
+            let page = history.search(&query, page).unwrap();
+            assert!(page.total >= found.len());
+            if page.results.is_empty() {
+                assert!(!page.total_is_exact || page.total == found.len());
+                break;
+            }
+            found.extend(page.results.into_iter().map(|result| result.uuid));
+        }
+        assert!(
+            found == expected,
+            "{question}: {} and {}",
+            found.len(),
+            expected.len()
+        );
+        assert_eq!(
+            expected.is_empty(),
+            ["erver", "file_pa", "\"GRÖSSE ÜBER\""].contains(&question),
+            "{question}"
+        );
+    }
 }

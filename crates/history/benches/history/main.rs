@@ -92,17 +92,29 @@ fn ratio(time: Duration, of: Duration, name: &str) -> String {
 }
 
 /// The fastest of several runs: everything else that runs on the machine only ever adds.
-fn best<T>(mut run: impl FnMut() -> T) -> Duration {
+fn best<T>(run: impl FnMut() -> T) -> Duration {
+    times(run)[0]
+}
+
+/// What people get most of the time.
+fn median<T>(run: impl FnMut() -> T) -> Duration {
+    let times = times(run);
+    times[times.len() / 2]
+}
+
+/// How long each of several runs takes, the fastest first.
+fn times<T>(mut run: impl FnMut() -> T) -> Vec<Duration> {
     let started = Instant::now();
-    let mut best = Duration::MAX;
-    let mut rounds = 0;
-    while rounds < ROUNDS || (rounds < 10 * ROUNDS && started.elapsed() < Duration::from_millis(500)) {
+    let mut times = Vec::new();
+    while times.len() < ROUNDS
+        || (times.len() < 10 * ROUNDS && started.elapsed() < Duration::from_millis(500))
+    {
         let start = Instant::now();
         drop(std::hint::black_box(run()));
-        best = best.min(start.elapsed());
-        rounds += 1;
+        times.push(start.elapsed());
     }
-    best
+    times.sort_unstable();
+    times
 }
 
 /// Makes the corpus if it is not there, and reads it once so that the page cache has it.
@@ -330,19 +342,27 @@ fn searching(home: &Path, index: &Path) {
         RARE_CHINESE,
         "翼",
         "the",
+        "serv",
         "login page",
+        "登录",
         "登录页面",
+        "\"检查密码缓存\"",
+        "密码缓存性能优化用户名",
         "的事",
         "\"server request\"",
+        "\"server req",
         "\"the server\"",
+        "\"server the request\"",
+        "\"page login server request\"",
         "\"request the server again\"",
+        "server_request",
         "no_such_name_anywhere",
     ]
     .map(|text| (text.to_owned(), words(text)))
     .into();
     let month = 30 * 86_400_000;
     let now = jiff::Timestamp::now().as_millisecond();
-    for text in ["the", "login page", "\"server request\""] {
+    for text in ["the", "login page", "\"server request\"", "登录页面"] {
         let mut add = |with: &str, query: SearchQuery| queries.push((format!("{text}, {with}"), query));
         add(
             "in a project",
@@ -377,7 +397,7 @@ fn searching(home: &Path, index: &Path) {
     }
     for (name, query) in queries {
         let mut total = String::new();
-        let time = best(|| {
+        let time = median(|| {
             let page = history.search(&query, Page::first(50)).unwrap();
             total = format!("{}{}", page.total, if page.total_is_exact { "" } else { "+" });
         });

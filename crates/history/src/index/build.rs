@@ -47,6 +47,10 @@ impl Cancel {
 pub(super) struct Place {
     pub(super) offset: u64,
     pub(super) length: u32,
+    /// Everything that can be searched for stands before this in its line.
+    pub(super) text_end: u32,
+    /// The whole of a large result lies in another file.
+    pub(super) is_elsewhere: bool,
     pub(super) time: i64,
 }
 
@@ -292,9 +296,14 @@ impl<'a> Indexing<'a> {
         let Ok(length) = u32::try_from(line.len()) else {
             return;
         };
+        let text_end = record.content.map_or(0, |content| {
+            let after = content.0.as_ptr_range().end as usize - line.as_ptr() as usize;
+            u32::try_from(after).unwrap_or(length)
+        });
         self.text.clear();
         text::searchable(record, &mut self.text);
-        if memchr::memmem::find(&self.text, b"<persisted-output>").is_some() {
+        let is_elsewhere = memchr::memmem::find(&self.text, b"<persisted-output>").is_some();
+        if is_elsewhere {
             append_persisted(self.projects, &super::owner(&transcript.path), &mut self.text);
         }
         let Self {
@@ -304,9 +313,7 @@ impl<'a> Indexing<'a> {
             calls,
             ..
         } = self;
-        text::words(&String::from_utf8_lossy(text), |word| {
-            gathered.note(*next, word.as_bytes());
-        });
+        gathered.text(*next, &String::from_utf8_lossy(text));
         let mut tool = |name: &str| {
             gathered.note(*next, text::tool_word(name).as_bytes());
         };
@@ -321,7 +328,13 @@ impl<'a> Indexing<'a> {
             .and_then(Raw::escaped)
             .and_then(millis)
             .unwrap_or(0);
-        self.places.push(Place { offset, length, time });
+        self.places.push(Place {
+            offset,
+            length,
+            text_end,
+            is_elsewhere,
+            time,
+        });
         self.next += 1;
     }
 }
@@ -365,6 +378,10 @@ fn encode(places: &[Place]) -> Vec<u8> {
     for place in places {
         varint::push(&mut out, place.offset - offset);
         varint::push(&mut out, u64::from(place.length));
+        varint::push(
+            &mut out,
+            u64::from(place.text_end) << 1 | u64::from(place.is_elsewhere),
+        );
         let step = place.time - time;
         varint::push(&mut out, (step << 1 ^ step >> 63).cast_unsigned());
         offset = place.offset;
@@ -380,9 +397,16 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Vec<Place>> {
     while at < bytes.len() {
         offset = offset.checked_add(varint::take(bytes, &mut at)?)?;
         let length = u32::try_from(varint::take(bytes, &mut at)?).ok()?;
+        let text = varint::take(bytes, &mut at)?;
         let step = varint::take(bytes, &mut at)?;
         time = time.checked_add((step >> 1).cast_signed() ^ -(step & 1).cast_signed())?;
-        places.push(Place { offset, length, time });
+        places.push(Place {
+            offset,
+            length,
+            text_end: u32::try_from(text >> 1).ok()?,
+            is_elsewhere: text & 1 == 1,
+            time,
+        });
     }
     Some(places)
 }
@@ -397,16 +421,22 @@ mod tests {
             Place {
                 offset: 0,
                 length: 10,
+                text_end: 0,
+                is_elsewhere: false,
                 time: 1_794_780_860_000,
             },
             Place {
                 offset: 11,
                 length: 70_000,
+                text_end: 69_000,
+                is_elsewhere: true,
                 time: 1_794_780_850_000,
             },
             Place {
                 offset: 5_000_000_000,
                 length: 1,
+                text_end: u32::MAX,
+                is_elsewhere: false,
                 time: 0,
             },
         ];

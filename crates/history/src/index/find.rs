@@ -1,18 +1,18 @@
 //! Looks words up in the index and reads the messages that have them.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use memchr::memmem;
 use rayon::prelude::*;
 use rusqlite::{Connection, params};
 
 use crate::error::Result;
 use crate::json::Raw;
-use crate::place::{Projects, Transcript};
+use crate::place::{Projects, Root, Transcript};
 use crate::record::{Kind, Record};
 use crate::text::{self, Term};
 
@@ -25,10 +25,12 @@ const MAX_COUNT: usize = 10_000;
 /// Time for counting what is not on the page, and for reading messages whose words match but may not be what was asked for.
 const COUNT_TIME: Duration = Duration::from_millis(10);
 /// Time for filling the page when hardly any message whose words match is what was asked for.
-const PAGE_TIME: Duration = Duration::from_millis(200);
+const PAGE_TIME: Duration = Duration::from_secs(2);
 
 /// Messages that are read at once.
 const TOGETHER: usize = 128;
+/// Memory for lines that are not longer is kept for the next ones.
+const LONG_LINE: usize = 256 * 1024;
 
 /// What to look for.
 pub(crate) struct Wanted<'a> {
@@ -72,8 +74,9 @@ pub(crate) fn find(
             connection,
             spans,
             wanted,
+            projects,
             files: Files {
-                projects,
+                root: projects.root()?,
                 open: HashMap::new(),
             },
             proof: Proof::of(wanted.terms),
@@ -96,21 +99,34 @@ pub(crate) fn find(
     })
 }
 
-/// The words that a message must have.
+/// What a message must have.
 fn words(wanted: &Wanted<'_>) -> Vec<runs::Wanted> {
     let mut words = Vec::new();
     for term in wanted.terms {
-        for (position, word) in term.words.iter().enumerate() {
-            words.push(runs::Wanted {
-                word: word.as_bytes().to_vec(),
-                is_open: term.open_end && position + 1 == term.words.len(),
+        let bytes = |word: &String| word.as_bytes().to_vec();
+        let open = term.words.last().filter(|_| term.open_end);
+        for word in &term.words {
+            words.push(if open == Some(word) {
+                runs::Wanted::Beginning(bytes(word))
+            } else {
+                runs::Wanted::Word(bytes(word))
+            });
+        }
+        for (position, (before, after)) in term.neighbours.iter().enumerate() {
+            // If the open word has a neighbour, that is the last pair.
+            let is_open = position + 1 == term.neighbours.len() && open == Some(after);
+            words.push(if is_open {
+                runs::Wanted::NeighbourBeginning(bytes(before), bytes(after))
+            } else {
+                runs::Wanted::Neighbours(bytes(before), bytes(after))
             });
         }
     }
-    words.extend(wanted.tool.map(|tool| runs::Wanted {
-        word: text::tool_word(tool).into_bytes(),
-        is_open: false,
-    }));
+    words.extend(
+        wanted
+            .tool
+            .map(|tool| runs::Wanted::Word(text::tool_word(tool).into_bytes())),
+    );
     words
 }
 
@@ -118,7 +134,8 @@ struct Search<'a> {
     connection: &'a Connection,
     spans: Spans,
     wanted: &'a Wanted<'a>,
-    files: Files<'a>,
+    projects: &'a Projects,
+    files: Files,
     proof: Proof,
     started: Instant,
     found: Found,
@@ -127,7 +144,7 @@ struct Search<'a> {
 /// A message that has the words.
 struct Candidate {
     path: Arc<str>,
-    file: Arc<File>,
+    file: Arc<Source>,
     place: Place,
 }
 
@@ -142,14 +159,9 @@ impl Search<'_> {
             candidates.extend(self.candidate(*number)?);
         }
         // Most are not what was asked for, and each has to be read to see that: on all cores at once.
-        let proof = &self.proof;
-        let projects = self.files.projects;
         let hits: Vec<Hit> = candidates
             .into_par_iter()
-            .map_init(Vec::new, |line, candidate| {
-                read(&candidate, line, proof, projects)
-            })
-            .flatten_iter()
+            .filter_map(|candidate| self.files.read(&candidate, &self.proof, self.projects))
             .collect();
         for hit in hits {
             self.take(|_| Ok(Some(hit)))?;
@@ -170,11 +182,9 @@ impl Search<'_> {
             }
             self.take(|search| {
                 let candidate = search.candidate(*number)?;
-                let projects = search.files.projects;
-                Ok(
-                    candidate
-                        .and_then(|candidate| read(&candidate, &mut Vec::new(), &search.proof, projects)),
-                )
+                let read =
+                    |candidate: Candidate| search.files.read(&candidate, &search.proof, search.projects);
+                Ok(candidate.and_then(read))
             })?;
             let is_late = self.found.total.is_multiple_of(64) && self.started.elapsed() >= COUNT_TIME;
             if self.is_full() && (self.found.total >= MAX_COUNT || is_late) {
@@ -217,24 +227,32 @@ impl Search<'_> {
             return Ok(None);
         };
         let path = Arc::clone(&self.spans.list[span].path);
-        let file = self.files.open(&path);
-        Ok(file.map(|file| Candidate { path, file, place }))
+        let file = self.files.source(&path);
+        Ok(Some(Candidate { path, file, place }))
     }
 }
 
 /// Reads a message. `None` if its file has something else there by now, or it is not what was asked for.
-fn read(candidate: &Candidate, line: &mut Vec<u8>, proof: &Proof, projects: &Projects) -> Option<Hit> {
-    let Candidate { path, file, place } = candidate;
+fn read(
+    path: &str,
+    file: &File,
+    place: &Place,
+    line: &mut Vec<u8>,
+    proof: &Proof,
+    projects: &Projects,
+) -> Option<Hit> {
     line.resize(place.length as usize, 0);
-    read_exact_at(file, line, place.offset).ok()?;
-    // The whole of a large result lies in another file.
-    if !proof.may_be_in(line) && memmem::find(line, b"<persisted-output>").is_none() {
+    // Behind the text a tool's result may stand a second time: that need not be read to see that it is not wanted.
+    let (text, rest) = line.split_at_mut(place.text_end.min(place.length) as usize);
+    read_exact_at(file, text, place.offset).ok()?;
+    if !place.is_elsewhere && !proof.may_be_in(text) {
         return None;
     }
+    read_exact_at(file, rest, place.offset + text.len() as u64).ok()?;
     let record = Record::read(line)?;
     let mut text = Vec::new();
     text::searchable(&record, &mut text);
-    if memmem::find(&text, b"<persisted-output>").is_some() {
+    if place.is_elsewhere {
         append_persisted(projects, &owner(path), &mut text);
     }
     let text = String::from_utf8_lossy(&text).into_owned();
@@ -276,23 +294,35 @@ fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Resu
     Ok(())
 }
 
+/// A file, opened by whoever needs it first; `None` if that was not possible.
+type Source = OnceLock<Option<File>>;
+
 /// The files that results come from, kept open while they do.
-struct Files<'a> {
-    projects: &'a Projects,
-    open: HashMap<Arc<str>, Option<Arc<File>>>,
+struct Files {
+    root: Option<Root>,
+    open: HashMap<Arc<str>, Arc<Source>>,
 }
 
-impl Files<'_> {
-    fn open(&mut self, path: &Arc<str>) -> Option<Arc<File>> {
+impl Files {
+    fn source(&mut self, path: &Arc<str>) -> Arc<Source> {
         if self.open.len() > 64 {
             self.open.clear();
         }
-        let projects = self.projects;
-        let file = self
-            .open
-            .entry(Arc::clone(path))
-            .or_insert_with(|| projects.open(path).ok().map(|(file, _)| Arc::new(file)));
-        file.clone()
+        Arc::clone(self.open.entry(Arc::clone(path)).or_default())
+    }
+
+    fn read(&self, candidate: &Candidate, proof: &Proof, projects: &Projects) -> Option<Hit> {
+        thread_local! {
+            static LINE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+        }
+        let Candidate { path, file, place } = candidate;
+        let open = || Some(self.root.as_ref()?.open(path).ok()?.0);
+        let file = file.get_or_init(open).as_ref()?;
+        LINE.with_borrow_mut(|line| {
+            let hit = read(path, file, place, line, proof, projects);
+            line.shrink_to(LONG_LINE);
+            hit
+        })
     }
 }
 

@@ -3,6 +3,11 @@
 //! A word is looked up once for every time it occurs, so that is all this is made for: one table, one list of words, and
 //! one pool of bytes for all lists of numbers, without an allocation for any of them.
 
+use crate::text;
+
+use super::pairs::{Pairs, hash};
+use super::varint;
+
 /// The first bytes that a word's list of numbers gets; each later piece has twice as many, up to the largest.
 const FIRST_PIECE: u32 = 8;
 const LARGEST_PIECE: u32 = 1024;
@@ -21,6 +26,7 @@ pub(super) struct Gathered {
     letters: Vec<u8>,
     /// Pieces of lists of numbers, each number as its distance from the one before.
     pool: Vec<u8>,
+    pairs: Pairs,
 }
 
 struct Word {
@@ -42,7 +48,11 @@ impl Gathered {
 
     /// Bytes of memory in use.
     pub(super) fn size(&self) -> usize {
-        self.words.len() * size_of::<Word>() + self.table.len() * 4 + self.letters.len() + self.pool.len()
+        self.words.len() * size_of::<Word>()
+            + self.table.len() * 4
+            + self.letters.len()
+            + self.pool.len()
+            + self.pairs.size()
     }
 
     /// Forgets everything, and keeps the memory for what comes.
@@ -51,6 +61,7 @@ impl Gathered {
         self.words.clear();
         self.letters.clear();
         self.pool.clear();
+        self.pairs.clear();
     }
 
     /// The numbers that are in it, the last included.
@@ -58,29 +69,48 @@ impl Gathered {
         (self.first, self.last)
     }
 
-    /// Notes that a message has a word. Numbers never go down.
-    pub(super) fn note(&mut self, number: i64, word: &[u8]) {
+    /// Notes all words of a message, and which of them are neighbours. Numbers never go down.
+    pub(super) fn text(&mut self, number: i64, text: &str) {
+        text::words(text, |word| {
+            let hash = self.note(number, word.as_bytes());
+            // Where every pair of characters is a word, neighbours are known already.
+            if text::is_dense(word) {
+                self.pairs.interrupt();
+            } else {
+                self.pairs.next(hash);
+            }
+        });
+        self.pairs.end(self.relative(number));
+    }
+
+    /// Notes that a message has a word, and returns the word's hash.
+    pub(super) fn note(&mut self, number: i64, word: &[u8]) -> u32 {
         if self.words.is_empty() {
             self.first = number;
         }
         self.last = number;
-        // A flush comes long before this many messages.
-        let relative = u32::try_from(number - self.first).unwrap_or(u32::MAX - 1) + 1;
-        let found = self.find(word);
+        let relative = self.relative(number);
+        let hash = hash(word);
+        let found = self.find(word, hash);
         let known = &mut self.words[found];
-        if known.last == relative {
-            return;
+        if known.last != relative {
+            let distance = relative - known.last;
+            known.last = relative;
+            self.append(found, distance);
         }
-        let distance = relative - known.last;
-        known.last = relative;
-        self.append(found, distance);
+        hash
     }
 
-    fn find(&mut self, word: &[u8]) -> usize {
+    /// How a message is called in here: its place, counted from 1.
+    fn relative(&self, number: i64) -> u32 {
+        // A flush comes long before this many messages.
+        u32::try_from(number - self.first).unwrap_or(u32::MAX - 1) + 1
+    }
+
+    fn find(&mut self, word: &[u8], hash: u32) -> usize {
         if self.words.len() * 2 >= self.table.len() {
             self.grow();
         }
-        let hash = hash(word);
         let mask = self.table.len() - 1;
         let mut slot = hash as usize & mask;
         loop {
@@ -156,8 +186,11 @@ impl Gathered {
         word.at += 1;
     }
 
-    /// Calls `each` with every word and its list of numbers, in the order of words.
-    pub(super) fn in_order<E>(&self, mut each: impl FnMut(&[u8], &[u8]) -> Result<(), E>) -> Result<(), E> {
+    /// Calls `each` with every word and its list of numbers, in the order of words; pairs come last.
+    pub(super) fn in_order<E>(
+        &mut self,
+        mut each: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut order: Vec<&Word> = self.words.iter().collect();
         order.sort_unstable_by(|a, b| self.letters_of(a).cmp(self.letters_of(b)));
         let mut list = Vec::new();
@@ -176,30 +209,21 @@ impl Gathered {
             list.extend_from_slice(&self.pool[at..word.at as usize]);
             each(self.letters_of(word), &list)?;
         }
-        Ok(())
+        self.pairs.in_order(|key, messages| {
+            list.clear();
+            let mut before = 0;
+            for message in messages {
+                varint::push(&mut list, u64::from(message - before));
+                before = *message;
+            }
+            each(key, &list)
+        })
     }
 }
 
 /// Everything in here is bounded far below four gigabytes.
 fn small(size: usize) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
-}
-
-/// Multiplies eight bytes at a time: words are short, and there are a hundred million of them.
-fn hash(word: &[u8]) -> u32 {
-    let mut hash = word.len() as u64;
-    let mut mix = |number: u64| hash = (hash.rotate_left(5) ^ number).wrapping_mul(0x517c_c1b7_2722_0a95);
-    let mut chunks = word.chunks_exact(8);
-    for chunk in &mut chunks {
-        mix(chunk.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)));
-    }
-    let mut rest = 0;
-    for byte in chunks.remainder().iter().rev() {
-        rest = rest << 8 | u64::from(*byte);
-    }
-    mix(rest);
-    let [.., a, b, c, d] = hash.to_le_bytes();
-    u32::from_le_bytes([d, c, b, a]).rotate_left(16) ^ u32::from_le_bytes([a, b, c, d])
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! Whether a text is what was asked for, where having the words alone does not prove it: phrases, and runs of characters in
 //! scripts without blanks.
 
-use crate::text::Term;
+use crate::text::{self, Term};
+
+/// Places of a text that are looked at together.
+const TOGETHER: usize = 64;
 
 /// Everything that must stand in a text just so.
 pub(super) struct Proof(Vec<Needle>);
@@ -9,7 +12,7 @@ pub(super) struct Proof(Vec<Needle>);
 impl Proof {
     pub(super) fn of(terms: &[Term]) -> Self {
         let terms = terms.iter().filter(|term| term.needs_proof);
-        Self(terms.map(|term| Needle::new(&term.text)).collect())
+        Self(terms.map(Needle::new).collect())
     }
 
     /// Whether the words alone are enough.
@@ -22,16 +25,18 @@ impl Proof {
         self.0.iter().all(|needle| {
             let may_be_escaped = needle.text.contains(['"', '\\', '\n', '\t']);
             let may_be_encoded = || !needle.text.is_ascii() && memchr::memmem::find(line, b"\\u").is_some();
-            needle.has_other_cases || may_be_escaped || needle.is_in(line) || may_be_encoded()
+            needle.has_other_cases || may_be_escaped || needle.stands(line, |_| true) || may_be_encoded()
         })
     }
 
+    /// Whether all of it stands in this text, beginning and ending where words do.
     pub(super) fn is_in(&self, text: &str) -> bool {
         self.0.iter().all(|needle| {
+            let stands = |text: &str| needle.stands(text.as_bytes(), |at| needle.is_cut_at(text, at));
             if needle.has_other_cases {
-                text.to_lowercase().contains(&needle.text)
+                stands(&text::lower(text))
             } else {
-                needle.is_in(text.as_bytes())
+                stands(text)
             }
         })
     }
@@ -43,37 +48,88 @@ struct Needle {
     text: String,
     /// Its letters beyond ASCII may stand in another case.
     has_other_cases: bool,
-    /// Where its rarest byte is: looking for that one alone passes over most of a text quickly.
-    rarest: usize,
+    /// Where its two rarest bytes are: looking for these alone passes over most of a text quickly.
+    rarest: [usize; 2],
+    /// It begins with a word, which must begin there; it ends with one, which must end there.
+    begins_word: bool,
+    ends_word: bool,
 }
 
 impl Needle {
-    fn new(text: &str) -> Self {
-        let has_case = |letter: char| !letter.is_ascii() && (letter.is_lowercase() || letter.is_uppercase());
-        let rarest = (0..text.len()).max_by_key(|at| rarity(text.as_bytes()[*at]));
+    fn new(term: &Term) -> Self {
+        let text = term.text.as_str();
+        let has_case = |letter: char| !letter.is_ascii() && text::is_in_word(letter);
+        let mut places: Vec<usize> = (0..text.len()).collect();
+        places.sort_by_key(|at| std::cmp::Reverse(rarity(text.as_bytes()[*at])));
+        let place = |rank: usize| places.get(rank).copied();
         Self {
             text: text.to_owned(),
             has_other_cases: text.contains(has_case),
-            rarest: rarest.unwrap_or(0),
+            rarest: [place(0).unwrap_or(0), place(1).or(place(0)).unwrap_or(0)],
+            begins_word: text.starts_with(text::is_in_word),
+            ends_word: !term.open_end && text.ends_with(text::is_in_word),
         }
     }
 
-    /// Regardless of the case of ASCII letters.
-    fn is_in(&self, bytes: &[u8]) -> bool {
+    /// Whether it stands anywhere in these bytes where `is_wanted` says so, regardless of the case of ASCII letters.
+    fn stands(&self, bytes: &[u8], is_wanted: impl Fn(usize) -> bool) -> bool {
         let text = self.text.as_bytes();
-        let Some(&rarest) = text.get(self.rarest) else {
-            return true;
+        let Some(last) = bytes.len().checked_sub(text.len()) else {
+            return false;
         };
+        let [one, other] = self.rarest.map(|place| (place, Letter::of(text, place)));
         let stands = |at: usize| {
-            let start = at.checked_sub(self.rarest);
-            let found = start.and_then(|start| bytes.get(start..start + text.len()));
-            found.is_some_and(|found| found.eq_ignore_ascii_case(text))
+            one.1.is(bytes[at + one.0])
+                && other.1.is(bytes[at + other.0])
+                && bytes[at..at + text.len()].eq_ignore_ascii_case(text)
+                && is_wanted(at)
         };
-        if rarest.is_ascii_lowercase() {
-            memchr::memchr2_iter(rarest, rarest.to_ascii_uppercase(), bytes).any(stands)
-        } else {
-            memchr::memchr_iter(rarest, bytes).any(stands)
+        let mut at = 0;
+        // Many places at once: this is what a search for a frequent phrase does most of the time.
+        while let (Some(ones), Some(others)) = (
+            bytes[at + one.0..].first_chunk::<TOGETHER>(),
+            bytes[at + other.0..].first_chunk::<TOGETHER>(),
+        ) {
+            let mut any = false;
+            for place in 0..TOGETHER {
+                any |= one.1.is(ones[place]) & other.1.is(others[place]);
+            }
+            if any && (at..=last.min(at + TOGETHER - 1)).any(stands) {
+                return true;
+            }
+            at += TOGETHER;
+            if at > last {
+                return false;
+            }
         }
+        (at..=last).any(stands)
+    }
+
+    /// Whether it stands at this place as words of its own, and not as a part of longer ones.
+    fn is_cut_at(&self, text: &str, at: usize) -> bool {
+        let begins = || !text[..at].ends_with(text::is_in_word);
+        let ends = || !text[at + self.text.len()..].starts_with(text::is_in_word);
+        (!self.begins_word || begins()) && (!self.ends_word || ends())
+    }
+}
+
+/// A byte, whatever its case.
+#[derive(Clone, Copy)]
+struct Letter {
+    byte: u8,
+    /// The bit in which the cases of a letter differ; none for other bytes.
+    case: u8,
+}
+
+impl Letter {
+    fn of(text: &[u8], place: usize) -> Self {
+        let byte = text.get(place).copied().unwrap_or_default();
+        let case = if byte.is_ascii_lowercase() { 0x20 } else { 0 };
+        Self { byte, case }
+    }
+
+    fn is(self, byte: u8) -> bool {
+        byte | self.case == self.byte
     }
 }
 
@@ -105,10 +161,22 @@ mod tests {
             ("\"login page\"", "The LOGIN Page.", true),
             ("\"login page\"", "page of login", false),
             ("\"login page\"", "login  page", false),
+            ("\"login page\"", "the login pages, and a relogin page", false),
+            ("\"login page\"", "relogin page, then a login page", true),
+            ("\"login page", "the login pages", true),
+            ("\"login page", "a relogin page", false),
+            ("\"the the\"", "the theme", false),
+            ("\"the the\"", "Then the the.", true),
+            ("\"page (\"", "a page(", false),
+            ("\"page(\"", "homepage page(", true),
+            ("用R", "用 r", false),
+            ("用R", "使用r，", true),
             ("登录页面", "请修复登录页面的错误", true),
             ("登录页面", "登录的页面", false),
             ("用React写", "用react写", true),
             ("\"größe über\"", "GRÖSSE GRÖßE ÜBER", true),
+            ("\"größe über\"", "GRÖßE ÜBERALL", false),
+            ("\"ΟΔΟΣ ΑΒΓ\"", "Η ΟΔΟΣ ΑΒΓ", true),
             ("parent_uuid", "x.Parent_UUID", true),
             ("parent_uuid", "parent uuid", false),
             ("\"login page\" \"save it\"", "save it on the login page", true),

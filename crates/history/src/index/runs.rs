@@ -8,12 +8,14 @@
 //! This is what a full-text table does inside, less all that is not needed here (positions, columns, texts, ranks), and
 //! it is filled several times faster.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{HistoryError, Result};
 
 use super::gather::Gathered;
-use super::varint;
+use super::{pairs, varint};
 
 /// The tables. `last` and `first` are the numbers of the messages that a run is about; `word` is the first of a block.
 pub(super) const CREATE: &str =
@@ -261,18 +263,27 @@ fn entry<'a>(block: &'a [u8], at: &mut usize) -> Option<(&'a [u8], &'a [u8])> {
     Some((piece()?, piece()?))
 }
 
-/// A word to look up.
-pub(super) struct Wanted {
-    pub(super) word: Vec<u8>,
-    /// Words that go on after it are meant, too.
-    pub(super) is_open: bool,
+/// What a message must have to be found.
+pub(super) enum Wanted {
+    Word(Vec<u8>),
+    /// A word that begins with this.
+    Beginning(Vec<u8>),
+    /// These words next to each other. Others may pass, too.
+    Neighbours(Vec<u8>, Vec<u8>),
+    /// The first word, and next to it one that begins with the second. Others may pass, too.
+    NeighbourBeginning(Vec<u8>, Vec<u8>),
 }
 
-/// The messages of a run that have all these words: their numbers, newest first.
+/// Beyond this many words, looking for neighbours of all of them takes longer than reading the messages.
+const MOST_NEIGHBOURS: usize = 128;
+
+/// The messages of a run that have all of this: their numbers, newest first.
 pub(super) fn with_all(connection: &Connection, run: &Run, wanted: &[Wanted]) -> Result<Vec<i64>> {
     let mut lists = Vec::with_capacity(wanted.len());
     for wanted in wanted {
-        let list = lists_of(connection, run, wanted)?;
+        let Some(list) = lists_of(connection, run, wanted)? else {
+            continue;
+        };
         if list.is_empty() {
             return Ok(Vec::new());
         }
@@ -301,31 +312,76 @@ pub(super) fn with_all(connection: &Connection, run: &Run, wanted: &[Wanted]) ->
         .collect())
 }
 
-/// The lists of numbers of a word, or of all words that begin with it.
-fn lists_of(connection: &Connection, run: &Run, wanted: &Wanted) -> Result<Vec<Vec<u8>>> {
+/// The lists of numbers of the messages that have one of the things wanted. `None` if that can't be told.
+fn lists_of(connection: &Connection, run: &Run, wanted: &Wanted) -> Result<Option<Vec<Vec<u8>>>> {
     let mut lists = Vec::new();
+    match wanted {
+        Wanted::Word(word) => lists.extend(list_of(connection, run, word)?),
+        Wanted::Beginning(beginning) => {
+            each_word(connection, run, beginning, |word, numbers| {
+                let is_wanted = word.starts_with(beginning);
+                if is_wanted {
+                    lists.push(numbers.to_vec());
+                }
+                is_wanted
+            })?;
+        }
+        Wanted::Neighbours(before, after) => {
+            lists.extend(list_of(connection, run, &pairs::key_of(before, after))?);
+        }
+        Wanted::NeighbourBeginning(before, beginning) => {
+            let mut keys = BTreeSet::new();
+            each_word(connection, run, beginning, |word, _| {
+                let is_wanted = word.starts_with(beginning);
+                if is_wanted {
+                    keys.insert(pairs::key_of(before, word));
+                }
+                is_wanted && keys.len() <= MOST_NEIGHBOURS
+            })?;
+            if keys.len() > MOST_NEIGHBOURS {
+                return Ok(None);
+            }
+            for key in keys {
+                lists.extend(list_of(connection, run, &key)?);
+            }
+        }
+    }
+    Ok(Some(lists))
+}
+
+fn list_of(connection: &Connection, run: &Run, wanted: &[u8]) -> Result<Option<Vec<u8>>> {
+    let mut list = None;
+    each_word(connection, run, wanted, |word, numbers| {
+        list = (word == wanted).then(|| numbers.to_vec());
+        false
+    })?;
+    Ok(list)
+}
+
+/// Calls `each` with the words of a run and their lists of numbers, beginning with the first that is not before `from`, as
+/// long as it returns true.
+fn each_word(
+    connection: &Connection,
+    run: &Run,
+    from: &[u8],
+    mut each: impl FnMut(&[u8], &[u8]) -> bool,
+) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "SELECT data FROM block WHERE run = ?1
          AND word >= coalesce((SELECT max(word) FROM block WHERE run = ?1 AND word <= ?2), ?2) ORDER BY word",
     )?;
-    let mut rows = statement.query(params![run.id, wanted.word])?;
+    let mut rows = statement.query(params![run.id, from])?;
     while let Some(row) = rows.next()? {
         let block = row.get_ref(0)?.as_blob().map_err(|_| damaged())?;
         let mut at = 0;
         while at < block.len() {
             let (word, numbers) = entry(block, &mut at).ok_or_else(damaged)?;
-            if word < wanted.word.as_slice() {
-                continue;
-            }
-            if word == wanted.word || (wanted.is_open && word.starts_with(&wanted.word)) {
-                lists.push(numbers.to_vec());
-            }
-            if !wanted.is_open || !word.starts_with(&wanted.word) {
-                return Ok(lists);
+            if word >= from && !each(word, numbers) {
+                return Ok(());
             }
         }
     }
-    Ok(lists)
+    Ok(())
 }
 
 /// The numbers of several lists, in order, relative to the first of the run.
@@ -408,9 +464,13 @@ mod tests {
         let find = |words: &[(&str, bool)]| -> Vec<i64> {
             let wanted: Vec<Wanted> = words
                 .iter()
-                .map(|(word, is_open)| Wanted {
-                    word: word.as_bytes().to_vec(),
-                    is_open: *is_open,
+                .map(|(word, is_open)| {
+                    let word = word.as_bytes().to_vec();
+                    if *is_open {
+                        Wanted::Beginning(word)
+                    } else {
+                        Wanted::Word(word)
+                    }
                 })
                 .collect();
             let found = runs
