@@ -84,7 +84,31 @@ pub struct BackendInfo {
     pub transport: &'static str,
     /// Why this one was chosen and how to get the other, for a person.
     pub reason: String,
+    /// The same for whoever says it in words of their own.
+    pub why: WhyChosen,
+    /// Where it was found on this machine.
+    pub path: Option<String>,
     pub capabilities: Capabilities,
+}
+
+/// Why an agent, and the way it is spoken with, was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WhyChosen {
+    /// It was found, and is spoken with over stdio as all versions are.
+    Found,
+    /// Stdio was asked for.
+    StdioChosen,
+    /// It was asked to connect to us, and can.
+    Connects,
+    /// It was asked to connect to us, and its version can't.
+    CannotConnect,
+    /// It was asked to connect to us, and nobody knows whether it can.
+    VersionUnknown,
+    /// There is none but the demo agent.
+    NotInstalled,
+    /// The demo agent was asked for.
+    DemoChosen,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use tiller_agent::{Executable, Finder};
 use tiller_core::backend::claude::ClaudeBackend;
-use tiller_core::backend::{BackendInfo, Capabilities};
+use tiller_core::backend::{BackendInfo, Capabilities, WhyChosen};
 use tiller_keeper::Keeping;
 
 use crate::cli::{BackendChoice, TransportChoice};
@@ -53,10 +53,14 @@ pub(crate) async fn choose(
     };
     match (choice, found) {
         (BackendChoice::Auto | BackendChoice::Claude, Ok(executable)) => {
-            let (sdk_url, why) = connects(&executable, transport).await;
-            let reason = format!("Claude Code was found at {}. {why}", executable.path.display());
-            let backend = claude(executable, claude_home, sdk_url, reason);
-            Ok(if sdk_url { backend.connecting() } else { backend })
+            let (why, words) = connects(&executable, transport).await;
+            let reason = format!("Claude Code was found at {}. {words}", executable.path.display());
+            let backend = claude(executable, claude_home, why, reason);
+            Ok(if why == WhyChosen::Connects {
+                backend.connecting()
+            } else {
+                backend
+            })
         }
         (BackendChoice::Claude, Err(error)) => {
             Err(error).with_context(|| format!("install it with `{INSTALL}`"))
@@ -64,36 +68,40 @@ pub(crate) async fn choose(
         (BackendChoice::Auto, Err(_)) => {
             let reason =
                 format!("Claude Code was not found. Install it with `{INSTALL}`, then start Tiller again.");
-            demo(claude_home, reason)
+            demo(claude_home, WhyChosen::NotInstalled, reason)
         }
         (BackendChoice::Demo, _) => {
             let reason =
                 "The demo agent was chosen with --backend. Start Tiller without it to use Claude Code.";
-            demo(claude_home, reason.to_owned())
+            demo(claude_home, WhyChosen::DemoChosen, reason.to_owned())
         }
     }
 }
 
 /// Whether agents connect to us, and why or why not.
-async fn connects(executable: &Executable, transport: TransportChoice) -> (bool, String) {
-    let stdio = |why: &str| (false, format!("It is spoken with over stdio, {why}."));
+async fn connects(executable: &Executable, transport: TransportChoice) -> (WhyChosen, String) {
+    let stdio = |why, words: &str| (why, format!("It is spoken with over stdio, {words}."));
     match transport {
-        TransportChoice::Auto => stdio("which every version takes"),
-        TransportChoice::Stdio => stdio("as --transport says"),
+        TransportChoice::Auto => stdio(WhyChosen::Found, "which every version takes"),
+        TransportChoice::Stdio => stdio(WhyChosen::StdioChosen, "as --transport says"),
         TransportChoice::SdkUrl => match executable.version().await {
             Ok(version) if version.capabilities().sdk_url => {
-                let why = format!(
+                let words = format!(
                     "It connects to this server (--sdk-url), as --transport says and version {version} can."
                 );
-                (true, why)
+                (WhyChosen::Connects, words)
             }
-            Ok(version) => stdio(&format!(
-                "although --transport says sdk-url: version {version} connects to its maker's servers only. \
-                 2.1.113 is the last one known to connect to others"
-            )),
-            Err(error) => stdio(&format!(
-                "although --transport says sdk-url: its version can't be told ({error})"
-            )),
+            Ok(version) => stdio(
+                WhyChosen::CannotConnect,
+                &format!(
+                    "although --transport says sdk-url: version {version} connects to its maker's servers only. \
+                     2.1.113 is the last one known to connect to others"
+                ),
+            ),
+            Err(error) => stdio(
+                WhyChosen::VersionUnknown,
+                &format!("although --transport says sdk-url: its version can't be told ({error})"),
+            ),
         },
     }
 }
@@ -101,7 +109,7 @@ async fn connects(executable: &Executable, transport: TransportChoice) -> (bool,
 fn claude(
     executable: Executable,
     claude_home: Option<PathBuf>,
-    sdk_url: bool,
+    why: WhyChosen,
     reason: String,
 ) -> ClaudeBackend {
     let capabilities = Capabilities {
@@ -113,14 +121,20 @@ fn claude(
     let info = BackendInfo {
         name: "claude",
         version: None,
-        transport: if sdk_url { "sdk-url" } else { "stdio" },
+        transport: if why == WhyChosen::Connects {
+            "sdk-url"
+        } else {
+            "stdio"
+        },
         reason,
+        why,
+        path: Some(executable.path.display().to_string()),
         capabilities,
     };
     ClaudeBackend::new(executable, claude_home, info)
 }
 
-fn demo(claude_home: Option<PathBuf>, reason: String) -> anyhow::Result<ClaudeBackend> {
+fn demo(claude_home: Option<PathBuf>, why: WhyChosen, reason: String) -> anyhow::Result<ClaudeBackend> {
     let this =
         std::env::current_exe().context("can't find the demo agent, which is this executable itself")?;
     // Run as a script is by its interpreter: this executable, and the command as its first argument.
@@ -140,6 +154,8 @@ fn demo(claude_home: Option<PathBuf>, reason: String) -> anyhow::Result<ClaudeBa
         version,
         transport: "stdio",
         reason,
+        why,
+        path: None,
         capabilities,
     };
     Ok(ClaudeBackend::new(executable, claude_home, info))

@@ -40,7 +40,7 @@ export function Controls({ models, model, onModel, mode, onMode, effort, onEffor
         value={model ?? DEFAULT}
         onChange={(value) => onModel(value === DEFAULT ? undefined : value)}
         options={[
-          { value: DEFAULT, label: t("start.modelDefault") },
+          { value: DEFAULT, label: t("start.modelDefault"), short: t("start.model") },
           ...models.map(({ value, name, description }) => ({ value, label: name, hint: description })),
           ...(model && !listed ? [{ value: model, label: model }] : []),
         ]}
@@ -51,7 +51,7 @@ export function Controls({ models, model, onModel, mode, onMode, effort, onEffor
           value={effort ?? DEFAULT}
           onChange={(value) => onEffort(value === DEFAULT ? undefined : value)}
           options={[
-            { value: DEFAULT, label: t("start.effortDefault") },
+            { value: DEFAULT, label: t("start.effortDefault"), short: t("start.effort") },
             ...efforts.map((value) => {
               const known = knownEfforts.find((each) => each === value);
               return { value, label: known ? t(`start.efforts.${known}`) : value };

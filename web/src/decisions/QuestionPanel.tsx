@@ -81,7 +81,9 @@ function QuestionField({ question, choice, disabled, onChange }: QuestionFieldPr
           </span>
         )}
         <span className="font-medium">{question.question}</span>
-        {multiSelect && <span className="ml-2 text-xs text-ink-3">{t("question.several")}</span>}
+        {multiSelect && (
+          <span className="ml-2 text-xs whitespace-nowrap text-ink-3">{t("question.several")}</span>
+        )}
       </legend>
       <div className="flex flex-col gap-1.5">
         {question.options.map((option) => (

@@ -29,6 +29,6 @@ export function StatusMark({ mark, className }: { mark: Mark; className?: string
   );
 }
 
-export function SessionMark({ session }: { session: SessionInfo }) {
-  return <StatusMark mark={useMark(session)} />;
+export function SessionMark({ session, className }: { session: SessionInfo; className?: string }) {
+  return <StatusMark mark={useMark(session)} className={className} />;
 }

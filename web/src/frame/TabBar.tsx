@@ -11,7 +11,7 @@ import { closeTab, useTabs } from "./tabs";
 
 const tabClass = (current: boolean) =>
   cn(
-    "relative flex h-8 shrink-0 items-center rounded-t-lg text-sm transition-colors pointer-coarse:h-9",
+    "relative flex h-8 items-center rounded-t-lg text-sm transition-colors pointer-coarse:h-9",
     current
       ? "bg-canvas font-medium text-ink after:absolute after:inset-x-0 after:-bottom-px after:h-px after:bg-canvas"
       : "text-ink-2 hover:bg-hover hover:text-ink",
@@ -37,7 +37,7 @@ export function TabBar() {
           <span
             role="img"
             aria-label={t("nav.someoneWaits")}
-            className="absolute top-1 right-1 size-2 rounded-full bg-wait ring-2 ring-side"
+            className="absolute top-1 right-1 size-2 pointer-coarse:top-2 pointer-coarse:right-2 rounded-full bg-wait ring-2 ring-side"
           />
         )}
       </span>
@@ -45,7 +45,7 @@ export function TabBar() {
         aria-label={t("tabs.label")}
         className="-mb-px flex min-w-0 flex-1 items-end gap-1 overflow-x-auto overflow-y-hidden px-1 pb-px [scrollbar-width:none]"
       >
-        <li className={tabClass(current === "new")}>
+        <li className={cn(tabClass(current === "new"), "shrink-0")}>
           <a
             href="#/new"
             aria-current={current === "new" ? "page" : undefined}
@@ -74,7 +74,7 @@ function SessionTab({ id, current }: { id: string; current: boolean }) {
   // One that has been deleted has no tab; it comes back with its session when that is undone.
   if (!session) return null;
   return (
-    <li ref={place} className={cn(tabClass(current), "group/tab max-w-52 min-w-0")}>
+    <li ref={place} className={cn(tabClass(current), "group/tab max-w-52 min-w-40 shrink sm:min-w-28")}>
       <a
         href={`#/s/${id}`}
         aria-current={current ? "page" : undefined}

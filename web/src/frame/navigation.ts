@@ -14,8 +14,8 @@ interface NavigationState {
 }
 
 const narrow = () => matchMedia("(max-width: 767px)").matches;
-/** On a low screen the sessions need the room more. */
-const roomForAll = () => innerHeight >= 760;
+/** On a low screen the sessions need the room more. What is made for fingers is higher. */
+const roomForAll = () => innerHeight >= (matchMedia("(pointer: coarse)").matches ? 1000 : 760);
 
 export const useNavigation = create<NavigationState>()((set) => ({
   wideOpen: readStored("side") !== "closed",

@@ -56,25 +56,31 @@ function AgentRow({ session }: { session: SessionInfo }) {
   const tasks = log ? tasksOf(log.transcript) : [];
   return (
     <li className="px-4 py-3">
-      <div className="flex flex-wrap items-center gap-x-2.5 gap-y-1 text-sm">
-        <SessionMark session={session} />
-        <a href={`#/s/${session.id}`} className="min-w-0 truncate font-medium hover:underline">
-          {session.title}
-        </a>
-        <Badge tone={agent.state === "running" ? "good" : "plain"}>{t(`agents.state.${agent.state}`)}</Badge>
-        <span className="ml-auto flex items-center gap-3 text-xs text-ink-3 tabular-nums">
-          {agent.memoryBytes !== undefined && <span>{formatBytes(agent.memoryBytes, i18n.language)}</span>}
-          {agent.cpu !== undefined && (
-            <span>{t("agents.cpu", { percent: Math.round(agent.cpu * 100) })}</span>
-          )}
-          {running && (
-            <Button size="sm" onClick={() => stopSession(session.id)}>
-              {t("composer.stop")}
-            </Button>
-          )}
-        </span>
+      <div className="flex items-start gap-3">
+        <SessionMark session={session} className="mt-[3px]" />
+        <div className="min-w-0 flex-1">
+          <a href={`#/s/${session.id}`} className="block truncate text-sm font-medium hover:underline">
+            {session.title}
+          </a>
+          <p className="truncate font-mono text-xs text-ink-3" title={session.cwd}>
+            {session.cwd}
+          </p>
+          <p className="mt-1 flex flex-wrap items-center gap-x-3 text-xs text-ink-3 tabular-nums">
+            <Badge tone={agent.state === "running" ? "good" : "plain"}>
+              {t(`agents.state.${agent.state}`)}
+            </Badge>
+            {agent.memoryBytes !== undefined && <span>{formatBytes(agent.memoryBytes, i18n.language)}</span>}
+            {agent.cpu !== undefined && (
+              <span>{t("agents.cpu", { percent: Math.round(agent.cpu * 100) })}</span>
+            )}
+          </p>
+        </div>
+        {running && (
+          <Button size="sm" onClick={() => stopSession(session.id)}>
+            {t("composer.stop")}
+          </Button>
+        )}
       </div>
-      <p className="mt-0.5 truncate font-mono text-xs text-ink-3">{session.cwd}</p>
       {tasks.length > 0 && (
         <div className="mt-2 border-t border-line pt-2">
           <TaskList tasks={tasks} />

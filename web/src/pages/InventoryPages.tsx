@@ -161,7 +161,7 @@ export function HooksPage() {
                   // oxlint-disable-next-line react/no-array-index-key -- hooks have no name
                   <li key={index} className="px-4 py-3">
                     <div className="flex flex-wrap items-center gap-2">
-                      <Badge>{hook.kind}</Badge>
+                      <Badge>{t(`inventory.hookKind.${hook.kind}`, { defaultValue: hook.kind })}</Badge>
                       <ScopeBadge scope={hook.scope} />
                       <span className="text-xs text-ink-3">
                         {hook.matcher

@@ -68,10 +68,12 @@ export function ShortcutsPage() {
 }
 
 function KeyNames({ ways }: { ways: Ways }) {
+  const { t } = useTranslation();
   return (
     <span className="flex shrink-0 items-center gap-2">
-      {ways.map((way) => (
-        <span key={way.join()} className="flex gap-1">
+      {ways.map((way, index) => (
+        <span key={way.join()} className="flex items-center gap-1">
+          {index > 0 && <span className="mr-1 text-xs text-ink-3">{t("shortcuts.or")}</span>}
           {way.map((key) => (
             <Kbd key={key} className="h-5.5 min-w-5.5 pointer-coarse:inline-flex">
               {key}

@@ -4,6 +4,7 @@ import { formatCount } from "../lib/format";
 import { watchStatistics } from "../store/controller";
 import { useApp, useSessionList } from "../store/hooks";
 import { CopyButton } from "../ui/CopyButton";
+import type { Backend } from "../wire/api";
 import { Badge, Group, Page } from "./Page";
 import { useInventory } from "./useInventory";
 
@@ -42,7 +43,11 @@ export function StatusPage() {
           <Fact label={t("state.home")}>
             <span className="font-mono text-xs break-all">{found?.claudeHome ?? "–"}</span>
           </Fact>
-          {system?.backend.reason && <Fact label={t("state.reason")}>{system.backend.reason}</Fact>}
+          {system && (
+            <Fact label={t("state.reason")}>
+              <Reason backend={system.backend} />
+            </Fact>
+          )}
         </Facts>
         {found && !found.login && !demo && <Remedy text={t("state.loginHint")} command="claude /login" />}
         {demo && <Remedy text={t("state.installHint")} command={INSTALL} />}
@@ -85,6 +90,31 @@ export function StatusPage() {
         </Facts>
       </Group>
     </Page>
+  );
+}
+
+const reasons = [
+  "found",
+  "stdioChosen",
+  "connects",
+  "cannotConnect",
+  "versionUnknown",
+  "notInstalled",
+  "demoChosen",
+] as const;
+
+/** Why this agent was chosen, in the page's language where it knows the reason. */
+function Reason({ backend }: { backend: Backend }) {
+  const { t } = useTranslation();
+  const why = reasons.find((each) => each === backend.why);
+  if (!why) return backend.reason;
+  return (
+    <>
+      {t(`state.reasons.${why}`)}
+      {backend.path && (
+        <span className="mt-0.5 block font-mono text-xs break-all text-ink-2">{backend.path}</span>
+      )}
+    </>
   );
 }
 

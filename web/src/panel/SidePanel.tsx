@@ -61,9 +61,18 @@ const SidePanel = memo(function SidePanel({ session, transcript, anew }: SidePan
               label={t("panel.spent")}
               value={cost.usd === undefined ? "–" : formatCost(cost.usd, language)}
             />
-            <Fact label={t("panel.time")} value={formatDuration(cost.durationMs, language)} />
-            <Fact label={t("panel.tokensIn")} value={formatCount(cost.inputTokens, language)} />
-            <Fact label={t("panel.tokensOut")} value={formatCount(cost.outputTokens, language)} />
+            <Fact
+              label={t("panel.time")}
+              value={cost.turns === 0 ? "–" : formatDuration(cost.durationMs, language)}
+            />
+            <Fact
+              label={t("panel.tokensIn")}
+              value={cost.turns === 0 ? "–" : formatCount(cost.inputTokens, language)}
+            />
+            <Fact
+              label={t("panel.tokensOut")}
+              value={cost.turns === 0 ? "–" : formatCount(cost.outputTokens, language)}
+            />
           </dl>
           <Budget session={session} spent={cost.usd} />
         </Section>

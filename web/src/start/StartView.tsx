@@ -80,9 +80,9 @@ export function StartView() {
     refused;
   return (
     <div className="min-h-0 flex-1 overflow-y-auto">
-      <div className="mx-auto flex min-h-full w-full max-w-2xl flex-col justify-center px-4 pt-6 pb-[14vh]">
+      <div className="mx-auto flex min-h-full w-full max-w-3xl flex-col justify-center px-4 pt-6 pb-[14vh]">
         <h1 className="text-2xl font-semibold tracking-tight text-balance">{t("start.title")}</h1>
-        <p className="mt-1.5 text-ink-2">{t("start.subtitle")}</p>
+        <p className="mt-1.5 text-pretty text-ink-2">{t("start.subtitle")}</p>
         {/* Images can be dropped here; those who can't drop have a button. */}
         {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions */}
         <form
@@ -139,16 +139,18 @@ export function StartView() {
                 />
               </div>
               <ToolsChoice value={tools} onChange={setTools} named className="h-8 text-sm text-ink-2" />
-              <span className="flex-1" />
-              <ImagePicker onPick={images.add} />
-              <Button type="submit" variant="primary" disabled={starting}>
-                {starting ? (
-                  <LoaderCircle className="size-4 motion-safe:animate-spin" aria-hidden />
-                ) : (
-                  <ArrowUp className="size-4" aria-hidden />
-                )}
-                {starting ? t("start.starting") : t("start.submit")}
-              </Button>
+              {/* At the right end, in a line of their own as well. */}
+              <span className="ml-auto flex items-center gap-1">
+                <ImagePicker onPick={images.add} />
+                <Button type="submit" variant="primary" disabled={starting}>
+                  {starting ? (
+                    <LoaderCircle className="size-4 motion-safe:animate-spin" aria-hidden />
+                  ) : (
+                    <ArrowUp className="size-4" aria-hidden />
+                  )}
+                  {starting ? t("start.starting") : t("start.submit")}
+                </Button>
+              </span>
             </div>
           </div>
           <p

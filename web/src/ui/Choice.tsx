@@ -2,16 +2,25 @@ import { Select } from "@base-ui/react/select";
 import { Check, ChevronDown } from "lucide-react";
 import { cn } from "../lib/cn";
 
+interface Option<T extends string> {
+  readonly value: T;
+  readonly label: string;
+  /** Said on a phone while it is chosen. */
+  readonly short?: string;
+  readonly hint?: string;
+}
+
 interface ChoiceProps<T extends string> {
   label: string;
   value: T;
-  options: readonly { readonly value: T; readonly label: string; readonly hint?: string }[];
+  options: readonly Option<T>[];
   onChange: (value: T) => void;
   className?: string;
 }
 
 /** One of a few, each with a line that explains it. */
 export function Choice<T extends string>({ label, value, options, onChange, className }: ChoiceProps<T>) {
+  const chosen = options.find((option) => option.value === value);
   return (
     <Select.Root
       items={options.map((option) => ({ value: option.value, label: option.label }))}
@@ -25,7 +34,16 @@ export function Choice<T extends string>({ label, value, options, onChange, clas
           className,
         )}
       >
-        <Select.Value className="truncate" />
+        <Select.Value className="truncate">
+          {chosen?.short ? (
+            <>
+              <span className="max-sm:hidden">{chosen.label}</span>
+              <span className="sm:hidden">{chosen.short}</span>
+            </>
+          ) : (
+            (chosen?.label ?? value)
+          )}
+        </Select.Value>
         <Select.Icon>
           <ChevronDown className="size-3.5 text-ink-3" />
         </Select.Icon>

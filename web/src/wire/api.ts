@@ -4,7 +4,11 @@ export interface Backend {
   readonly name: string;
   readonly version?: string | null;
   readonly transport?: string | null;
+  /** In English; `why` is for saying it in another language. */
   readonly reason?: string | null;
+  readonly why?: string | null;
+  /** Where it was found. */
+  readonly path?: string | null;
 }
 
 export interface System {

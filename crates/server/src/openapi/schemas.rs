@@ -113,7 +113,12 @@ pub(super) struct Backend {
     version: Option<String>,
     /// `stdio` or `sdk-url`.
     transport: String,
+    /// For a person, in English.
     reason: String,
+    /// `found`, `stdioChosen`, `connects`, `cannotConnect`, `versionUnknown`, `notInstalled` or `demoChosen`.
+    why: String,
+    /// Where it was found on this machine.
+    path: Option<String>,
     capabilities: Capabilities,
 }
 

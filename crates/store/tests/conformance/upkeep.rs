@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiller_core::backend::{AgentChannels, Backend, BackendInfo, Capabilities, Launch};
+use tiller_core::backend::{AgentChannels, Backend, BackendInfo, Capabilities, Launch, WhyChosen};
 use tiller_core::{
     Commit, EventBody, PathPolicy, RawJson, Retention, SessionRecord, SessionStatus, Sessions, Store,
     Timestamp, Titles,
@@ -30,6 +30,8 @@ impl Backend for NoAgents {
             version: None,
             transport: "none",
             reason: String::new(),
+            why: WhyChosen::NotInstalled,
+            path: None,
             capabilities,
         }
     }

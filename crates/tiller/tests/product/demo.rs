@@ -17,6 +17,7 @@ async fn the_demo_agent_gives_its_tour_and_says_what_it_is() {
         .json()["backend"]
         .clone();
     assert_eq!(backend["name"], "demo");
+    assert_eq!(backend["why"], "notInstalled");
     assert!(
         backend["reason"]
             .as_str()

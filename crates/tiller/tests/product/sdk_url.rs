@@ -33,6 +33,7 @@ async fn permissions_and_resuming_work_over_a_connection() {
         .json();
     let backend = &system["backend"];
     assert_eq!(backend["transport"], "sdk-url");
+    assert_eq!(backend["why"], "connects");
     assert!(
         backend["reason"].as_str().unwrap().contains("version 2.1.113"),
         "{backend}"
@@ -125,6 +126,7 @@ async fn a_version_that_does_not_connect_is_spoken_with_over_stdio() {
         .await
         .json();
     assert_eq!(system["backend"]["transport"], "stdio");
+    assert_eq!(system["backend"]["why"], "cannotConnect");
     let reason = system["backend"]["reason"].as_str().unwrap();
     assert!(reason.contains("although --transport says sdk-url"), "{reason}");
     let cookie = server.sign_in().await;
