@@ -18,7 +18,8 @@ const READ_SIZE: usize = 64 * 1024;
 /// One line of the CLI's output, or the notice that one was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// A line without its line ending. Not checked in any way.
+    /// A line without its line ending. Not checked in any way. A part of what was read with it, all of which it keeps in
+    /// memory: not to be kept for long.
     Line(Bytes),
     /// A line that was longer than the limit. `length` counts all of its bytes.
     Oversized {
@@ -125,6 +126,21 @@ impl Framer {
         }
     }
 
+    /// All whole lines that have arrived.
+    pub fn frames(&mut self) -> Vec<Located> {
+        let mut frames = Vec::new();
+        while let Some(frame) = self.next_frame() {
+            frames.push(self.locate(frame));
+        }
+        frames
+    }
+
+    /// Says where the frame that was taken last is.
+    pub fn locate(&self, frame: Frame) -> Located {
+        let end = self.position;
+        Located { frame, end }
+    }
+
     /// What is left when the stream has ended: a last line without a line ending.
     pub fn finish(&mut self) -> Option<Frame> {
         self.searched = 0;
@@ -150,9 +166,6 @@ impl Framer {
             })
         } else if length == 0 {
             None
-        } else if length < READ_SIZE {
-            // A copy: a short line that someone keeps must not keep the whole read buffer alive.
-            Some(Frame::Line(Bytes::copy_from_slice(line)))
         } else {
             let mut line = self.buffer.split_to(end);
             line.truncate(length);
@@ -163,8 +176,9 @@ impl Framer {
     }
 }
 
-/// The lines of a pipe, until its end. A read error ends the stream as well: nothing more can come.
-pub fn lines<R>(reader: R, limit: usize) -> impl Stream<Item = Located> + Send
+/// The lines of a pipe, those together that arrive together, until its end. A read error ends the stream as well:
+/// nothing more can come.
+pub fn lines<R>(reader: R, limit: usize) -> impl Stream<Item = Vec<Located>> + Send
 where
     R: AsyncRead + Unpin + Send,
 {
@@ -174,8 +188,8 @@ where
         ended: false,
     };
     futures_util::stream::unfold(state, |mut state| async move {
-        let frame = state.next().await?;
-        Some((frame, state))
+        let frames = state.next().await?;
+        Some((frames, state))
     })
 }
 
@@ -186,16 +200,11 @@ struct Lines<R> {
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    async fn next(&mut self) -> Option<Located> {
-        let frame = self.next_frame().await?;
-        let end = self.framer.position();
-        Some(Located { frame, end })
-    }
-
-    async fn next_frame(&mut self) -> Option<Frame> {
+    async fn next(&mut self) -> Option<Vec<Located>> {
         loop {
-            if let Some(frame) = self.framer.next_frame() {
-                return Some(frame);
+            let frames = self.framer.frames();
+            if !frames.is_empty() {
+                return Some(frames);
             }
             if self.ended {
                 return None;
@@ -204,7 +213,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 Ok(0) => {
                     self.ended = true;
                     if let Some(frame) = self.framer.finish() {
-                        return Some(frame);
+                        return Some(vec![self.framer.locate(frame)]);
                     }
                 }
                 Ok(_) => {}

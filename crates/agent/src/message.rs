@@ -1,15 +1,15 @@
 //! One line of the CLI as a message: the raw JSON, and what is needed to route it.
 //!
 //! Reading a message's head is one pass over the line that checks the JSON and remembers where the few routing
-//! fields are; nothing is copied. The typed body is decoded only when somebody asks for it.
+//! fields are. The line is copied once, and shared by everyone from then on. The typed body is decoded only when somebody asks for it.
 
 mod body;
 mod content;
 mod head;
 
 use std::fmt;
+use std::sync::Arc;
 
-use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -111,7 +111,7 @@ pub enum ParseError {
 /// One message of the CLI. Cheap to clone; the raw JSON is kept as it came.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Message {
-    line: Bytes,
+    line: Arc<str>,
     head: Head,
 }
 
@@ -179,9 +179,8 @@ impl Message {
     /// assert_eq!(message.session_id(), Some("5f0c"));
     /// # Ok::<(), tiller_agent::ParseError>(())
     /// ```
-    pub fn parse(line: impl Into<Bytes>) -> Result<Self, ParseError> {
-        let line = line.into();
-        let text = std::str::from_utf8(&line).map_err(|error| ParseError::Utf8 {
+    pub fn parse(line: impl AsRef<[u8]>) -> Result<Self, ParseError> {
+        let text = std::str::from_utf8(line.as_ref()).map_err(|error| ParseError::Utf8 {
             valid_up_to: error.valid_up_to(),
         })?;
         let borrowed: BorrowedHead = serde_json::from_str(text).map_err(|error| ParseError::Json {
@@ -199,7 +198,10 @@ impl Message {
             parent_tool_use_id: Piece::keep_option(borrowed.parent_tool_use_id, text),
             delta: borrowed.event.keep(text),
         };
-        Ok(Self { line, head })
+        Ok(Self {
+            line: text.into(),
+            head,
+        })
     }
 
     /// What the message is about.
@@ -248,18 +250,17 @@ impl Message {
 
     /// The JSON as the CLI wrote it.
     pub fn json(&self) -> &str {
-        // Checked when the message was parsed; an empty string could only come from a broken invariant.
-        std::str::from_utf8(&self.line).unwrap_or_default()
+        &self.line
     }
 
     /// The JSON as the CLI wrote it, shared, not copied.
-    pub fn bytes(&self) -> &Bytes {
+    pub fn shared(&self) -> &Arc<str> {
         &self.line
     }
 
     /// Decodes the whole message as a type of the caller's.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_slice(&self.line)
+        serde_json::from_str(&self.line)
     }
 
     fn text<'a>(&'a self, text: &'a Text) -> Option<&'a str> {

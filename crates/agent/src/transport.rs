@@ -34,8 +34,8 @@ pub type LineSink = Pin<Box<dyn Sink<Line, Error = io::Error> + Send>>;
 
 /// A connection to a CLI.
 pub struct Wire {
-    /// The lines that the CLI writes.
-    pub incoming: BoxStream<'static, Located>,
+    /// The lines that the CLI writes, those together that arrive together.
+    pub incoming: BoxStream<'static, Vec<Located>>,
     /// The lines that the CLI reads.
     pub outgoing: LineSink,
     /// The CLI's process.

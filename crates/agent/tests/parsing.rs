@@ -335,8 +335,7 @@ fn recorded_output_of_both_versions_loses_nothing() {
         let mut assembled: Vec<Block> = Vec::new();
         let mut whole: Vec<Block> = Vec::new();
         for line in recorded.lines() {
-            let message =
-                Message::parse(line.to_owned()).unwrap_or_else(|error| panic!("{version}: {error}: {line}"));
+            let message = Message::parse(line).unwrap_or_else(|error| panic!("{version}: {error}: {line}"));
             let original: Value = serde_json::from_str(line).unwrap();
             let body = message.body();
             assert!(!matches!(body, Body::Other(_)), "{version}: {line}");

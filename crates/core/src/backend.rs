@@ -344,9 +344,9 @@ pub enum AgentEvent {
         meaning: Meaning,
     },
     /// The agent wants to use a tool, or asks the user something, and waits.
-    Asks(Question),
+    Asks(Box<Question>),
     /// One of the events has happened that someone wants to be called back for, and the agent waits.
-    Hook(HookCall),
+    Hook(Box<HookCall>),
     /// The agent no longer waits for an answer to this.
     TakesBack { agent_request: String },
     /// The agent is gone. Always the last event, always exactly one.

@@ -17,12 +17,13 @@ pub struct Event {
     pub body: EventBody,
 }
 
+/// Small, because most events are messages and there are many of them: what is large is in a box.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EventBody {
-    Status(StatusChange),
+    Status(Box<StatusChange>),
     /// `uuid` is what the agent knows the prompt by.
     UserPrompt {
-        prompt: Prompt,
+        prompt: Box<Prompt>,
         uuid: String,
     },
     /// A message of the agent's, untouched. `uuid` is the agent's own id for it, where it has one.
@@ -30,13 +31,13 @@ pub enum EventBody {
         raw: RawJson,
         uuid: Option<String>,
     },
-    DecisionRequested(DecisionRequest),
+    DecisionRequested(Box<DecisionRequest>),
     DecisionResolved {
         request: RequestId,
         tool_use_id: String,
         behavior: Behavior,
         /// What the agent is answered, where it is: kept so that the answer can be given again if it did not arrive.
-        reply: Option<Reply>,
+        reply: Option<Box<Reply>>,
     },
 }
 

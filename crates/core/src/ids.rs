@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use uuid::Uuid;
+use uuid::fmt::Hyphenated;
 
 /// A session of ours. For a session that was neither forked nor started afresh it is the agent's own id too.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -13,6 +14,11 @@ pub struct SessionId(Uuid);
 impl SessionId {
     pub fn random() -> Self {
         Self(Uuid::new_v4())
+    }
+
+    /// Its text, without memory of its own.
+    pub fn in_text(self, text: &mut [u8; Hyphenated::LENGTH]) -> &str {
+        self.0.hyphenated().encode_lower(text)
     }
 
     /// An id that belongs to this session's event number `seq`, the same whenever it is asked for. Whoever reads the

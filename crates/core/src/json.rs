@@ -18,9 +18,9 @@ impl RawJson {
     }
 
     /// What somebody else has checked already, as every message of an agent's is.
-    pub fn checked(text: &str) -> Self {
-        debug_assert!(serde_json::from_str::<&RawValue>(text).is_ok(), "{text}");
-        Self(text.into())
+    pub fn checked(text: Arc<str>) -> Self {
+        debug_assert!(serde_json::from_str::<&RawValue>(&text).is_ok(), "{text}");
+        Self(text)
     }
 
     /// A value of our own making.

@@ -373,8 +373,8 @@ fn wire(folder: &Path, position: u64, lines: mpsc::Sender<Line>, process: KeptPr
     });
     Wire {
         incoming: stream::unfold(output, |mut output| async move {
-            let located = output.next().await?;
-            Some((located, output))
+            let lines = output.next().await?;
+            Some((lines, output))
         })
         .boxed(),
         outgoing: Box::pin(outgoing),
@@ -391,11 +391,11 @@ struct Output {
 }
 
 impl Output {
-    async fn next(&mut self) -> Option<Located> {
+    async fn next(&mut self) -> Option<Vec<Located>> {
         loop {
-            if let Some(frame) = self.framer.next_frame() {
-                let end = self.framer.position();
-                return Some(Located { frame, end });
+            let lines = self.framer.frames();
+            if !lines.is_empty() {
+                return Some(lines);
             }
             let (end, ended) = {
                 let standing = self.standing.borrow_and_update();
@@ -405,8 +405,7 @@ impl Output {
                 match self.reader.read(&mut self.buffer) {
                     Ok(0) if ended => {
                         let frame = self.framer.finish()?;
-                        let end = self.framer.position();
-                        return Some(Located { frame, end });
+                        return Some(vec![self.framer.locate(frame)]);
                     }
                     Ok(0) => {}
                     Ok(count) => {

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{SinkExt, StreamExt, stream};
 use tiller_agent::{Frame, Launch, Line, Located};
 use tiller_keeper::{Keeping, Kept, Lost, attach, remove, runs, start};
 
@@ -57,10 +57,19 @@ impl Place {
     }
 }
 
+/// One line; what came with it is next.
 async fn next(kept: &mut Kept) -> Option<Located> {
-    tokio::time::timeout(PATIENCE, kept.wire.incoming.next())
+    let incoming = &mut kept.wire.incoming;
+    let mut lines = tokio::time::timeout(PATIENCE, incoming.next())
         .await
-        .expect("the agent says nothing")
+        .expect("the agent says nothing")?;
+    let others = lines.split_off(1);
+    if !others.is_empty() {
+        let one_by_one = |lines: Vec<Located>| stream::iter(lines.into_iter().map(|line| vec![line]));
+        let later = std::mem::replace(incoming, stream::empty().boxed());
+        *incoming = one_by_one(others).chain(later.flat_map(one_by_one)).boxed();
+    }
+    lines.pop()
 }
 
 async fn line(kept: &mut Kept) -> (String, u64) {

@@ -51,7 +51,7 @@ pub(super) async fn run(mut inbox: Inbox, messages: InboxSender, link: Link, han
                 return;
             }
             Inbound::Message(ref message) => {
-                let size = message.bytes().len();
+                let size = message.json().len();
                 if messages.send(inbound, size).await.is_err() {
                     return;
                 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use futures_util::{FutureExt, StreamExt};
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use super::supervisor::{Closing, Evidence, Exit, NOT_FOUND};
@@ -18,9 +18,6 @@ use crate::options::Grace;
 
 /// How long the output of an ended process may still be held open by something else.
 const AFTER_EXIT: Duration = Duration::from_secs(2);
-/// How much is routed and handed over in one go. Each time wakes whoever reads.
-const TOGETHER: usize = 256;
-const BYTES_TOGETHER: usize = 256 * 1024;
 /// What a small message costs at least, so that a flood of empty ones is bounded as well.
 const MIN_COST: usize = 256;
 
@@ -202,7 +199,7 @@ impl Receiver {
 
 /// Reads lines until there are no more and the process has ended.
 pub(super) async fn read(
-    incoming: BoxStream<'static, Located>,
+    incoming: BoxStream<'static, Vec<Located>>,
     inbox: Sender,
     shared: Arc<Shared>,
     evidence: Arc<Evidence>,
@@ -212,7 +209,7 @@ pub(super) async fn read(
     let mut incoming = incoming.fuse();
     let mut exited = false;
     loop {
-        let frame = if exited {
+        let frames = if exited {
             tokio::time::timeout(AFTER_EXIT, incoming.next())
                 .await
                 .ok()
@@ -220,30 +217,19 @@ pub(super) async fn read(
         } else {
             tokio::select! {
                 biased;
-                frame = incoming.next() => frame,
+                frames = incoming.next() => frames,
                 _ = exit.wait_for(Option::is_some) => {
                     exited = true;
                     continue;
                 }
             }
         };
-        let mut next = frame;
-        if next.is_none() {
-            break;
-        }
-        let mut items = Vec::new();
-        let mut bytes = 0;
-        while let Some(Located { frame, end }) = next {
+        let Some(frames) = frames else { break };
+        let mut items = Vec::with_capacity(frames.len());
+        for Located { frame, end } in frames {
             if let Some((item, size)) = route(frame, &shared, &evidence) {
-                bytes += size;
                 items.push(Queued::new(item, size, Some(end)));
             }
-            // What is there already, and is not the end, goes along.
-            next = if items.len() < TOGETHER && bytes < BYTES_TOGETHER {
-                incoming.next().now_or_never().flatten()
-            } else {
-                None
-            };
         }
         // With nobody to read the messages, answers to requests are still passed on, and the CLI does not get stuck.
         if !items.is_empty() && inbox.send_all(items).await.is_err() {
@@ -274,20 +260,19 @@ fn route(frame: Frame, shared: &Shared, evidence: &Evidence) -> Option<(Inbound,
         Frame::Oversized { length } => return Some((Inbound::Oversized { length }, 0)),
     };
     let size = line.len();
-    let message = match Message::parse(line.clone()) {
+    // Its own copy: what is kept must not keep in memory what was read with it.
+    let malformed = |error| {
+        let line = Bytes::copy_from_slice(&line);
+        Some((Inbound::Malformed { line, error }, size))
+    };
+    let message = match Message::parse(&line) {
         Ok(message) => message,
-        Err(error) => return Some((Inbound::Malformed { line, error }, size)),
+        Err(error) => return malformed(error),
     };
     let unreadable = |error: serde_json::Error| {
-        Some((
-            Inbound::Malformed {
-                line: line.clone(),
-                error: ParseError::Json {
-                    reason: error.to_string(),
-                },
-            },
-            size,
-        ))
+        malformed(ParseError::Json {
+            reason: error.to_string(),
+        })
     };
     match message.kind() {
         Kind::KeepAlive => None,

@@ -88,19 +88,19 @@ pub fn websocket(spawned: Spawned, sockets: Sockets) -> Wire {
 /// Both sources together. The end of standard output is the end of the process, whose connection breaks with it; what
 /// the connection had already delivered still comes.
 fn both(
-    stdout: BoxStream<'static, Located>,
-    socket: BoxStream<'static, Located>,
-) -> BoxStream<'static, Located> {
+    stdout: BoxStream<'static, Vec<Located>>,
+    socket: BoxStream<'static, Vec<Located>>,
+) -> BoxStream<'static, Vec<Located>> {
     stream::unfold(
         (stdout.fuse(), socket.fuse()),
         |(mut stdout, mut socket)| async move {
-            let frame = tokio::select! {
+            let frames = tokio::select! {
                 biased;
-                Some(frame) = socket.next() => frame,
-                Some(frame) = stdout.next() => frame,
+                Some(frames) = socket.next() => frames,
+                Some(frames) = stdout.next() => frames,
                 else => return None,
             };
-            Some((frame, (stdout, socket)))
+            Some((frames, (stdout, socket)))
         },
     )
     .boxed()
@@ -108,7 +108,7 @@ fn both(
 
 /// Moves lines between the link and whichever connection is current. Ends when the link has gone, or when no
 /// connection can come any more.
-async fn pump(mut sockets: Sockets, mut lines: mpsc::Receiver<Bytes>, frames: mpsc::Sender<Located>) {
+async fn pump(mut sockets: Sockets, mut lines: mpsc::Receiver<Bytes>, frames: mpsc::Sender<Vec<Located>>) {
     // A line that could not be sent because the connection broke goes out first on the next one.
     let mut unsent: Option<Bytes> = None;
     let mut next = sockets.0.recv().await;
@@ -128,12 +128,11 @@ async fn pump(mut sockets: Sockets, mut lines: mpsc::Receiver<Bytes>, frames: mp
                     let Some(text) = text else { break };
                     framer.push(&text);
                     // One text is one or more whole lines; the last one may lack its line ending.
-                    while let Some(frame) = framer.next_frame().or_else(|| framer.finish()) {
-                        // Nobody can read a connection again from where another left it.
-                        let located = Located { frame, end: 0 };
-                        if frames.send(located).await.is_err() {
-                            return;
-                        }
+                    let lines = std::iter::from_fn(|| framer.next_frame().or_else(|| framer.finish()));
+                    // Nobody can read a connection again from where another left it.
+                    let lines: Vec<_> = lines.map(|frame| Located { frame, end: 0 }).collect();
+                    if !lines.is_empty() && frames.send(lines).await.is_err() {
+                        return;
                     }
                 }
                 line = lines.recv() => {

@@ -37,7 +37,9 @@ impl Sessions {
         {
             return Err(CommandError::Model(model.clone()));
         }
-        self.input(session, Input::Configure(patch)).await.map(drop)
+        self.input(session, Input::Configure(Box::new(patch)))
+            .await
+            .map(drop)
     }
 
     /// What agents offer, as far as one has told since the server started.

@@ -370,7 +370,7 @@ impl Actor {
         for effect in effects {
             match effect {
                 Effect::Record(_) | Effect::QueueChanged | Effect::RecordChanged | Effect::Keep => {}
-                Effect::Deliver(delivery) => self.deliver(delivery).await,
+                Effect::Deliver(delivery) => self.deliver(*delivery).await,
                 Effect::Announce(call) => {
                     let session = self.state.record.id;
                     self.publish(Notice::Hook { session, call });
@@ -382,8 +382,8 @@ impl Actor {
                         agent_request,
                     });
                 }
-                Effect::Launch(launch) => self.agent = Some(self.backend.launch(launch).into()),
-                Effect::Attach(attach) => self.agent = Some(self.backend.attach(attach).into()),
+                Effect::Launch(launch) => self.agent = Some(self.backend.launch(*launch).into()),
+                Effect::Attach(attach) => self.agent = Some(self.backend.attach(*attach).into()),
                 Effect::Send(command) => self.send(command),
                 Effect::EndAgent => self.end_agent(),
                 Effect::ArmStopDeadline { turn } => {

@@ -25,7 +25,7 @@ pub enum Input {
     Prompt(Prompt),
     Stop,
     /// From now on where a running agent can be told, from the next turn on where it can't.
-    Configure(SettingsPatch),
+    Configure(Box<SettingsPatch>),
     /// A title from a model never replaces one from a person.
     Rename {
         title: String,
@@ -87,11 +87,11 @@ pub enum Effect {
     RecordChanged,
     /// The record is another in a way that only the next server needs to know.
     Keep,
-    Launch(Launch),
+    Launch(Box<Launch>),
     /// Go on with an agent that an earlier server started.
-    Attach(Attach),
+    Attach(Box<Attach>),
     /// Give the agent a prompt, with the bytes of its images.
-    Deliver(Delivery),
+    Deliver(Box<Delivery>),
     Send(AgentCommand),
     /// Tell watchers that the agent calls back. Not part of the log.
     Announce(HookCall),
@@ -229,6 +229,7 @@ impl Step<'_> {
             cwd,
             error: None,
         });
+        let prompt = Box::new(prompt);
         self.record(EventBody::UserPrompt { prompt, uuid });
         match self.state.agent {
             AgentState::Absent => self.launch(),
@@ -297,14 +298,14 @@ impl Step<'_> {
             resumes: matches!(conversation, Conversation::Resume(_)),
             with,
         });
-        self.effects.push(Effect::Launch(Launch {
+        self.effects.push(Effect::Launch(Box::new(Launch {
             session: record.id,
             cwd: record.cwd.clone().into(),
             run,
             settings: record.settings.clone(),
             conversation,
             hooks: self.state.hooks.clone(),
-        }));
+        })));
         self.state.agent_heard = false;
         self.state.hibernated = false;
         self.state.background = 0;
@@ -314,7 +315,7 @@ impl Step<'_> {
 
     fn deliver(&mut self) {
         if let Some(delivery) = self.state.turn.as_mut().and_then(|turn| turn.undelivered.take()) {
-            self.effects.push(Effect::Deliver(delivery));
+            self.effects.push(Effect::Deliver(Box::new(delivery)));
         }
     }
 
@@ -472,7 +473,7 @@ impl Step<'_> {
             request: pending.id,
             tool_use_id,
             behavior,
-            reply,
+            reply: reply.map(Box::new),
         });
     }
 
@@ -491,7 +492,7 @@ impl Step<'_> {
 
     fn status(&mut self, change: StatusChange) {
         self.state.record.status = change.status;
-        self.record(EventBody::Status(change));
+        self.record(EventBody::Status(Box::new(change)));
     }
 
     fn record(&mut self, body: EventBody) {

@@ -3,9 +3,7 @@
 pub(super) mod sequences;
 
 use super::*;
-use crate::backend::{
-    AgentCommand, AgentEvent, Conversation, Exit, HookCall, Launch, Meaning, Question, TurnEnd,
-};
+use crate::backend::{AgentCommand, AgentEvent, Conversation, Exit, HookCall, Meaning, Question, TurnEnd};
 use crate::event::{Behavior, Event, EventBody};
 use crate::ids::{SessionId, Timestamp};
 use crate::json::RawJson;
@@ -115,18 +113,11 @@ fn in_short(effect: &Effect) -> String {
         Effect::Keep => "keep".to_owned(),
         Effect::Announce(call) => format!("calls back {}", call.agent_request),
         Effect::Retract(agent_request) => format!("closes {agent_request}"),
-        Effect::Launch(Launch {
-            conversation: Conversation::New(_),
-            ..
-        }) => "launch new".to_owned(),
-        Effect::Launch(Launch {
-            conversation: Conversation::Resume(id),
-            ..
-        }) => format!("launch {id}"),
-        Effect::Launch(Launch {
-            conversation: Conversation::Fork { from, .. },
-            ..
-        }) => format!("launch fork of {from}"),
+        Effect::Launch(launch) => match &launch.conversation {
+            Conversation::New(_) => "launch new".to_owned(),
+            Conversation::Resume(id) => format!("launch {id}"),
+            Conversation::Fork { from, .. } => format!("launch fork of {from}"),
+        },
         Effect::Attach(attach) => format!("attach {} from {}", attach.run, attach.position),
         Effect::Deliver(delivery) => format!("> {}", delivery.prompt.text),
         Effect::Send(AgentCommand::SetModel(model)) => {
@@ -171,7 +162,7 @@ fn texts(queue: &[Prompt]) -> Vec<&str> {
 }
 
 fn configure(patch: SettingsPatch) -> Input {
-    Input::Configure(patch)
+    Input::Configure(Box::new(patch))
 }
 
 pub(super) fn message(text: &str, uuid: Option<&str>, meaning: Meaning) -> Input {
@@ -208,7 +199,7 @@ fn failure(text: &str) -> Input {
 }
 
 pub(super) fn asks(number: u8, always_ask: bool) -> Input {
-    Input::Agent(AgentEvent::Asks(Question {
+    Input::Agent(AgentEvent::Asks(Box::new(Question {
         agent_request: format!("r{number}"),
         tool_use_id: format!("t{number}"),
         tool_name: "Bash".to_owned(),
@@ -217,7 +208,7 @@ pub(super) fn asks(number: u8, always_ask: bool) -> Input {
         description: None,
         blocked_path: None,
         always_ask,
-    }))
+    })))
 }
 
 pub(super) fn exited(message: &str) -> Input {
@@ -612,12 +603,12 @@ fn a_callback_is_answered_once() {
         "hooks are registered when an agent starts"
     );
     let call = |id: &str| {
-        Input::Agent(AgentEvent::Hook(HookCall {
+        Input::Agent(AgentEvent::Hook(Box::new(HookCall {
             agent_request: id.to_owned(),
             event: "PreToolUse".to_owned(),
             input: RawJson::parse("{}").unwrap(),
             tool_use_id: None,
-        }))
+        })))
     };
     let answer = |id: &str| Input::AnswerHook {
         agent_request: id.to_owned(),

@@ -1,13 +1,14 @@
 //! One connection to the event API: a loop that reads frames, hears the live feed, and writes frames.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::time::Duration;
 
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
 use axum::extract::{Extension, Query, State};
 use axum::response::{IntoResponse, Response};
-use futures_util::SinkExt;
+use futures_util::{FutureExt, SinkExt};
 use serde::Deserialize;
 use tiller_core::{CommandError, Event, Lagged, LiveFeed, Notice, RawJson, SessionId, Sessions, Timestamp};
 use tokio::sync::watch;
@@ -371,7 +372,13 @@ impl Connection {
 
     /// It leaves with the next flush, or when there is enough of it.
     async fn write(&mut self, message: Message) -> Result<(), Gone> {
-        in_time(self.socket.feed(message)).await
+        // There nearly always is room, and then nobody needs a clock.
+        let room = match poll_fn(|cx| self.socket.poll_ready_unpin(cx)).now_or_never() {
+            Some(room) => room.map_err(|_| Gone),
+            None => in_time(poll_fn(|cx| self.socket.poll_ready_unpin(cx))).await,
+        };
+        room?;
+        self.socket.start_send_unpin(message).map_err(|_| Gone)
     }
 }
 

@@ -390,11 +390,12 @@ pub(super) fn frame(event: &Event) -> Result<String, serde_json::Error> {
     match &event.body {
         // Most of all frames, and the agent's words are JSON already.
         EventBody::Message { raw, .. } => {
-            let session = event.session.to_string();
+            let mut session = [0; 36];
+            let session = event.session.in_text(&mut session);
             let seq = event.seq.to_string();
             Ok([
                 r#"{"type":"stream.message","payload":{"sessionId":""#,
-                &session,
+                session,
                 r#"","message":"#,
                 raw.as_str(),
                 r#","seq":"#,

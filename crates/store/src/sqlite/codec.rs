@@ -329,7 +329,7 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded<'_>> {
                 id: request.to_string(),
                 tool_use_id: tool_use_id.clone(),
                 behavior: behavior.as_str().to_owned(),
-                reply: reply.as_ref().map(Replied::of).transpose()?,
+                reply: reply.as_deref().map(Replied::of).transpose()?,
             })?,
         ),
     }
@@ -346,12 +346,12 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
         None if data.starts_with(PROMPT_START) => {
             let said: Said = from_json(&data)?;
             EventBody::UserPrompt {
-                prompt: Prompt {
+                prompt: Box::new(Prompt {
                     text: said.prompt,
                     attachments: said.attachments,
                     context: said.context,
                     parent_tool_use_id: said.parent_tool_use_id,
-                },
+                }),
                 uuid: said.uuid.unwrap_or_else(|| session.prompt_uuid(seq)),
             }
         }
@@ -366,16 +366,16 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
                 cwd,
                 error,
             } = from_json(&data)?;
-            EventBody::Status(StatusChange {
+            EventBody::Status(Box::new(StatusChange {
                 status: named(SessionStatus::parse, &status)?,
                 title,
                 cwd,
                 error,
-            })
+            }))
         }
         Some(REQUESTED) => {
             let requested: Requested = from_json(&data)?;
-            EventBody::DecisionRequested(DecisionRequest {
+            EventBody::DecisionRequested(Box::new(DecisionRequest {
                 id: request_id(&requested.id)?,
                 agent_request: requested.agent_request,
                 tool_use_id: requested.tool_use_id,
@@ -384,7 +384,7 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
                 suggestions: requested.suggestions.map(RawJson::from),
                 description: requested.description,
                 blocked_path: requested.blocked_path,
-            })
+            }))
         }
         Some(RESOLVED) => {
             let Resolved {
@@ -397,7 +397,7 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
                 request: request_id(&id)?,
                 tool_use_id,
                 behavior: named(Behavior::parse, &behavior)?,
-                reply: reply.map(Replied::into_reply),
+                reply: reply.map(Replied::into_reply).map(Box::new),
             }
         }
         Some(kind) => return Err(StoreError::Damaged(format!("an event of unknown kind {kind:?}"))),

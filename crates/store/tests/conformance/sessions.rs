@@ -70,7 +70,7 @@ pub(super) fn message(text: &str) -> EventBody {
 
 pub(super) fn prompt(text: &str) -> EventBody {
     EventBody::UserPrompt {
-        prompt: full_prompt(text),
+        prompt: Box::new(full_prompt(text)),
         uuid: format!("uuid-of-{text}"),
     }
 }
@@ -93,12 +93,12 @@ fn full_prompt(text: &str) -> Prompt {
 }
 
 pub(super) fn status(status: SessionStatus) -> EventBody {
-    EventBody::Status(StatusChange {
+    EventBody::Status(Box::new(StatusChange {
         status,
         title: Some("t".to_owned()),
         cwd: None,
         error: Some("e".to_owned()),
-    })
+    }))
 }
 
 pub(super) fn request(session: SessionId, seq: u64) -> DecisionRequest {
@@ -154,7 +154,7 @@ async fn what_was_committed_is_there_after_a_restart() {
         status(SessionStatus::Running),
         prompt("hi"),
         message("one"),
-        EventBody::DecisionRequested(asked.clone()),
+        EventBody::DecisionRequested(Box::new(asked.clone())),
     ];
     let written = append(&open(folder.path()), &mut record, bodies).await;
 
@@ -169,13 +169,13 @@ async fn what_was_committed_is_there_after_a_restart() {
         request: asked.id,
         tool_use_id: asked.tool_use_id,
         behavior: Behavior::Allow,
-        reply: Some(Reply {
+        reply: Some(Box::new(Reply {
             agent_request: "a1".to_owned(),
             answer: Answer::Allow {
                 input: Some(RawJson::parse(r#"{"b":1,"a":"二"}"#).unwrap()),
                 permissions: None,
             },
-        }),
+        })),
     };
     append(&store, &mut record, vec![resolved, message("two")]).await;
     let all = store.replay(record.id, 0, 100).await.unwrap();
@@ -337,7 +337,7 @@ async fn sessions_come_newest_first_and_go_with_all_that_is_theirs() {
         append(
             &store,
             record,
-            vec![EventBody::DecisionRequested(asked), message("m")],
+            vec![EventBody::DecisionRequested(Box::new(asked)), message("m")],
         )
         .await;
     }
@@ -462,7 +462,7 @@ async fn a_fork_begins_with_what_was_said() {
         status(SessionStatus::Running),
         prompt("one"),
         message("two"),
-        EventBody::DecisionRequested(request(source.id, 4)),
+        EventBody::DecisionRequested(Box::new(request(source.id, 4))),
     ];
     append(&store, &mut source, bodies).await;
     let commit = Commit {

@@ -141,7 +141,12 @@ async fn old_sessions_are_removed_unless_someone_waits() {
         store.commit(commit).await.unwrap();
     }
     let asked = super::sessions::request(asking.id, 1);
-    append(&store, &mut asking, vec![EventBody::DecisionRequested(asked)]).await;
+    append(
+        &store,
+        &mut asking,
+        vec![EventBody::DecisionRequested(Box::new(asked))],
+    )
+    .await;
 
     let home = folder.path();
     let paths = PathPolicy::new(home, &[home.to_owned()], home, &home.join("data")).unwrap();

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     fn end(json: &str) -> Meaning {
-        meaning(&Message::parse(json.to_owned()).unwrap())
+        meaning(&Message::parse(json).unwrap())
     }
 
     fn failure(message: &str) -> Meaning {

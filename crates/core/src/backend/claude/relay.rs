@@ -1,5 +1,6 @@
 //! Between a session and a running CLI.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -221,12 +222,12 @@ impl Relay {
                 drop(events.send(vec![Heard::lost(event)]).await);
             }
         });
-        self.tell(AgentEvent::Hook(HookCall {
+        self.tell(AgentEvent::Hook(Box::new(HookCall {
             agent_request,
             event: hook.callback_id,
             input: hook.input.into(),
             tool_use_id: hook.tool_use_id,
-        }));
+        })));
     }
 
     async fn answer(&mut self, agent_request: &str, answer: Answer, number: u64) {
@@ -259,7 +260,7 @@ impl Relay {
                 break;
             }
             bytes += match &inbound {
-                Inbound::Message(message) => message.bytes().len(),
+                Inbound::Message(message) => message.json().len(),
                 _ => 0,
             };
             self.hear(inbound, inbox).await;
@@ -280,7 +281,7 @@ impl Relay {
             // Says what becomes of a prompt that has an id, which is between the CLI and us.
             Inbound::Message(message) if message.type_name() == "command_lifecycle" => {}
             Inbound::Message(message) => {
-                let raw = RawJson::checked(message.json());
+                let raw = RawJson::checked(Arc::clone(message.shared()));
                 let uuid = message.uuid().map(str::to_owned);
                 let meaning = meaning(&message);
                 if matches!(meaning, Meaning::TurnEnded(_)) {
@@ -325,7 +326,7 @@ impl Relay {
                     always_ask,
                     agent_request,
                 };
-                self.tell(AgentEvent::Asks(question));
+                self.tell(AgentEvent::Asks(Box::new(question)));
             }
             RequestKind::Hook(hook) => self.hook(agent_request, hook),
             RequestKind::Elicitation(asked) => {
@@ -334,7 +335,7 @@ impl Relay {
                 };
                 let agent_request = format!("{ELICITED}{agent_request}");
                 let description = Some(asked.message.clone());
-                self.tell(AgentEvent::Asks(Question {
+                self.tell(AgentEvent::Asks(Box::new(Question {
                     tool_use_id: asked.elicitation_id.unwrap_or_else(|| agent_request.clone()),
                     tool_name: ELICITATION.to_owned(),
                     input,
@@ -343,7 +344,7 @@ impl Relay {
                     blocked_path: None,
                     always_ask: true,
                     agent_request,
-                }));
+                })));
             }
             _ => {
                 let refusal = Reply::Error("This client does not offer that.".to_owned());

@@ -13,10 +13,10 @@ impl Step<'_> {
     pub(super) fn agent(&mut self, event: AgentEvent) {
         match event {
             AgentEvent::Message { raw, uuid, meaning } => self.message(raw, uuid, meaning),
-            AgentEvent::Asks(question) => self.asks(question),
+            AgentEvent::Asks(question) => self.asks(*question),
             AgentEvent::Hook(call) => {
                 self.state.hooks_open.push(call.agent_request.clone());
-                self.effects.push(Effect::Announce(call));
+                self.effects.push(Effect::Announce(*call));
             }
             AgentEvent::TakesBack { agent_request } => {
                 let hook = self
@@ -75,7 +75,7 @@ impl Step<'_> {
                 turn.undelivered = Some(Delivery {
                     number: event.seq,
                     uuid,
-                    prompt,
+                    prompt: *prompt,
                 });
             }
             (
@@ -164,7 +164,7 @@ impl Step<'_> {
                 description: question.description,
                 blocked_path: question.blocked_path,
             };
-            self.record(EventBody::DecisionRequested(request.clone()));
+            self.record(EventBody::DecisionRequested(Box::new(request.clone())));
             self.state.pending.push(request);
         }
     }
@@ -268,7 +268,7 @@ impl Step<'_> {
         if let Some(run) = &record.run {
             self.state.agent = AgentState::Attaching;
             self.state.agent_heard = true;
-            self.effects.push(Effect::Attach(Attach {
+            self.effects.push(Effect::Attach(Box::new(Attach {
                 session: record.id,
                 run: run.name.clone(),
                 conversation: record
@@ -278,7 +278,7 @@ impl Step<'_> {
                 position: run.position,
                 resumes: run.resumes,
                 busy: self.state.record.turn.is_some(),
-            }));
+            })));
             if let Some(TurnRecord { prompt_seq, stopping }) = self.state.record.turn {
                 self.state.turns += 1;
                 self.state.turn = Some(Turn {

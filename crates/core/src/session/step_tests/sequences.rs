@@ -20,12 +20,12 @@ pub(in crate::session) fn any_input() -> impl Strategy<Value = Input> {
         1 => Just(Input::Flush),
         1 => Just(Input::Wake),
         1 => any::<bool>().prop_map(|some| Input::Hooks(if some { vec!["Stop".to_owned()] } else { Vec::new() })),
-        1 => (0u8..2).prop_map(|number| Input::Agent(AgentEvent::Hook(HookCall {
+        1 => (0u8..2).prop_map(|number| Input::Agent(AgentEvent::Hook(Box::new(HookCall {
             agent_request: format!("h{number}"),
             event: "Stop".to_owned(),
             input: RawJson::parse("{}").unwrap(),
             tool_use_id: None,
-        }))),
+        })))),
         1 => (0u8..2).prop_map(|number| Input::AnswerHook {
             agent_request: format!("h{number}"),
             output: RawJson::parse("{}").unwrap(),
@@ -138,11 +138,11 @@ impl Watcher {
 /// An agent's questions have ids of their own, and people answer what they see.
 fn addressed(input: Input, number: usize, state: &State) -> Input {
     match input {
-        Input::Agent(AgentEvent::Asks(question)) => Input::Agent(AgentEvent::Asks(Question {
+        Input::Agent(AgentEvent::Asks(question)) => Input::Agent(AgentEvent::Asks(Box::new(Question {
             agent_request: format!("r{number}"),
             tool_use_id: format!("t{number}"),
-            ..question
-        })),
+            ..*question
+        }))),
         Input::Answer { answer, .. } if !state.pending.is_empty() => Input::Answer {
             decision: DecisionRef::Request(state.pending[number % state.pending.len()].id),
             answer,

@@ -9,12 +9,12 @@ fn session() -> SessionId {
 }
 
 fn status(status: SessionStatus, error: Option<&str>) -> EventBody {
-    EventBody::Status(StatusChange {
+    EventBody::Status(Box::new(StatusChange {
         status,
         title: None,
         cwd: None,
         error: error.map(str::to_owned),
-    })
+    }))
 }
 
 fn line(message: Value) -> EventBody {
@@ -26,7 +26,7 @@ fn line(message: Value) -> EventBody {
 
 fn prompt(prompt: &str) -> EventBody {
     EventBody::UserPrompt {
-        prompt: prompt.into(),
+        prompt: Box::new(prompt.into()),
         uuid: "u".to_owned(),
     }
 }
@@ -72,7 +72,7 @@ fn result(subtype: &str, is_error: bool) -> EventBody {
 }
 
 fn asked(tool_use_id: &str) -> EventBody {
-    EventBody::DecisionRequested(DecisionRequest {
+    EventBody::DecisionRequested(Box::new(DecisionRequest {
         id: RequestId::of(session(), 1),
         agent_request: "r".to_owned(),
         tool_use_id: tool_use_id.to_owned(),
@@ -81,7 +81,7 @@ fn asked(tool_use_id: &str) -> EventBody {
         suggestions: Some(RawJson::parse(r#"[{"type":"addRules"}]"#).unwrap()),
         blocked_path: Some("/etc/hosts".to_owned()),
         description: Some("List".to_owned()),
-    })
+    }))
 }
 
 fn resolved(tool_use_id: &str, behavior: Behavior) -> EventBody {

@@ -15,12 +15,12 @@ fn translator(granularity: Granularity) -> Translator {
 }
 
 fn status(status: SessionStatus, error: Option<&str>) -> EventBody {
-    EventBody::Status(StatusChange {
+    EventBody::Status(Box::new(StatusChange {
         status,
         title: None,
         cwd: None,
         error: error.map(str::to_owned),
-    })
+    }))
 }
 
 fn line(message: Value) -> EventBody {
@@ -32,7 +32,7 @@ fn line(message: Value) -> EventBody {
 
 fn prompt() -> EventBody {
     EventBody::UserPrompt {
-        prompt: "do it".into(),
+        prompt: Box::new("do it".into()),
         uuid: "u".to_owned(),
     }
 }
