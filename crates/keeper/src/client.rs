@@ -21,7 +21,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::Command;
 use tokio::sync::{mpsc, watch};
 
-use crate::keep::{EXIT_FILE, ExitFile, PID_FILE, SOCKET};
+use crate::files::{EXIT_FILE, ExitFile, PID_FILE, SOCKET};
 use crate::output::OutputReader;
 use crate::wire::{Frames, Instruction, News, Order};
 

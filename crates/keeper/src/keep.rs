@@ -13,13 +13,15 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use memchr::memmem;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFlags, Timespec};
 use rustix::process::{Pid, WaitOptions, wait};
 use signal_hook::consts::{SIGCHLD, SIGTERM};
 use tiller_agent::{Ended, RUN_MARK, Tree};
 
+use crate::files::{write_exit, write_pid};
 use crate::output::Appender;
+use crate::turn_ends::TurnEnds;
+use crate::waiting::{Ready, Waiting};
 use crate::wire::{Frames, Instruction, News, Order};
 
 /// How much is read at once: what a pipe holds.
@@ -49,19 +51,6 @@ const RETRY: Duration = Duration::from_millis(500);
 
 /// How often a keeper that is on its own looks whether its folder is still there.
 const LOOK: Duration = Duration::from_mins(1);
-
-/// The name of the file that tells how the agent ended, for a program that comes when the keeper is gone.
-pub(crate) const EXIT_FILE: &str = "exit.json";
-
-/// The name of the file that tells which process the agent is.
-pub(crate) const PID_FILE: &str = "pid";
-
-/// The socket on which a keeper can be found.
-pub(crate) const SOCKET: &str = "socket";
-
-/// How the CLI says that it has done what it was asked to do. In text that a tool or a model writes the quotes would
-/// have backslashes before them.
-const TURN_END: &[u8] = b"\"type\":\"result\"";
 
 /// Keeps one agent; returns when nothing is left to be done.
 ///
@@ -675,67 +664,6 @@ impl Keeper {
     }
 }
 
-#[derive(Default)]
-struct Ready {
-    child: bool,
-    end: bool,
-    listener: bool,
-    server: bool,
-    stdout: bool,
-    stderr: bool,
-    stdin: bool,
-}
-
-/// What is waited for, and what it is to be called when it comes.
-#[derive(Default)]
-struct Waiting<'a> {
-    descriptors: Vec<PollFd<'a>>,
-    names: Vec<fn(&mut Ready) -> &mut bool>,
-}
-
-impl<'a> Waiting<'a> {
-    fn add(&mut self, descriptor: &'a impl AsFd, flags: PollFlags, name: fn(&mut Ready) -> &mut bool) {
-        self.descriptors.push(PollFd::new(descriptor, flags));
-        self.names.push(name);
-    }
-
-    fn until(mut self, timeout: Option<&Timespec>) -> io::Result<Ready> {
-        match poll(&mut self.descriptors, timeout) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let mut ready = Ready::default();
-        for (descriptor, name) in self.descriptors.iter().zip(self.names) {
-            *name(&mut ready) = !descriptor.revents().is_empty();
-        }
-        Ok(ready)
-    }
-}
-
-/// Looks for the end of a turn in what comes in pieces.
-#[derive(Default)]
-struct TurnEnds {
-    /// The end of the last piece, in which a sign may have begun.
-    tail: Vec<u8>,
-}
-
-impl TurnEnds {
-    fn found_in(&mut self, piece: &[u8]) -> bool {
-        let across = &piece[..piece.len().min(TURN_END.len() - 1)];
-        self.tail.extend_from_slice(across);
-        let found = memmem::find(&self.tail, TURN_END).is_some() || memmem::find(piece, TURN_END).is_some();
-        if piece.len() >= TURN_END.len() {
-            self.tail.clear();
-            self.tail
-                .extend_from_slice(&piece[piece.len() + 1 - TURN_END.len()..]);
-        } else {
-            let extra = self.tail.len().saturating_sub(TURN_END.len() - 1);
-            self.tail.drain(..extra);
-        }
-        found
-    }
-}
-
 fn drain(signals: &mut UnixStream) {
     let mut buffer = [0; 64];
     while matches!(signals.read(&mut buffer), Ok(count) if count > 0) {}
@@ -746,54 +674,4 @@ fn is_transient(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
     )
-}
-
-/// Written whole or not at all.
-fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let unfinished = folder.join(format!("{name}.new"));
-    fs::write(&unfinished, bytes)?;
-    fs::rename(unfinished, folder.join(name))
-}
-
-fn write_pid(folder: &Path, tree: &Tree) -> io::Result<()> {
-    write_whole(folder, PID_FILE, &serde_json::to_vec(&tree.identity())?)
-}
-
-fn write_exit(folder: &Path, ended: &Ended, end: u64) -> io::Result<()> {
-    let exit = ExitFile {
-        code: ended.code,
-        signal: ended.signal,
-        uptime_ms: crate::wire::millis(ended.uptime),
-        stderr: ended.stderr_tail.clone(),
-        end,
-    };
-    write_whole(folder, EXIT_FILE, &serde_json::to_vec(&exit)?)
-}
-
-/// How an agent ended.
-#[derive(serde::Deserialize, serde::Serialize)]
-pub(crate) struct ExitFile {
-    pub(crate) code: Option<i32>,
-    pub(crate) signal: Option<i32>,
-    pub(crate) uptime_ms: u64,
-    pub(crate) stderr: String,
-    /// Where its output ends.
-    pub(crate) end: u64,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::TurnEnds;
-
-    #[test]
-    fn the_end_of_a_turn_is_found_however_it_is_split() {
-        let line = br#"{"duration_ms":1,"type":"result","subtype":"success"}"#;
-        for size in 1..line.len() {
-            let mut ends = TurnEnds::default();
-            let found = line.chunks(size).filter(|piece| ends.found_in(piece)).count();
-            assert_eq!(found, 1, "in pieces of {size}");
-        }
-        let mut ends = TurnEnds::default();
-        assert!(!ends.found_in(br#"{"text":"{\"type\":\"result\"}"}"#));
-    }
 }

@@ -10,10 +10,13 @@
 //! [`tiller_agent::Wire`]. This crate knows nothing of sessions, and of the agent's words only how a turn ends.
 
 mod client;
+mod files;
 mod keep;
 mod output;
 #[cfg(target_os = "linux")]
 mod slim;
+mod turn_ends;
+mod waiting;
 mod wire;
 
 pub use client::{Keeping, Kept, Lost, Run, attach, remove, runs, start};

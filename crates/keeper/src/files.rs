@@ -1,0 +1,49 @@
+//! What stands in a run's folder beside the agent's output, for programs that come later.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use tiller_agent::{Ended, Tree};
+
+/// The name of the file that tells how the agent ended, for a program that comes when the keeper is gone.
+pub(crate) const EXIT_FILE: &str = "exit.json";
+
+/// The name of the file that tells which process the agent is.
+pub(crate) const PID_FILE: &str = "pid";
+
+/// The socket on which a keeper can be found.
+pub(crate) const SOCKET: &str = "socket";
+
+/// Written whole or not at all.
+fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let unfinished = folder.join(format!("{name}.new"));
+    fs::write(&unfinished, bytes)?;
+    fs::rename(unfinished, folder.join(name))
+}
+
+pub(crate) fn write_pid(folder: &Path, tree: &Tree) -> io::Result<()> {
+    write_whole(folder, PID_FILE, &serde_json::to_vec(&tree.identity())?)
+}
+
+pub(crate) fn write_exit(folder: &Path, ended: &Ended, end: u64) -> io::Result<()> {
+    let exit = ExitFile {
+        code: ended.code,
+        signal: ended.signal,
+        uptime_ms: crate::wire::millis(ended.uptime),
+        stderr: ended.stderr_tail.clone(),
+        end,
+    };
+    write_whole(folder, EXIT_FILE, &serde_json::to_vec(&exit)?)
+}
+
+/// How an agent ended.
+#[derive(serde::Deserialize, serde::Serialize)]
+pub(crate) struct ExitFile {
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) uptime_ms: u64,
+    pub(crate) stderr: String,
+    /// Where its output ends.
+    pub(crate) end: u64,
+}
