@@ -1,5 +1,5 @@
 /** The history: what was said in a terminal is found, read, taken away and gone on with here. */
-import { readdirSync, readFileSync, unlinkSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AxeBuilder } from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
@@ -87,6 +87,12 @@ test("a conversation in a terminal appears, is found, read, exported and continu
   await expect(page.locator("[data-wanted]")).toContainText("已经给登录页面旁的树浇了水。");
   await page.getByRole("link", { name: "Back to the list" }).click();
   await expect(search).toHaveValue("录页面");
+  // So does what is folded away.
+  await search.fill("there room");
+  await expect(hit.locator("mark").first()).toHaveText("there");
+  await hit.click();
+  await expect(page.locator("[data-wanted]").getByText("Where is there room?")).toBeInViewport();
+  await page.getByRole("link", { name: "Back to the list" }).click();
   await search.press("Escape");
 
   // Read with the same cards as in a session.
@@ -155,6 +161,19 @@ test("usage is shown by day, project, model and conversation", async ({ page, pr
 test("the vault keeps what is deleted, and gives it back", async ({ page, product }) => {
   const link = await product.start(inProject(product));
   const tree = await product.inTerminal("plant a baobab");
+  const projects = join(product.claudeHome, "projects");
+  const [folder = ""] = readdirSync(projects);
+  // As many more as make a second page.
+  const line = readFileSync(join(projects, folder, `${tree}.jsonl`), "utf8")
+    .split("\n")
+    .find((each) => each.includes('"type":"user"'));
+  for (let number = 10; number < 62; number += 1) {
+    const id = `00000000-0000-4000-8000-0000000000${number}`;
+    writeFileSync(
+      join(projects, folder, `${id}.jsonl`),
+      `${line?.replaceAll(tree, id).replaceAll("plant a baobab", `weed bed ${number}`)}\n`,
+    );
+  }
   await page.goto(link);
   await page.getByRole("link", { name: "History", exact: true }).click();
   await expect(
@@ -164,15 +183,21 @@ test("the vault keeps what is deleted, and gives it back", async ({ page, produc
   await expect(vault).not.toBeChecked();
   await vault.click();
   await expect(vault).toBeChecked();
-  await expect(page.getByRole("button", { name: /^1 conversation in the vault/ })).toBeVisible();
+  const content = page.getByRole("button", { name: /^53 conversations in the vault/ });
+  await expect(content).toBeVisible();
 
-  const projects = join(product.claudeHome, "projects");
-  for (const folder of readdirSync(projects)) unlinkSync(join(projects, folder, `${tree}.jsonl`));
+  for (const name of readdirSync(join(projects, folder)))
+    rmSync(join(projects, folder, name), { recursive: true });
   await expect(page.getByText("No conversations yet.")).toBeVisible();
-  await page.getByRole("button", { name: /^1 conversation in the vault/ }).click();
+  await content.click();
   const dialog = page.getByRole("dialog", { name: "The vault" });
   await isAccessible(page);
-  await dialog.getByRole("button", { name: "Restore" }).click();
+  const kept = dialog.getByRole("listitem");
+  await expect(kept).toHaveCount(50);
+  await dialog.getByRole("button", { name: "Show 3 more" }).click();
+  await expect(kept).toHaveCount(53);
+  await expect(dialog.getByRole("button", { name: /more$/ })).toHaveCount(0);
+  await kept.filter({ hasText: "plant a baobab" }).getByRole("button", { name: "Restore" }).click();
   await expect(page.getByText("The baobab stands tall.")).toBeVisible();
 });
 

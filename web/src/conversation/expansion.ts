@@ -16,3 +16,6 @@ export function useExpansion(key: string, initially: boolean): [boolean, () => v
   const set = useExpansionStore((state) => state.set);
   return [open, () => set(key, !open)];
 }
+
+/** Opens something that is about to be shown. */
+export const expand = (key: string): void => useExpansionStore.getState().set(key, true);

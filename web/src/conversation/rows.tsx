@@ -324,7 +324,34 @@ function Notice({ item, sessionId }: { item: NoticeItem; sessionId: string }) {
       <span className="break-words whitespace-pre-wrap">
         {item.code === "said" ? item.text : t(`notice.${item.code}`, { attempt: item.attempt ?? 1 })}
       </span>
+      {item.code === "compacted" && item.text && <Summary of={item.key} text={item.text} />}
     </Line>
+  );
+}
+
+/** What stands in place of the messages before it, for those who want to know. */
+function Summary({ of, text }: { of: string; text: string }) {
+  const { t } = useTranslation();
+  const [open, toggle] = useExpansion(of, false);
+  const content = useId();
+  return (
+    <>
+      <button
+        type="button"
+        aria-expanded={open}
+        aria-controls={content}
+        onClick={toggle}
+        className="ml-2 inline-flex items-center gap-1 rounded-md font-medium text-ink-2 hover:text-ink pointer-coarse:py-2"
+      >
+        {t("notice.summary")}
+        <ChevronRight className={cn("size-3 transition-transform", open && "rotate-90")} aria-hidden />
+      </button>
+      {open && (
+        <div id={content} className="mt-1.5 rounded-lg bg-sunken px-3.5 py-2.5 text-sm text-ink-2">
+          <Markdown text={text} />
+        </div>
+      )}
+    </>
   );
 }
 

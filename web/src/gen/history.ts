@@ -278,6 +278,10 @@ export type VaultSetting = { enabled: boolean, };
  */
 export type VaultState = { enabled: boolean, 
 /**
+ * Whether a round of archiving is at work, or about to be.
+ */
+archiving: boolean, 
+/**
  * After how many days the CLI deletes transcripts.
  */
 retention_days: number, 

@@ -2,12 +2,14 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown, FileText } from "lucide-react";
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef } from "react";
 import { useTranslation } from "react-i18next";
+import { expand } from "../conversation/expansion";
 import { RawSource } from "../conversation/rawSource";
 import { RowView } from "../conversation/rows";
 import { useFollowEnd } from "../conversation/useFollowEnd";
 import type { Branch, Message } from "../gen/history";
 import { cn } from "../lib/cn";
 import { formatBytes } from "../lib/format";
+import type { Item } from "../session/items";
 import { openLog } from "../session/log";
 import { projectRows, type Row } from "../session/rows";
 import { append, emptyTranscript } from "../session/transcript";
@@ -67,15 +69,20 @@ export function Transcript({ reading, at, onOlder, onNewer }: TranscriptProps) {
     paddingEnd: 20,
   });
 
-  // Opened at a message: it comes into sight once, as soon as it is there.
+  // Opened at a message: it comes into sight once, as soon as it is there, and so does what is folded away in it.
   const wanted =
     at === undefined ? -1 : rows.findIndex((row) => row.messages.some(({ uuid }) => uuid === at));
   const shown = useRef(false);
   useLayoutEffect(() => {
     if (shown.current || wanted < 0) return;
     shown.current = true;
+    const row = rows[wanted]?.row;
+    if (row?.kind === "item") {
+      const has = (item: Item) => item.seqs.some((seq) => messages[messageIndex(seq, first)]?.uuid === at);
+      for (const item of [row.item, ...row.children.filter(has)]) expand(item.key);
+    }
     virtualizer.scrollToIndex(wanted, { align: "center" });
-  }, [wanted, virtualizer]);
+  }, [wanted, virtualizer, rows, messages, first, at]);
 
   const offset = virtualizer.scrollOffset ?? 0;
   const left = virtualizer.getTotalSize() - offset - (virtualizer.scrollRect?.height ?? 0);

@@ -4,10 +4,17 @@ import type { UsageRow } from "../gen/history";
 import { formatCost } from "../lib/format";
 import { barsOf } from "./chart";
 
+interface Props {
+  days: readonly UsageRow[];
+  /** How many days were asked for; none is everything. */
+  period: number | undefined;
+  today: string;
+}
+
 /** The cost of each day as a bar. The table below has the same in figures, for those who do not see it. */
-export function UsageChart({ days }: { days: readonly UsageRow[] }) {
+export function UsageChart({ days, period, today }: Props) {
   const { t, i18n } = useTranslation();
-  const bars = useMemo(() => barsOf(days), [days]);
+  const bars = useMemo(() => barsOf(days, period, today), [days, period, today]);
   const date = new Intl.DateTimeFormat(i18n.language, { month: "short", day: "numeric", timeZone: "UTC" });
   const named = (day: string | undefined) => (day ? date.format(Date.parse(day)) : "");
   const highest = Math.max(0, ...bars.map((bar) => bar.cost));
@@ -28,7 +35,7 @@ export function UsageChart({ days }: { days: readonly UsageRow[] }) {
           <span
             key={bar.day}
             title={t("history.usage.bar", { day: named(bar.day), cost: formatCost(bar.cost, i18n.language) })}
-            className="group flex h-full max-w-10 min-w-0 flex-1 items-end rounded-sm hover:bg-hover"
+            className="group flex h-full min-w-0 flex-1 items-end rounded-sm hover:bg-hover"
           >
             <span
               className="w-full rounded-t-sm bg-accent group-hover:bg-accent-strong"

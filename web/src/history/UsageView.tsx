@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import { useNow } from "../frame/useNow";
-import type { UsageReport, UsageRow } from "../gen/history";
+import type { Session, UsageReport, UsageRow } from "../gen/history";
 import { cn } from "../lib/cn";
 import { baseName, formatCost, formatCount } from "../lib/format";
 import { useLoaded } from "../lib/useLoaded";
@@ -11,6 +11,7 @@ import { Choice } from "../ui/Choice";
 import { serverFilters, viewAddress, viewHref } from "./address";
 import { getProjects, getSessions, getUsage } from "./api";
 import { ranges } from "./FilterBar";
+import { localDay } from "./chart";
 import { Header } from "./Header";
 import { useHistoryChanges } from "./live";
 import { UsageChart } from "./UsageChart";
@@ -57,7 +58,13 @@ export function UsageView({ days, by }: { days?: string; by?: string }) {
               report.total.messages === 0 ? (
                 <Empty title={t("history.usage.nothing")} />
               ) : (
-                <Report report={report} table={table} onTable={(next) => show({ by: next })} />
+                <Report
+                  report={report}
+                  period={range === ALL ? undefined : Number(range)}
+                  today={localDay(hour)}
+                  table={table}
+                  onTable={(next) => show({ by: next })}
+                />
               )
             }
           </Fetched>
@@ -69,33 +76,47 @@ export function UsageView({ days, by }: { days?: string; by?: string }) {
 
 function Report({
   report,
+  period,
+  today,
   table,
   onTable,
 }: {
   report: UsageReport;
+  /** Days; none is everything. */
+  period: number | undefined;
+  today: string;
   table: Table;
   onTable: (table: Table) => void;
 }) {
   const { t, i18n } = useTranslation();
   const { total } = report;
-  const input = total.input_tokens + total.cache_creation_input_tokens + total.cache_read_input_tokens;
+  // As in the table, what came from the cache stands apart: it is most of all, and costs least.
+  const input = total.input_tokens + total.cache_creation_input_tokens;
+  const cached = formatCount(total.cache_read_input_tokens, i18n.language);
   const figures = [
     { name: "cost" as const, value: formatCost(total.cost_usd, i18n.language) },
-    { name: "input" as const, value: formatCount(input, i18n.language) },
+    {
+      name: "input" as const,
+      value: formatCount(input, i18n.language),
+      more: t("history.usage.andCached", { shown: cached }),
+    },
     { name: "output" as const, value: formatCount(total.output_tokens, i18n.language) },
     { name: "messages" as const, value: formatCount(total.messages, i18n.language) },
-  ];
+  ] satisfies { name: string; value: string; more?: string }[];
   return (
     <>
       <dl className="grid grid-cols-2 gap-2.5 sm:grid-cols-4">
-        {figures.map(({ name, value }) => (
+        {figures.map(({ name, value, more }) => (
           <div key={name} className="rounded-xl border border-line bg-raised px-4 py-3 shadow-card">
             <dt className="text-xs text-ink-3">{t(`history.usage.${name}`)}</dt>
-            <dd className="mt-0.5 text-xl font-semibold tracking-tight tabular-nums">{value}</dd>
+            <dd className="mt-0.5 flex flex-wrap items-baseline gap-x-2 tabular-nums">
+              <span className="text-xl font-semibold tracking-tight">{value}</span>
+              {more && <span className="text-xs text-ink-3">{more}</span>}
+            </dd>
           </div>
         ))}
       </dl>
-      <UsageChart days={report.days} />
+      <UsageChart days={report.days} period={period} today={today} />
       {report.models_without_price.length > 0 && (
         <p className="mt-4 rounded-lg bg-wait-soft px-3 py-2 text-xs text-wait">
           {t("history.usage.unpriced", { models: report.models_without_price.join(", ") })}
@@ -131,12 +152,22 @@ function Report({
   );
 }
 
+/** The server gives a thousand at a time. */
+async function allSessions(): Promise<Session[]> {
+  const all: Session[] = [];
+  for (;;) {
+    const { sessions, total } = await getSessions({ offset: all.length, limit: 1000 });
+    all.push(...sessions);
+    if (sessions.length === 0 || all.length >= total) return all;
+  }
+}
+
 /** Projects and conversations by the names that people know. */
 function useNames(table: Table): (key: string) => { label: string; title?: string; href?: string } {
   const { i18n } = useTranslation();
   const [projects] = useLoaded("projects", getProjects);
   const [sessions] = useLoaded(table === "sessions" ? "sessions" : "", async () =>
-    table === "sessions" ? (await getSessions({ limit: 1000 })).sessions : [],
+    table === "sessions" ? allSessions() : [],
   );
   return useMemo(() => {
     const byProject = new Map(

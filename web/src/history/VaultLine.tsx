@@ -1,6 +1,6 @@
 import { Switch } from "@base-ui/react/switch";
 import { Archive, RotateCcw } from "lucide-react";
-import { useId, useState } from "react";
+import { useEffect, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Session, VaultState } from "../gen/history";
 import { formatBytes, formatCount } from "../lib/format";
@@ -15,6 +15,8 @@ import { useHistoryChanges } from "./live";
 import { usePaged } from "./usePaged";
 
 const ARCHIVED_AT_ONCE = 50;
+/** How often to look while conversations are being archived. */
+const ROUND_MS = 500;
 
 /** How long the CLI keeps conversations, and the switch that makes them outlive it. */
 export function VaultLine({ retentionDays }: { retentionDays: number | undefined }) {
@@ -27,11 +29,16 @@ export function VaultLine({ retentionDays }: { retentionDays: number | undefined
   const known = loaded.state === "ready" ? loaded.value : undefined;
   // What the switch led to holds until something newer is known.
   const vault = changed && changed.from === known ? changed.to : known;
+  // The first round takes its time, and can be watched.
+  useEffect(() => {
+    if (!vault?.archiving) return;
+    const soon = setTimeout(reload, ROUND_MS);
+    return () => clearTimeout(soon);
+  }, [vault, reload]);
 
   async function turn(enabled: boolean): Promise<void> {
     try {
-      await turnVault(enabled);
-      setChanged({ from: known, to: await settled(enabled) });
+      setChanged({ from: known, to: await turnVault(enabled) });
     } catch (error) {
       toasts.add({ title: (error as Error).message, type: "error" });
     }
@@ -80,17 +87,6 @@ export function VaultLine({ retentionDays }: { retentionDays: number | undefined
       </Modal>
     </div>
   );
-}
-
-/** The state once the first round of archiving has had its time; later rounds are noticed by themselves. */
-async function settled(enabled: boolean): Promise<VaultState> {
-  let vault = await getVault();
-  if (!enabled) return vault;
-  for (let round = 0; vault.stored_sessions === 0 && round < 10; round += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    vault = await getVault();
-  }
-  return vault;
 }
 
 function Archived({ onRestored }: { onRestored: () => void }) {

@@ -8,18 +8,28 @@ export interface Bar {
   readonly height: number;
 }
 
+/** The day that a time is part of where the reader is, as the server writes days. */
+export function localDay(time: number): string {
+  return new Date(time - new Date(time).getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
+}
+
 const DAY = 86_400_000;
 /** More would be thinner than can be seen. */
 const MOST = 90;
 
-/** One for each day from the first to the last, those without any use included. */
-export function barsOf(days: readonly UsageRow[]): Bar[] {
+/** Fewer would be broader than a bar should be. */
+const LEAST = 7;
+
+/** One for each day up to today, at least as many as the period has, those without any use included. */
+export function barsOf(days: readonly UsageRow[], period: number | undefined, today: string): Bar[] {
   const last = days.at(-1);
   const first = days[0];
   if (!first || !last) return [];
   const costs = new Map(days.map((row) => [row.key, row.cost_usd]));
-  const end = Date.parse(last.key);
-  const start = Math.max(Date.parse(first.key), end - (MOST - 1) * DAY);
+  // A server further east may have seen tomorrow.
+  const end = Math.max(Date.parse(last.key), Date.parse(today));
+  const count = Math.max(LEAST, period ?? 0, (end - Date.parse(first.key)) / DAY + 1);
+  const start = end - (Math.min(MOST, count) - 1) * DAY;
   const all: { day: string; cost: number }[] = [];
   for (let time = start; time <= end; time += DAY) {
     const day = new Date(time).toISOString().slice(0, 10);

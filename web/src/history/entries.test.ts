@@ -43,10 +43,10 @@ describe("a transcript of the history", () => {
       ["tool", undefined],
       ["prompt", "t1"],
       ["notice", undefined],
-      ["thinking", undefined],
       ["prompt", undefined],
     ]);
     expect(items[1]).toMatchObject({ name: "Task", phase: "success", output: "found" });
+    expect(items.at(-2)).toMatchObject({ code: "compacted", text: "what was said" });
     expect(items.at(-1)).toMatchObject({ text: "/review all" });
   });
 

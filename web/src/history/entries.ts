@@ -22,20 +22,8 @@ function entriesOfMessage(message: Message, seq: number): Entry[] {
     message: { parent_tool_use_id: message.parent_tool_use_id, uuid: message.uuid, ...body },
   });
   if (message.compaction) {
-    return [
-      { kind: "message", seq, message: { type: "system", subtype: "compact_boundary" } },
-      {
-        kind: "message",
-        seq: seq + 1,
-        message: {
-          type: "assistant",
-          message: {
-            id: message.uuid,
-            content: [{ type: "thinking", thinking: contentText(message.content) }],
-          },
-        },
-      },
-    ];
+    const summary = contentText(message.content);
+    return [{ kind: "message", seq, message: { type: "system", subtype: "compact_boundary", summary } }];
   }
   if (message.role === "assistant") {
     const id = message.message_id ?? message.uuid;

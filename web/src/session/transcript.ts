@@ -359,7 +359,8 @@ function foldSystem(draft: Draft, seq: number, message: Json): void {
       foldTask(draft, message);
       return;
     case "compact_boundary":
-      pushNotice(draft, seq, "compacted");
+      // The history knows what was put in place of the messages before; the agent does not tell while it works.
+      pushNotice(draft, seq, "compacted", asString(message.summary));
       return;
     case "api_retry": {
       const attempt = asNumber(message.attempt);

@@ -225,6 +225,7 @@ async fn vault_state(app: &App, visitor: Visitor, page: Page) -> Result<VaultSta
         let (stored, page) = handle.vault().content(history, page)?;
         Ok(VaultState {
             enabled: handle.vault().is_on(),
+            archiving: handle.vault().is_archiving(),
             retention_days: history.retention_days(),
             stored_sessions: stored.sessions,
             stored_bytes: stored.bytes,

@@ -65,9 +65,14 @@ impl VaultSwitch {
             .then(|| filled.map_or(Duration::ZERO, |filled| ROUND.saturating_sub(filled.elapsed())))
     }
 
+    /// Whether a round of archiving is at work, or about to be.
+    pub(super) fn is_archiving(&self) -> bool {
+        self.due_in() == Some(Duration::ZERO)
+    }
+
     /// Archives what is new, if it is on and its time has come.
     pub(super) fn fill_if_due(&self, history: &History) {
-        if self.due_in() != Some(Duration::ZERO) {
+        if !self.is_archiving() {
             return;
         }
         match Vault::open(&self.folder).and_then(|vault| vault.archive(history)) {

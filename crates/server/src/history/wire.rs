@@ -54,6 +54,8 @@ pub struct VaultSetting {
 #[ts(export_to = "history.ts")]
 pub struct VaultState {
     pub enabled: bool,
+    /// Whether a round of archiving is at work, or about to be.
+    pub archiving: bool,
     /// After how many days the CLI deletes transcripts.
     pub retention_days: u32,
     /// Sessions in the vault, and the bytes they take.

@@ -391,6 +391,8 @@ pub(super) struct UsageReport {
 #[derive(Serialize, ToSchema)]
 pub(super) struct VaultState {
     enabled: bool,
+    /// Whether a round of archiving is at work, or about to be.
+    archiving: bool,
     retention_days: u32,
     stored_sessions: u64,
     stored_bytes: u64,

@@ -215,7 +215,8 @@ async fn a_session_in_a_terminal_appears_and_grows_and_outlives_the_clean_up_in_
 
     let on = reader.ask("PUT", "vault", r#"{"enabled":true}"#).await;
     assert_eq!((on.status, &on.json()["enabled"]), (200, &json!(true)));
-    reader.until("vault", |state| state["stored_sessions"] == 1).await;
+    let filled = reader.until("vault", |state| state["archiving"] == false).await;
+    assert_eq!(filled["stored_sessions"], 1);
     let [transcript] = transcripts(&world).try_into().unwrap();
     let before = std::fs::read(&transcript).unwrap();
     live.text.clear();
