@@ -279,6 +279,8 @@ async fn words_are_found_wherever_they_were_said_called_or_returned() {
             ("let me think", Role::Assistant),
             ("\"subagent says\"", Role::Assistant),
             ("29999", Role::User),
+            // In a file beside the transcript, of which the message has only the beginning.
+            ("\"29998\n29999\"", Role::User),
         ] {
             let found = find(text(query));
             assert!(found.total >= 1, "{query} {}", version.version());

@@ -381,6 +381,31 @@ fn exports_are_whole_and_harmless() {
 }
 
 #[test]
+fn the_command_to_go_on_is_safe_in_any_folder() {
+    let home = Home::new();
+    let folder = home.beside("Ada's \"$(touch oops)\" 项目");
+    fs::create_dir(&folder).unwrap();
+    let mut first = user("u1", None, "hello");
+    first["cwd"] = json!(folder);
+    home.write(&format!("{ID}.jsonl"), &[first]);
+    let command = home.without_index().session(&id()).unwrap().resume_command();
+    let (change_folder, resume) = command.split_once(" && ").unwrap();
+    assert_eq!(resume, format!("claude --resume {ID}"));
+    // A shell of the user's ends up in that folder, and has done nothing else.
+    let output = std::process::Command::new("sh")
+        .args(["-c", &format!("{change_folder} && pwd")])
+        .current_dir(home.claude())
+        .output()
+        .unwrap();
+    let reached = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        fs::canonicalize(reached.trim_end()).unwrap(),
+        fs::canonicalize(&folder).unwrap()
+    );
+    assert!(!home.claude().join("oops").exists());
+}
+
+#[test]
 fn the_vault_outlives_the_transcript_and_gives_it_back() {
     let home = Home::new();
     let name = format!("{ID}.jsonl");
