@@ -11,11 +11,16 @@ export async function expectAccessible(
 ): Promise<void> {
   // A menu or a list of options lies over the page, outside its landmarks, as such things do.
   const popup = (await page.getByRole("menu").or(page.getByRole("listbox")).count()) > 0;
-  await page.emulateMedia({ colorScheme: "light" });
+  await show(page, "light");
   await examine(page, `${where}, light`, (axe) => axe.disableRules(popup ? ["region"] : []));
   if (themes === "light") return;
-  await page.emulateMedia({ colorScheme: "dark" });
+  await show(page, "dark");
   await examine(page, `${where}, dark`, (axe) => axe.withRules(["color-contrast"]));
+}
+
+async function show(page: Page, theme: "light" | "dark"): Promise<void> {
+  await page.emulateMedia({ colorScheme: theme });
+  await expect(page.locator("html")).toHaveAttribute("data-theme", theme);
 }
 
 export async function examine(

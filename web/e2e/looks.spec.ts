@@ -16,7 +16,7 @@ const otherOnPhone = new Set(["start", "permission for a file", "question", "fin
 
 /** Walks through every page and panel there is, and looks at each. */
 async function walk(page: Page, product: Product, phone: boolean): Promise<void> {
-  // The whole tour at the speed of a reader, with a dozen examinations on the way.
+  // The whole tour, with a dozen examinations on the way.
   test.slow();
   const look = async (where: string) => {
     await expectAccessible(page, where, phone && !otherOnPhone.has(where) ? "light" : "both");

@@ -133,7 +133,11 @@ export class Product {
 
   /** Starts the server, or starts it again, where it was before if its port is given. Gives the link that signs in. */
   async start(script: Script | "demo", port = "0"): Promise<string> {
-    if (script === "demo") return this.serve(port, ["--backend", "demo"], this.agentEnvironment());
+    if (script === "demo") {
+      // The demo agent speaks at the speed of a reader, unless nobody reads.
+      const environment = { ...this.agentEnvironment(), DEMO_AGENT_SPEED: "inf" };
+      return this.serve(port, ["--backend", "demo"], environment);
+    }
     this.model ??= await Model.start(script, this.home);
     return this.serve(port, ["--claude-bin", executables.claude()], this.agentEnvironment());
   }
