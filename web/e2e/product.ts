@@ -3,7 +3,7 @@
  * Code, and a scripted model behind it.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -140,6 +140,11 @@ export class Product {
     }
     this.model ??= await Model.start(script, this.home);
     return this.serve(port, ["--claude-bin", executables.claude()], this.agentEnvironment());
+  }
+
+  /** Adds a line to the server's configuration. */
+  configure(line: string): void {
+    appendFileSync(join(this.home, "data", "config.toml"), `${line}\n`);
   }
 
   /** Starts the server as someone does who has never had Claude Code. */

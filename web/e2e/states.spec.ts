@@ -219,6 +219,7 @@ test("Ctrl+L clears the view, its figures and the session's id; all of it can be
   const figures = page.getByRole("group", { name: "Statistics" });
   await expect(page.getByRole("region", { name: "Result" })).toContainText("Done");
   await expect(figures).toContainText("1 turn");
+  await expect(figures).toContainText(new URL(page.url()).hash.slice(4, 12));
   const panel = page.getByRole("complementary", { name: "Session details" });
   await expect(panel).toContainText("$");
   await page.getByRole("textbox", { name: "Message" }).press("Control+l");

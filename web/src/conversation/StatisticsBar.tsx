@@ -1,5 +1,6 @@
 import { memo, useMemo } from "react";
 import { useTranslation } from "react-i18next";
+import { CopyButton } from "../ui/CopyButton";
 import { useMark } from "../frame/StatusMark";
 import type { SessionInfo } from "../gen/events";
 import { formatCost, formatCount, formatDuration } from "../lib/format";
@@ -25,7 +26,6 @@ export const StatisticsBar = memo(function StatisticsBar({
     formatDuration(cost.durationMs, language),
     t("result.turns", { count: cost.turns }),
     cost.usd !== undefined && formatCost(cost.usd, language),
-    contextTokens !== undefined && t("statistics.context", { tokens: formatCount(contextTokens, language) }),
   ].filter((fact): fact is string => Boolean(fact));
   return (
     <div
@@ -36,6 +36,15 @@ export const StatisticsBar = memo(function StatisticsBar({
       {facts.map((fact) => (
         <span key={fact}>{fact}</span>
       ))}
+      {contextTokens !== undefined && (
+        <span className="max-sm:hidden">
+          {t("statistics.context", { tokens: formatCount(contextTokens, language) })}
+        </span>
+      )}
+      <span className="flex items-center">
+        <span className="font-mono">{session.id.slice(0, 8)}</span>
+        <CopyButton text={session.id} label={t("session.copyId")} className="-my-2" />
+      </span>
     </div>
   );
 });

@@ -22,7 +22,7 @@ export const InfoBar = memo(function InfoBar({ session }: { session: SessionInfo
     <div
       role="group"
       aria-label={t("info.label")}
-      className="flex h-10 shrink-0 items-center gap-2 border-b border-line pr-1.5 pl-3 text-xs text-ink-3 sm:pl-4"
+      className="flex h-10 shrink-0 items-center gap-2 border-b pointer-coarse:h-12 border-line pr-1.5 pl-3 text-xs text-ink-3 sm:pl-4"
     >
       <h1 className="sr-only">{session.title}</h1>
       <StatusMark mark={mark} />

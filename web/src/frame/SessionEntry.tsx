@@ -14,6 +14,7 @@ import { memo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../gen/events";
 import { cn } from "../lib/cn";
+import { copyText } from "../lib/clipboard";
 import { HooksDialog } from "../hooks/HooksDialog";
 import { baseName, formatAge } from "../lib/format";
 import {
@@ -114,6 +115,13 @@ export function SessionMenu({ session, always = false }: { session: SessionInfo;
     });
   }
 
+  function copyId(): void {
+    copyText(session.id).then(
+      () => toasts.add({ title: t("session.idCopied") }),
+      () => toasts.add({ title: t("common.copyFailed"), type: "error" }),
+    );
+  }
+
   return (
     <>
       <Dropdown
@@ -158,7 +166,7 @@ export function SessionMenu({ session, always = false }: { session: SessionInfo;
         >
           {archived ? t("session.unarchive") : t("session.archive")}
         </DropdownItem>
-        <DropdownItem icon={<Copy />} onSelect={() => void navigator.clipboard.writeText(session.id)}>
+        <DropdownItem icon={<Copy />} onSelect={copyId}>
           {t("session.copyId")}
         </DropdownItem>
         <DropdownSeparator />

@@ -1,7 +1,9 @@
 import { Check, Copy } from "lucide-react";
 import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { copyText } from "../lib/clipboard";
 import { IconButton } from "./IconButton";
+import { toasts } from "./toasts";
 
 const CONFIRM_MS = 1_500;
 
@@ -20,7 +22,12 @@ export function CopyButton({ text, label, className }: { text: string; label?: s
     <IconButton
       label={copied ? t("common.copied") : (label ?? t("common.copy"))}
       className={className}
-      onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
+      onClick={() =>
+        copyText(text).then(
+          () => setCopied(true),
+          () => toasts.add({ title: t("common.copyFailed"), type: "error" }),
+        )
+      }
     >
       {copied ? <Check className="size-3.5 text-good" /> : <Copy className="size-3.5" />}
     </IconButton>
