@@ -27,19 +27,21 @@ impl SessionId {
         Uuid::new_v5(&self.0, format!("{purpose}:{seq}").as_bytes())
     }
 
-    /// The id under which the agent gets the prompt that is event number `seq`.
-    pub fn prompt_uuid(self, seq: u64) -> String {
-        self.derive("prompt", seq).to_string()
+    /// The id under which the agent gets the prompt that is event number `seq`. An agent does not take an id twice, so
+    /// it must be another one if the same conversation is a session again, here after a deletion or on another server:
+    /// `made` is when this one was made.
+    pub(crate) fn prompt_uuid(self, made: Timestamp, seq: u64) -> String {
+        self.derive(&format!("prompt:{}", made.0), seq).to_string()
     }
 
     /// The name of the agent's run that is started at `seq`.
-    pub(crate) fn run_name(self, seq: u64) -> String {
-        self.derive("run", seq).to_string()
+    pub(crate) fn run_name(self, made: Timestamp, seq: u64) -> String {
+        self.derive(&format!("run:{}", made.0), seq).to_string()
     }
 
     /// The agent's id for a conversation that starts afresh at `seq`.
-    pub(crate) fn fresh_conversation(self, seq: u64) -> String {
-        self.derive("conversation", seq).to_string()
+    pub(crate) fn fresh_conversation(self, made: Timestamp, seq: u64) -> String {
+        self.derive(&format!("conversation:{}", made.0), seq).to_string()
     }
 }
 

@@ -94,6 +94,9 @@ pub struct StartSession {
     pub settings: Settings,
     /// Goes on with a conversation that the agent had elsewhere, under its id. Only the person at the machine may.
     pub resume: Option<SessionId>,
+    /// Begins with what was said in a conversation that the agent had elsewhere, and leaves that one to whoever drives
+    /// it. Only the person at the machine may.
+    pub fork_of: Option<SessionId>,
     /// Events that the caller wants to be called back for, from the first turn on; see [`Sessions::register_hooks`].
     pub hooks: Vec<String>,
 }
@@ -344,7 +347,7 @@ impl Sessions {
             "" => (title_from_prompt(&prompt.text), TitleSource::Prompt),
             title => (title.to_owned(), TitleSource::User),
         };
-        if start.resume.is_some() && self.viewer.key.is_some() {
+        if (start.resume.is_some() || start.fork_of.is_some()) && self.viewer.key.is_some() {
             return Err(CommandError::UnknownSession);
         }
         let words = prompt.text.clone();
@@ -357,7 +360,7 @@ impl Sessions {
             archived: false,
             claude_session_id: start.resume.map(|id| id.to_string()),
             expired: false,
-            fork_of: None,
+            fork_of: start.fork_of.map(|id| id.to_string()),
             fork_at: None,
             delete_at: None,
             status: SessionStatus::Idle,

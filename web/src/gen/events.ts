@@ -249,7 +249,11 @@ maxTurns?: number, maxBudgetUsd?: number,
 /**
  * The id of a conversation in the agent's own history to go on with; its folder is then the session's.
  */
-resume?: string, attachments?: Array<NewAttachment>, context?: UiContext, 
+resume?: string, 
+/**
+ * With `resume`: begins with what was said there and leaves that conversation alone, whoever drives it.
+ */
+fork?: boolean, attachments?: Array<NewAttachment>, context?: UiContext, 
 /**
  * A word of the client's own: `session.started` comes back with it and tells which session this became.
  */

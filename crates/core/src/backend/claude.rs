@@ -5,6 +5,7 @@
 #[cfg(target_os = "linux")]
 mod driver;
 mod inquiry;
+mod lease;
 mod meaning;
 mod relay;
 mod runs;
@@ -20,6 +21,7 @@ use tiller_keeper::{Keeping, Run};
 use tokio::sync::{mpsc, oneshot};
 
 use self::inquiry::{LastOffers, initialize, inquire};
+use self::lease::Lease;
 use self::relay::Relay;
 pub use self::runs::Runs;
 use super::{
@@ -127,8 +129,8 @@ impl Backend for ClaudeBackend {
         let (keeping, runs) = (self.keeping.clone(), self.runs.clone());
         tokio::spawn(async move {
             // Held for as long as the agent lives.
-            let lease = match take_lease(&greeting.conversation) {
-                Ok(lease) => lease,
+            let lease = match take_lease(&greeting.conversation).await {
+                Ok(lease) => Some(lease),
                 Err(message) => return ends.exited(Exit::NotStarted { message }, None).await,
             };
             if let Some(runs) = runs {
@@ -163,7 +165,7 @@ impl Backend for ClaudeBackend {
         let (channels, ends) = channels();
         tokio::spawn(async move {
             // It is ours: whoever else has the lease has found no agent of its own.
-            let lease = take_lease(&attach.conversation).unwrap_or_default();
+            let lease = Lease::take(&attach.conversation, lease::NO_PATIENCE).await;
             let Ok(kept) = tiller_keeper::attach(&keeping, &attach.run, attach.position).await else {
                 return ends.exited(Exit::NeverStarted, None).await;
             };
@@ -188,6 +190,7 @@ impl Backend for ClaudeBackend {
     }
 
     fn keep_only(&self, wanted: HashSet<String>) {
+        tokio::task::spawn_blocking(Lease::sweep);
         let Some(keeping) = self.keeping.clone() else {
             return;
         };
@@ -384,24 +387,11 @@ struct Greeting {
     offers: LastOffers,
 }
 
-#[cfg(target_os = "linux")]
-use self::driver::Lease;
-
-#[cfg(not(target_os = "linux"))]
-struct Lease;
-
-/// Makes sure that no other Tiller of this user drives the conversation. `None`: this system has no leases.
-fn take_lease(conversation: &str) -> Result<Option<Lease>, String> {
-    #[cfg(target_os = "linux")]
-    {
-        let refused = "Another Tiller of yours drives this conversation. Stop it there, or fork the session.";
-        Lease::take(conversation).map(Some).ok_or(refused.to_owned())
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = conversation;
-        Ok(None)
-    }
+/// Makes sure that no other Tiller of this user drives the conversation.
+async fn take_lease(conversation: &str) -> Result<Lease, String> {
+    let refused = "Another Tiller of yours drives this conversation. Stop it there, or fork the session.";
+    let lease = Lease::take(conversation, lease::PATIENCE).await;
+    lease.ok_or(refused.to_owned())
 }
 
 /// Our ends of a session's channels.

@@ -206,7 +206,8 @@ impl Step<'_> {
     fn begin_turn(&mut self, prompt: Prompt) {
         // The event after the change of status.
         let prompt_seq = self.state.record.last_seq + 2;
-        let uuid = self.state.record.id.prompt_uuid(prompt_seq);
+        let record = &self.state.record;
+        let uuid = record.id.prompt_uuid(record.created_at, prompt_seq);
         self.state.turns += 1;
         self.state.settled.clear();
         self.state.turn = Some(Turn {
@@ -280,13 +281,13 @@ impl Step<'_> {
             },
             // The agent refuses an id that it has seen before, so a fresh start gets a fresh one.
             (None, None) if record.expired => {
-                Conversation::New(record.id.fresh_conversation(record.last_seq))
+                Conversation::New(record.id.fresh_conversation(record.created_at, record.last_seq))
             }
             (None, None) => Conversation::New(record.id.to_string()),
         };
         let record = &mut self.state.record;
         record.runs += 1;
-        let run = record.id.run_name(record.runs);
+        let run = record.id.run_name(record.created_at, record.runs);
         let with = AgentSettings {
             may_bypass: record.settings.permission_mode == PermissionMode::BypassPermissions,
             settings: record.settings.clone(),

@@ -139,6 +139,7 @@ async fn command(
 /// history becomes a session in its own folder.
 async fn begin(app: &App, sessions: &Sessions, mut start: SessionStart) -> Result<SessionId, CommandError> {
     let resume = start.resume.take().filter(|id| !id.trim().is_empty());
+    let forks = start.fork;
     let mut wanted = translate::start(start)?;
     let Some(resume) = resume else {
         return sessions.start(wanted).await;
@@ -149,14 +150,23 @@ async fn begin(app: &App, sessions: &Sessions, mut start: SessionStart) -> Resul
         .map(|(record, _)| record)
         .find(|record| record.id.to_string() == resume || record.claude_session_id.as_ref() == Some(&resume));
     if let Some(record) = known {
-        sessions.prompt(record.id, wanted.prompt).await?;
-        return Ok(record.id);
+        let id = if forks {
+            sessions.fork(record.id, Some(&wanted.title)).await?
+        } else {
+            record.id
+        };
+        sessions.prompt(id, wanted.prompt).await?;
+        return Ok(id);
     }
     let conversation = session_id(&resume)?;
     let found = app.history.conversation(resume).await;
     let cwd = found.ok().flatten().ok_or(CommandError::UnknownSession)?;
     wanted.cwd = Some(cwd);
-    wanted.resume = Some(conversation);
+    if forks {
+        wanted.fork_of = Some(conversation);
+    } else {
+        wanted.resume = Some(conversation);
+    }
     sessions.start(wanted).await
 }
 

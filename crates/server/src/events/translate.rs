@@ -60,6 +60,7 @@ pub(super) fn start(start: SessionStart) -> Result<StartSession, CommandError> {
             max_budget_usd: start.max_budget_usd,
         },
         resume: None,
+        fork_of: None,
         hooks: Vec::new(),
     })
 }

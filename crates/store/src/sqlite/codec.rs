@@ -345,6 +345,10 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
     let body = match kind.as_deref() {
         None if data.starts_with(PROMPT_START) => {
             let said: Said = from_json(&data)?;
+            let uuid = match said.uuid {
+                Some(uuid) => uuid,
+                None => row.get(3).map_err(column)?,
+            };
             EventBody::UserPrompt {
                 prompt: Box::new(Prompt {
                     text: said.prompt,
@@ -352,7 +356,7 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
                     context: said.context,
                     parent_tool_use_id: said.parent_tool_use_id,
                 }),
-                uuid: said.uuid.unwrap_or_else(|| session.prompt_uuid(seq)),
+                uuid,
             }
         }
         None => EventBody::Message {

@@ -28,3 +28,5 @@ mod task_client;
 mod task_load;
 mod task_refusals;
 mod task_restart;
+#[cfg(target_os = "linux")]
+mod two_servers;

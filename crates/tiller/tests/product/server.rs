@@ -239,6 +239,15 @@ impl Server {
     }
 }
 
+/// Waits for something that no event tells of.
+pub(crate) async fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while !done() {
+        assert!(tokio::time::Instant::now() < deadline, "{what}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
 /// The processes whose working directory is `folder` or below.
 pub(crate) fn processes_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
@@ -252,16 +261,17 @@ pub(crate) fn processes_in(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The process that was started on this conversation: the CLI, not what keeps it.
+/// The process that drives this conversation: the CLI, not what keeps it, and not a fork of it.
 pub(crate) fn agent_of(session: &str) -> rustix::process::Pid {
-    let flag = format!("--session-id={session}");
+    let flags = ["--session-id", "--resume"].map(|flag| format!("{flag}={session}"));
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let found = entries
         .filter(|entry| {
             let line = std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
             let mut words = line.split('\0');
             let is_cli = words.next().is_some_and(|program| program.ends_with("/claude"));
-            is_cli && line.contains(&flag)
+            let drives = flags.iter().any(|flag| line.contains(flag)) && !line.contains("--fork-session");
+            is_cli && drives
         })
         .find_map(|entry| entry.file_name().to_str()?.parse().ok());
     rustix::process::Pid::from_raw(found.expect("an agent")).unwrap()

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tiller_testkit::model::{Reply, Script};
 
 use crate::client::EventClient;
-use crate::server::{PATIENCE, Server, World, processes_in};
+use crate::server::{Server, World, processes_in, until};
 
 /// The agents that work in the world's project.
 fn agents(world: &World) -> Vec<String> {
@@ -21,15 +21,6 @@ async fn follow(server: &Server, cookie: &str, session: &str, after: u64) -> Eve
     let payload = json!({ "sessionId": session, "afterSeq": after });
     client.send("session.subscribe", payload).await;
     client
-}
-
-/// Waits for something that no event tells of.
-async fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    while !done() {
-        assert!(tokio::time::Instant::now() < deadline, "{what}");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
 }
 
 #[tokio::test]

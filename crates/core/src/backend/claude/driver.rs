@@ -1,16 +1,14 @@
-//! One driver for each conversation: finds CLIs that others have started on it, and keeps a lease on those of ours.
+//! One driver for each conversation: finds CLIs that others have started on it. Those of ours have a `Lease` besides.
 //!
 //! Two CLIs that write one transcript fork the conversation without a word. A CLI that goes on with a conversation
 //! mostly says so on its command line; one in a terminal, where the user chose from a list, says nothing, but then its
 //! folder is the conversation's and the transcript has grown since we last had to do with it.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use rustix::fs::FlockOperation;
 use rustix::process::{Pid, Signal};
 
 use crate::backend::Driver;
@@ -282,82 +280,6 @@ fn alive(driver: &Driver) -> Option<Pid> {
         .flatten()
 }
 
-/// A conversation that no other Tiller of this user may start an agent on, for as long as this lives: also where two
-/// servers with data folders of their own share the CLI's home.
-#[derive(Debug)]
-pub(super) struct Lease {
-    _file: File,
-    path: PathBuf,
-}
-
-impl Lease {
-    /// `None`: someone else has it. Where leases can't be kept at all, everyone gets one: that must not stop the work.
-    pub(super) fn take(conversation: &str) -> Option<Self> {
-        Self::take_in(&folder(), conversation)
-    }
-
-    fn take_in(folder: &Path, conversation: &str) -> Option<Self> {
-        let path = folder.join(format!("{conversation}.lock"));
-        let opened = private_folder(folder).and_then(|()| {
-            let mut options = File::options();
-            options.create(true).truncate(false).write(true).mode(0o600);
-            options.open(&path)
-        });
-        match opened {
-            Ok(file) => {
-                rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
-                // The last holder may have removed the file between our opening and our locking it.
-                let same = file.metadata().ok()?.ino() == std::fs::metadata(&path).ok()?.ino();
-                same.then_some(Self { _file: file, path })
-            }
-            Err(error) => {
-                tracing::warn!(%error, path = %path.display(), "can't keep a lease on a conversation");
-                File::open("/dev/null").ok().map(|file| Self {
-                    _file: file,
-                    path: PathBuf::new(),
-                })
-            }
-        }
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        // Still locked: whoever opens it next makes a new one.
-        if !self.path.as_os_str().is_empty()
-            && let Err(error) = std::fs::remove_file(&self.path)
-        {
-            tracing::debug!(%error, "a lease was gone already");
-        }
-    }
-}
-
-fn folder() -> PathBuf {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    if let Some(folder) = runtime.filter(|folder| folder.is_absolute() && folder.is_dir()) {
-        folder.join("tiller-leases")
-    } else {
-        let user = rustix::process::geteuid().as_raw();
-        std::env::temp_dir().join(format!("tiller-leases-{user}"))
-    }
-}
-
-/// Makes the folder if need be. In a place that all users share, one that is not ours alone is not used.
-fn private_folder(folder: &Path) -> std::io::Result<()> {
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
-    let about = std::fs::symlink_metadata(folder)?;
-    let ours =
-        about.is_dir() && about.uid() == rustix::process::geteuid().as_raw() && about.mode() & 0o022 == 0;
-    if ours {
-        Ok(())
-    } else {
-        Err(std::io::Error::other("the folder belongs to someone else"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use tokio::io::AsyncReadExt as _;
@@ -440,17 +362,5 @@ mod tests {
         end(&driver).await.unwrap();
         child.wait().await.unwrap();
         assert_eq!(find(&wanted), None);
-    }
-
-    #[test]
-    fn a_lease_is_anothers_only_when_it_is_given_up() {
-        let folder = tempfile::tempdir().unwrap();
-        let leases = folder.path().join("leases");
-        let first = Lease::take_in(&leases, "c1").expect("free");
-        assert!(Lease::take_in(&leases, "c1").is_none());
-        assert!(Lease::take_in(&leases, "c2").is_some(), "another conversation");
-        drop(first);
-        assert!(Lease::take_in(&leases, "c1").is_some());
-        assert_eq!(std::fs::read_dir(&leases).unwrap().count(), 0, "nothing is left");
     }
 }

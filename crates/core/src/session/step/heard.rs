@@ -105,7 +105,14 @@ impl Step<'_> {
             }
             Meaning::Mode(mode) => self.mode_is(*mode),
             Meaning::Background { running } => self.state.background = *running,
-            Meaning::TurnEnded(_) | Meaning::Nothing => {}
+            Meaning::TurnEnded(TurnEnd::Success) => {
+                // The conversation was there: an end soon after, which only the next server may see, is no sign that it
+                // has expired.
+                if let Some(run) = &mut self.state.record.run {
+                    run.resumes = false;
+                }
+            }
+            Meaning::TurnEnded(TurnEnd::Failure { .. }) | Meaning::Nothing => {}
         }
         if uuid.as_deref().is_some_and(|uuid| !self.state.seen.insert(uuid)) {
             return;

@@ -119,6 +119,10 @@ pub struct SessionStart {
     /// The id of a conversation in the agent's own history to go on with; its folder is then the session's.
     #[serde(default)]
     pub resume: Option<String>,
+    /// With `resume`: begins with what was said there and leaves that conversation alone, whoever drives it.
+    #[serde(default)]
+    #[ts(optional, as = "Option<bool>")]
+    pub fork: bool,
     #[serde(default)]
     #[ts(optional, as = "Option<Vec<NewAttachment>>")]
     pub attachments: Vec<NewAttachment>,

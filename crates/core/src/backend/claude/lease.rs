@@ -1,0 +1,193 @@
+//! A lease on a conversation: at most one Tiller of this user starts an agent on it.
+//!
+//! It is a lock on a file, so it ends with the process that holds it, however that ends. What a killed process leaves is
+//! a file that nobody has locked: it keeps nobody out, and the next server to start sweeps it away.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::FlockOperation;
+
+/// How long to wait for a lease that someone else has. An agent that was just ended, so that its conversation can go on
+/// here, is leased until its server has heard of the end.
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Where nothing depends on it. A server that sweeps holds the lock of what it removes for a moment.
+pub(super) const NO_PATIENCE: Duration = Duration::from_millis(20);
+
+const BETWEEN_TRIES: Duration = Duration::from_millis(5);
+
+/// How the files are named that belong here.
+const EXTENSION: &str = "lock";
+
+/// A conversation that no other Tiller of this user may start an agent on, for as long as this lives: also where two
+/// servers with data folders of their own share the CLI's home.
+#[derive(Debug)]
+pub(super) struct Lease {
+    /// Locked. `None`: leases can't be kept here.
+    file: Option<File>,
+    path: PathBuf,
+}
+
+impl Lease {
+    /// `None`: someone else has it, and keeps it. Where leases can't be kept at all, everyone gets one: that must not stop
+    /// the work.
+    pub(super) async fn take(conversation: &str, patience: Duration) -> Option<Self> {
+        Self::take_in(&folder(), conversation, patience).await
+    }
+
+    async fn take_in(folder: &Path, conversation: &str, patience: Duration) -> Option<Self> {
+        let path = folder.join(format!("{conversation}.{EXTENSION}"));
+        let trying = async {
+            loop {
+                match private_folder(folder).and_then(|()| lock(&path, true)) {
+                    Ok(Some(file)) => return Some(file),
+                    Ok(None) => tokio::time::sleep(BETWEEN_TRIES).await,
+                    Err(error) => {
+                        tracing::warn!(%error, path = %path.display(), "can't keep a lease on a conversation");
+                        return None;
+                    }
+                }
+            }
+        };
+        let file = tokio::time::timeout(patience, trying).await.ok()?;
+        Some(Self { file, path })
+    }
+
+    /// Removes the files of those who were killed before they could.
+    pub(super) fn sweep() {
+        Self::sweep_in(&folder());
+    }
+
+    fn sweep_in(folder: &Path) {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let files = entries.map(|entry| entry.path());
+        for path in files.filter(|path| path.extension().is_some_and(|found| found == EXTENSION)) {
+            match lock(&path, false) {
+                // Removed as it is dropped.
+                Ok(Some(file)) => drop(Self {
+                    file: Some(file),
+                    path,
+                }),
+                Ok(None) => {}
+                Err(error) => tracing::debug!(%error, "can't look at a lease"),
+            }
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // Still locked: whoever opens it next makes a new one.
+        if self.file.is_some()
+            && let Err(error) = std::fs::remove_file(&self.path)
+        {
+            tracing::debug!(%error, "a lease was gone already");
+        }
+    }
+}
+
+/// The locked file; `None` if someone else has locked it, or has just removed it.
+fn lock(path: &Path, create: bool) -> io::Result<Option<File>> {
+    let mut options = File::options();
+    options.create(create).truncate(false).write(true).mode(0o600);
+    let file = options.open(path)?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    }
+    // The last holder may have removed the file between our opening and our locking it.
+    let same = std::fs::metadata(path).is_ok_and(|now| {
+        file.metadata()
+            .is_ok_and(|ours| (ours.dev(), ours.ino()) == (now.dev(), now.ino()))
+    });
+    Ok(same.then_some(file))
+}
+
+fn folder() -> PathBuf {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    if let Some(folder) = runtime.filter(|folder| folder.is_absolute() && folder.is_dir()) {
+        folder.join("tiller-leases")
+    } else {
+        let user = rustix::process::geteuid().as_raw();
+        std::env::temp_dir().join(format!("tiller-leases-{user}"))
+    }
+}
+
+/// Makes the folder if need be. In a place that all users share, one that is not ours alone is not used.
+fn private_folder(folder: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    let about = std::fs::symlink_metadata(folder)?;
+    let ours =
+        about.is_dir() && about.uid() == rustix::process::geteuid().as_raw() && about.mode() & 0o022 == 0;
+    if ours {
+        Ok(())
+    } else {
+        Err(io::Error::other("the folder belongs to someone else"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(leases: &Path) -> usize {
+        std::fs::read_dir(leases).unwrap().count()
+    }
+
+    #[tokio::test]
+    async fn a_lease_is_anothers_only_when_it_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let leases = folder.path().join("leases");
+        let first = Lease::take_in(&leases, "c1", NO_PATIENCE).await.expect("free");
+        assert!(Lease::take_in(&leases, "c1", NO_PATIENCE).await.is_none());
+        assert!(
+            Lease::take_in(&leases, "c2", NO_PATIENCE).await.is_some(),
+            "another conversation"
+        );
+        drop(first);
+        assert!(Lease::take_in(&leases, "c1", NO_PATIENCE).await.is_some());
+        assert_eq!(count(&leases), 0, "nothing is left");
+    }
+
+    #[tokio::test]
+    async fn what_a_killed_server_leaves_keeps_nobody_out_and_is_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        let leases = folder.path().join("leases");
+        let held = Lease::take_in(&leases, "held", NO_PATIENCE).await.expect("free");
+        for left in ["left.lock", "left-too.lock"] {
+            std::fs::write(leases.join(left), "").unwrap();
+        }
+        std::fs::write(leases.join("a-users-note"), "").unwrap();
+        let taken = Lease::take_in(&leases, "left", NO_PATIENCE)
+            .await
+            .expect("nobody holds it");
+        Lease::sweep_in(&leases);
+        assert_eq!(count(&leases), 3, "those that are held, and what is none of ours");
+        assert!(Lease::take_in(&leases, "held", NO_PATIENCE).await.is_none());
+        drop((held, taken));
+        assert_eq!(count(&leases), 1);
+        Lease::sweep_in(&folder.path().join("never made"));
+    }
+
+    #[tokio::test]
+    async fn who_wants_a_lease_waits_a_moment_for_it() {
+        let leases = tempfile::tempdir().unwrap();
+        let path = leases.path().join("c1.lock");
+        let other = lock(&path, true).unwrap().expect("free");
+        let ending = async {
+            std::fs::remove_file(&path).unwrap();
+            drop(other);
+        };
+        let (taken, ()) = tokio::join!(Lease::take_in(leases.path(), "c1", PATIENCE), ending);
+        assert!(taken.is_some());
+        assert_eq!(lock(&path, false).unwrap().map(drop), None, "it is held");
+    }
+}
