@@ -17,6 +17,7 @@ mod inventory;
 mod limit;
 mod listen;
 mod openapi;
+mod oversize;
 mod pages;
 mod proxy;
 mod pulse;

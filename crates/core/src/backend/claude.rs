@@ -25,8 +25,8 @@ use self::lease::Lease;
 use self::relay::Relay;
 pub use self::runs::Runs;
 use super::{
-    AgentChannels, AgentCommand, AgentEvent, Attach, Backend, BackendInfo, Conversation, Driver, Exit, Heard,
-    Inquiry, Launch, Offers,
+    AgentChannels, AgentCommand, AgentEvent, Attach, Backend, BackendInfo, Conversation, Driver, Exit,
+    HOOK_TIME, Heard, Inquiry, Launch, Offers,
 };
 use crate::ids::{SessionId, Timestamp};
 use crate::session::PermissionMode;
@@ -432,6 +432,7 @@ impl Ends {
             busy,
             run: run.clone(),
             position: None,
+            hook_time: HOOK_TIME,
         };
         let exit = relay.run(inbox, &mut self.commands).await;
         // Before anyone hears of the end, and starts the next one.

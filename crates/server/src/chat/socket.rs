@@ -17,10 +17,11 @@ use tiller_core::{
 use super::pace::Pace;
 use super::translate::{self, Introduction, Refused, Translator};
 use super::wire::{ClientMessage, Code, Frame, ServerMessage};
-use crate::app::{App, MAX_MESSAGE};
+use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
 use crate::follow::{Follow, Step, is_prompt, search_back};
+use crate::oversize;
 use crate::pulse::Pulse;
 
 /// Nothing heard for this long, not even an answer to a ping: the other side is gone.
@@ -83,8 +84,7 @@ pub(crate) async fn upgrade(
         pace: Pace::default(),
         sent: VecDeque::new(),
     };
-    let upgrade = upgrade.max_message_size(MAX_MESSAGE).max_frame_size(MAX_MESSAGE);
-    Ok(upgrade.on_upgrade(async move |socket| {
+    Ok(oversize::limited(upgrade).on_upgrade(async move |socket| {
         let mut socket = Writer(socket);
         if let Err(Gone) = connection
             .run(&mut socket, &app, &visitor, session, options.after_seq)
@@ -212,12 +212,19 @@ impl Connection {
                 frame = socket.0.recv() => {
                     last_heard = Instant::now();
                     match frame {
+                        Some(Ok(Message::Text(text))) if oversize::is_too_long(&text) => {
+                            socket.refuse(Refused(Code::ParseError, oversize::TOO_LONG.to_owned())).await?;
+                        }
                         Some(Ok(Message::Text(text))) => self.frame(socket, &text).await?,
                         Some(Ok(Message::Binary(_))) => {
                             socket.refuse(Refused(Code::ParseError, "Send text frames with JSON.".to_owned())).await?;
                         }
                         Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                        Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Gone),
+                        Some(Err(error)) => {
+                            oversize::refuse(&mut socket.0, error).await;
+                            return Err(Gone);
+                        }
+                        Some(Ok(Message::Close(_))) | None => return Err(Gone),
                     }
                 }
                 happened = self.heard.next() => match happened {

@@ -17,9 +17,10 @@ use tokio::time::Instant;
 use super::commands::{self, Failed, session_id};
 use super::translate::{self, NotUnderstood};
 use super::wire::{ClientEvent, ServerEvent};
-use crate::app::{App, MAX_MESSAGE};
+use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
+use crate::oversize;
 use crate::pulse::Pulse;
 use crate::statistics::Load;
 
@@ -53,26 +54,23 @@ pub(crate) async fn upgrade(
         return ApiError::Forbidden.into_response();
     }
     let hears_all = options.only.as_deref() != Some("subscribed");
-    upgrade
-        .max_message_size(MAX_MESSAGE)
-        .max_frame_size(MAX_MESSAGE)
-        .on_upgrade(async move |socket| {
-            let sessions = app.sessions.seen_by(visitor.viewer.clone());
-            // Taken before anything is read, so that nothing falls between backlog and live.
-            let feed = sessions.watch();
-            let connection = Connection {
-                socket,
-                sessions,
-                feed,
-                hears_all,
-                since: Timestamp::now(),
-                delivered: HashMap::new(),
-                statistics: None,
-            };
-            if let Err(Gone) = connection.run(&app, &visitor).await {
-                tracing::debug!("a client went away");
-            }
-        })
+    oversize::limited(upgrade).on_upgrade(async move |socket| {
+        let sessions = app.sessions.seen_by(visitor.viewer.clone());
+        // Taken before anything is read, so that nothing falls between backlog and live.
+        let feed = sessions.watch();
+        let connection = Connection {
+            socket,
+            sessions,
+            feed,
+            hears_all,
+            since: Timestamp::now(),
+            delivered: HashMap::new(),
+            statistics: None,
+        };
+        if let Err(Gone) = connection.run(&app, &visitor).await {
+            tracing::debug!("a client went away");
+        }
+    })
 }
 
 /// The other side is gone, or must go.
@@ -100,10 +98,17 @@ impl Connection {
                 frame = self.socket.recv() => {
                     last_heard = Instant::now();
                     match frame {
+                        Some(Ok(Message::Text(text))) if oversize::is_too_long(&text) => {
+                            self.not_understood(None, oversize::TOO_LONG).await?;
+                        }
                         Some(Ok(Message::Text(text))) => self.frame(app, &text).await?,
                         Some(Ok(Message::Binary(_))) => self.not_understood(None, "Send text frames with JSON.").await?,
                         Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                        Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Gone),
+                        Some(Err(error)) => {
+                            oversize::refuse(&mut self.socket, error).await;
+                            return Err(Gone);
+                        }
+                        Some(Ok(Message::Close(_))) | None => return Err(Gone),
                     }
                 }
                 notice = self.feed.next() => match notice {

@@ -51,15 +51,19 @@ impl ChatClient {
         self.0.until(&kinds.join(" or "), fits).await
     }
 
-    async fn until_system(&mut self, subtype: &str) -> Value {
+    pub(crate) async fn until_system(&mut self, subtype: &str) -> Value {
         let fits = |frame: &Value| frame["type"] == "system" && frame["subtype"] == subtype;
         self.0.until(subtype, fits).await["data"].clone()
     }
 
-    async fn error(&mut self) -> String {
+    pub(crate) async fn error(&mut self) -> String {
         let error = self.until("error").await;
         assert!(error["error"].is_string() && error["details"]["message"].is_string());
         error["details"]["code"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn into_client(self) -> EventClient {
+        self.0
     }
 
     pub(crate) fn heard(&self) -> &[Value] {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -62,6 +63,27 @@ impl EventClient {
 
     pub(crate) async fn send_text(&mut self, text: &str) {
         self.socket.send(Message::text(text)).await.unwrap();
+    }
+
+    /// Begins a message of this length, and no more than that.
+    pub(crate) async fn announce(&mut self, length: u64) {
+        let [text, eight_bytes_of_length, no_mask] = [0x81, 0xFF, 0];
+        let mut header = vec![text, eight_bytes_of_length];
+        header.extend(length.to_be_bytes());
+        header.extend([no_mask; 4]);
+        self.socket.get_mut().write_all(&header).await.unwrap();
+    }
+
+    /// Why the server ends the connection.
+    pub(crate) async fn until_closed(&mut self) -> (u16, String) {
+        loop {
+            let frame = tokio::time::timeout(PATIENCE, self.socket.next()).await;
+            match frame.expect("an end").expect("a last word") {
+                Ok(Message::Close(Some(close))) => return (close.code.into(), close.reason.to_string()),
+                Ok(_) => {}
+                Err(error) => panic!("cut off: {error}"),
+            }
+        }
     }
 
     /// The next event; `None` when the server closes the connection.

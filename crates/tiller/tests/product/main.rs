@@ -17,6 +17,7 @@ mod history;
 mod history_live;
 mod http;
 mod openapi;
+mod oversize;
 mod run;
 mod sdk_url;
 mod server;

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use super::cli_mode;
 use super::inquiry::inquire;
 use super::meaning::meaning;
-use crate::backend::{AgentCommand, AgentEvent, Exit, HOOK_TIME, Heard, HookCall, Meaning, Question};
+use crate::backend::{AgentCommand, AgentEvent, Exit, Heard, HookCall, Meaning, Question};
 use crate::json::RawJson;
 use crate::session::Answer;
 
@@ -53,6 +53,8 @@ pub(super) struct Relay {
     pub(super) run: Option<Run>,
     /// Where what the CLI said last ends, if it can be read again.
     pub(super) position: Option<u64>,
+    /// How long a callback waits for its answer.
+    pub(super) hook_time: Duration,
 }
 
 /// Nobody listens to the agent any more.
@@ -206,11 +208,11 @@ impl Relay {
     }
 
     fn hook(&mut self, agent_request: String, hook: HookRequest) {
-        let (link, events) = (self.link.clone(), self.events.clone());
+        let (link, events, time) = (self.link.clone(), self.events.clone(), self.hook_time);
         let id = agent_request.clone();
         tokio::spawn(async move {
             tokio::select! {
-                () = tokio::time::sleep(HOOK_TIME) => {}
+                () = tokio::time::sleep(time) => {}
                 _ = link.exited() => return,
             }
             // Fails if it was answered in time.
@@ -456,5 +458,163 @@ fn describe(exit: &tiller_agent::Exit) -> Exit {
         } else {
             format!("{how}\n{tail}")
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use futures_util::future::BoxFuture;
+    use futures_util::{sink, stream};
+    use serde_json::Value;
+    use tiller_agent::{Ended, Frame, Line, LinkSettings, Located, Options, Process, Wire};
+
+    use super::*;
+
+    /// Lives for as long as the test.
+    struct Immortal;
+
+    impl Process for Immortal {
+        fn wait(&mut self) -> BoxFuture<'_, Ended> {
+            Box::pin(std::future::pending())
+        }
+        fn terminate(&mut self) -> BoxFuture<'_, ()> {
+            Box::pin(async {})
+        }
+        fn kill(&mut self) -> BoxFuture<'_, ()> {
+            Box::pin(async {})
+        }
+        fn leftovers(&mut self) -> BoxFuture<'_, bool> {
+            Box::pin(async { false })
+        }
+        fn pid(&self) -> Option<u32> {
+            None
+        }
+    }
+
+    /// A relay to an agent whose part the test plays.
+    struct Played {
+        says: mpsc::Sender<Vec<Located>>,
+        hears: mpsc::Receiver<Line>,
+        events: mpsc::Receiver<Vec<Heard>>,
+        commands: mpsc::Sender<AgentCommand>,
+    }
+
+    impl Played {
+        fn start(hook_time: Duration) -> Self {
+            let (says, said) = mpsc::channel::<Vec<Located>>(8);
+            let (told, hears) = mpsc::channel(8);
+            let wire = Wire {
+                incoming: Box::pin(stream::unfold(said, async |mut said| {
+                    let frames = said.recv().await?;
+                    Some((frames, said))
+                })),
+                outgoing: Box::pin(sink::unfold(told, async |told: mpsc::Sender<Line>, line| {
+                    told.send(line).await.map_err(std::io::Error::other)?;
+                    Ok(told)
+                })),
+                process: Box::new(Immortal),
+            };
+            let (link, inbox) = tiller_agent::connect_over(wire, LinkSettings::from(&Options::new()));
+            let (outbox, events) = mpsc::channel(8);
+            let (commands, mut inputs) = mpsc::channel(8);
+            let relay = Relay {
+                link,
+                attached: false,
+                events: outbox,
+                heard: Vec::new(),
+                busy: true,
+                run: None,
+                position: None,
+                hook_time,
+            };
+            tokio::spawn(async move { relay.run(inbox, &mut inputs).await });
+            Self {
+                says,
+                hears,
+                events,
+                commands,
+            }
+        }
+
+        async fn say(&self, line: Value) {
+            let frame = Frame::Line(Bytes::from(line.to_string()));
+            self.says.send(vec![Located { frame, end: 0 }]).await.unwrap();
+        }
+
+        async fn call_back(&self, id: &str) {
+            let input = json!({ "hook_event_name": "PreToolUse", "tool_name": "Bash" });
+            let request = json!({ "subtype": "hook_callback", "callback_id": "PreToolUse", "input": input });
+            self.say(json!({ "type": "control_request", "request_id": id, "request": request }))
+                .await;
+        }
+
+        async fn hear(&mut self) -> Value {
+            serde_json::from_slice(&self.hears.recv().await.expect("a line").json).unwrap()
+        }
+
+        async fn event(&mut self) -> AgentEvent {
+            let mut heard = self.events.recv().await.expect("an event");
+            assert_eq!(heard.len(), 1, "one at a time");
+            heard.remove(0).event
+        }
+    }
+
+    #[tokio::test]
+    async fn a_callback_that_nobody_answers_does_not_stop_the_agent() {
+        let mut agent = Played::start(Duration::from_millis(20));
+        agent.call_back("h1").await;
+        let AgentEvent::Hook(call) = agent.event().await else {
+            panic!("a callback")
+        };
+        assert_eq!(
+            (call.agent_request.as_str(), call.event.as_str()),
+            ("h1", "PreToolUse")
+        );
+        let answer = agent.hear().await;
+        assert_eq!(
+            (&answer["response"]["request_id"], &answer["response"]["response"]),
+            (&json!("h1"), &json!({ "continue": true })),
+            "it goes on without a decision"
+        );
+        let AgentEvent::TakesBack { agent_request } = agent.event().await else {
+            panic!("everyone is told that it is over")
+        };
+        assert_eq!(agent_request, "h1");
+        agent.say(json!({ "type": "system", "subtype": "status" })).await;
+        assert!(matches!(agent.event().await, AgentEvent::Message { .. }));
+
+        // An answer that comes after all is not passed on: the next line is the answer to the next one.
+        let late = AgentCommand::AnswerHook {
+            agent_request: "h1".to_owned(),
+            output: RawJson::of(&json!({ "continue": false })).unwrap(),
+        };
+        agent.commands.send(late).await.unwrap();
+        agent.call_back("h2").await;
+        assert!(matches!(agent.event().await, AgentEvent::Hook(_)));
+        assert_eq!(agent.hear().await["response"]["request_id"], "h2");
+    }
+
+    #[tokio::test]
+    async fn an_answered_callback_is_not_answered_again() {
+        // Enough for us to be in time on a busy machine.
+        let mut agent = Played::start(Duration::from_secs(1));
+        agent.call_back("h1").await;
+        assert!(matches!(agent.event().await, AgentEvent::Hook(_)));
+        let output = json!({ "decision": "block" });
+        let answer = AgentCommand::AnswerHook {
+            agent_request: "h1".to_owned(),
+            output: RawJson::of(&output).unwrap(),
+        };
+        agent.commands.send(answer).await.unwrap();
+        assert_eq!(agent.hear().await["response"]["response"], output);
+        // The second one's time is up after the first one's.
+        agent.call_back("h2").await;
+        assert!(matches!(agent.event().await, AgentEvent::Hook(_)));
+        assert_eq!(agent.hear().await["response"]["request_id"], "h2");
+        let AgentEvent::TakesBack { agent_request } = agent.event().await else {
+            panic!("the end of the second")
+        };
+        assert_eq!(agent_request, "h2");
     }
 }

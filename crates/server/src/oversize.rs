@@ -1,0 +1,44 @@
+//! WebSocket messages that are longer than this server takes.
+
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use tokio_tungstenite::tungstenite;
+
+use crate::app::MAX_MESSAGE;
+
+/// Up to here a message is read to its end, so that its sender can be told and go on.
+const READ_LIMIT: usize = 2 * MAX_MESSAGE;
+
+/// What the sender can do about it. Short enough for a close frame.
+pub(crate) const TOO_LONG: &str =
+    "A message may have at most 32 MiB. Send less, or name a file for the agent to read.";
+
+/// How long the connection is held after the last word. Closing it at once would throw away what the other side has not
+/// read yet, as it is still writing.
+const LINGER: Duration = Duration::from_secs(5);
+
+pub(crate) fn limited(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
+    upgrade.max_message_size(READ_LIMIT).max_frame_size(READ_LIMIT)
+}
+
+pub(crate) fn is_too_long(text: &str) -> bool {
+    text.len() > MAX_MESSAGE
+}
+
+/// If that is why reading has failed: says so, as the end of the connection.
+pub(crate) async fn refuse(socket: &mut WebSocket, error: axum::Error) {
+    let cause = error.into_inner();
+    let cause = cause.downcast_ref::<tungstenite::Error>();
+    if !matches!(cause, Some(tungstenite::Error::Capacity(_))) {
+        return;
+    }
+    let reason = CloseFrame {
+        code: close_code::SIZE,
+        reason: TOO_LONG.into(),
+    };
+    let told = tokio::time::timeout(LINGER, socket.send(Message::Close(Some(reason)))).await;
+    if let Ok(Ok(())) = told {
+        tokio::time::sleep(LINGER).await;
+    }
+}
