@@ -31,6 +31,9 @@ pub(crate) enum Mark {
 pub(crate) struct Chain {
     /// Indices of nodes, in the order in which the model sees them.
     pub(crate) seen: Vec<usize>,
+    /// Those that compactions have replaced, in the order in which they were said. The file may have them in another: a
+    /// CLI that resumes may write a line again.
+    pub(crate) compacted: Vec<usize>,
     /// The mark of each node of the outline.
     pub(crate) marks: Vec<Mark>,
 }
@@ -51,8 +54,8 @@ impl Chain {
             .collect();
         let Some(leaf) = links.leaf() else {
             return Self {
-                seen: Vec::new(),
                 marks,
+                ..Self::default()
             };
         };
 
@@ -63,18 +66,23 @@ impl Chain {
         }
         // What compactions replaced, one after another back to the beginning.
         let mut boundary = boundary;
-        let mut rounds = 0;
+        let mut rounds: Vec<Vec<usize>> = Vec::new();
         while let Some(before) = boundary.and_then(|index| links.before_compaction(index)) {
             let (path, next) = links.path(before);
-            for index in links.with_siblings(&path) {
-                if marks[index] == Mark::Left {
-                    marks[index] = Mark::Compacted;
-                }
+            let mut round = links.with_siblings(&path);
+            round.retain(|index| marks[*index] == Mark::Left);
+            for index in &round {
+                marks[*index] = Mark::Compacted;
             }
-            rounds += 1;
-            boundary = next.filter(|_| rounds < outline.nodes.len());
+            rounds.push(round);
+            boundary = next.filter(|_| rounds.len() < outline.nodes.len());
         }
-        Self { seen, marks }
+        let compacted = rounds.into_iter().rev().flatten().collect();
+        Self {
+            seen,
+            compacted,
+            marks,
+        }
     }
 }
 

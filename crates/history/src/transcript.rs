@@ -104,8 +104,7 @@ impl Transcripts {
         let items = match include {
             Include::Chain => seen.collect(),
             Include::Conversation => {
-                let compacted =
-                    (0..main.nodes().len()).filter(|node| main.chain.marks[*node] == Mark::Compacted);
+                let compacted = main.chain.compacted.iter().copied();
                 compacted.filter(shown).map(item).chain(seen).collect()
             }
             Include::All => return subagent::view(history, main),

@@ -192,7 +192,14 @@ async fn after_a_compaction_the_chain_is_what_is_left_and_the_rest_is_marked() {
         let whole = history
             .messages(&id, Page::first(1000), Include::Conversation)
             .unwrap();
-        assert_eq!(whole.messages[0].content[0]["text"], FIRST);
+        let first = &whole.messages[0].content[0]["text"];
+        assert_eq!(
+            first,
+            FIRST,
+            "{}: {:#?}",
+            version.version(),
+            scene.lines(id.as_str())
+        );
         assert_eq!(whole.messages[0].branch, Some(Branch::Compacted));
         let page = history.messages(&id, Page::last(2), Include::Chain).unwrap();
         assert_eq!(page.messages.last().unwrap().content[0]["text"], "now it is late");

@@ -620,3 +620,35 @@ fn a_transcript_that_grows_without_a_pause_is_told_of() {
         }]
     );
 }
+
+#[test]
+fn what_was_compacted_comes_in_the_order_in_which_it_was_said() {
+    let home = Home::new();
+    let mut lines = conversation();
+    lines.push(user("u2", Some("a1"), "second question"));
+    lines.push(assistant("a2", "u2", "second answer"));
+    // Written again by a CLI that resumed: the later one counts, and still it was said first.
+    lines.push(user("u1", None, "first question"));
+    let mut boundary = line("system", "b3", None, json!(""));
+    boundary["subtype"] = json!("compact_boundary");
+    boundary["logicalParentUuid"] = json!("a2");
+    lines.push(boundary);
+    lines.push(user("u4", Some("b3"), "summary"));
+    lines.push(assistant("a4", "u4", "third answer"));
+    home.write(&format!("{ID}.jsonl"), &lines);
+    let page = home
+        .history()
+        .messages(&id(), Page::first(10), Include::Conversation)
+        .unwrap();
+    assert_eq!(
+        texts(&page.messages),
+        [
+            "first question",
+            "first answer",
+            "second question",
+            "second answer",
+            "summary",
+            "third answer"
+        ]
+    );
+}
