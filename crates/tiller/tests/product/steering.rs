@@ -168,8 +168,11 @@ async fn settings_change_while_the_agent_lives() {
     let request = client.until_type("permission.request").await;
     assert_eq!(request["toolName"], "ExitPlanMode");
     client.answer(&request, json!({ "behavior": "allow" })).await;
-    until_updated(&mut client, |entry| entry["settings"]["permissionMode"] != "plan").await;
+    // What happens together is told together: the entry may come before the turn's end or after it.
     client.until_status("completed").await;
+    client.send("session.list", Value::Null).await;
+    let listed = client.until_type("session.list").await;
+    assert_ne!(listed["sessions"][0]["settings"]["permissionMode"], "plan");
 
     // Not something that this process was started for: another one goes on with the conversation.
     client
