@@ -64,6 +64,22 @@ async fn the_client_examples_work() {
         said.contains("event: complete") && said.contains(r#""success":true"#),
         "{said}"
     );
+    for (name, prompted, told) in [
+        ("curl/chat.sh", "user_message", "result"),
+        ("curl/event.sh", "stream.user_prompt", "stream.message"),
+    ] {
+        let said = example(&server, shell, name, "say 它").await;
+        let read = |line| serde_json::from_str::<Value>(line).unwrap_or_else(|_| panic!("{name}: {said}"));
+        let messages: Vec<Value> = said.lines().map(read).collect();
+        let has = |kind: &str, words: &str| {
+            let is_it = |message: &Value| message["type"] == kind && message.to_string().contains(words);
+            messages.iter().any(is_it)
+        };
+        assert!(
+            has(prompted, "say 它") && has(told, "It grows."),
+            "{name}: {said}"
+        );
+    }
     for (program, name) in [
         (python.as_path(), "python/history.py"),
         (shell, "curl/history.sh"),
