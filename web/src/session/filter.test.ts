@@ -6,7 +6,7 @@ const session = (id: string, more: Partial<SessionInfo> = {}): SessionInfo => ({
   id,
   title: id,
   status: "idle",
-  cwd: "/work/shop",
+  cwd: "/home/user/shop",
   createdAt: 1,
   updatedAt: 1,
   archived: false,
