@@ -10,6 +10,10 @@ const waiting = (gate: string) => ({
   ],
 });
 
+/** The smallest image. */
+const DOT =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
 test("an empty task is refused under the field", async ({ page, product }) => {
   await page.goto(await product.start({ rules: [] }));
   const task = page.getByRole("textbox", { name: "Task" });
@@ -77,6 +81,44 @@ test("a prompt sent meanwhile is queued in sight, then sent", async ({ page, pro
   await product.model?.open("go");
   await expect(page.getByText("And that too.")).toBeVisible();
   await expect(page.getByText("Queued. Sent when the current turn ends")).toBeHidden();
+});
+
+test("a prompt that overtakes what the page has asked for is sent once, and does not come back", async ({
+  page,
+  product,
+}) => {
+  const link = await product.start({
+    rules: [
+      { contains: "start", replies: [waiting("go")] },
+      { contains: "afterwards", replies: [reply("And that too.")] },
+    ],
+  });
+  // What opens the session is on its way to the page for as long as the user needs to write the next prompt.
+  await page.routeWebSocket(/\/ws\/events/, (socket) => {
+    const server = socket.connectToServer();
+    let held: (string | Buffer)[] | undefined;
+    let prompted = false;
+    server.onMessage((frame) => {
+      if (!prompted && String(frame).startsWith('{"type":"session.history"')) held ??= [];
+      if (held) held.push(frame);
+      else socket.send(frame);
+    });
+    socket.onMessage((frame) => {
+      server.send(frame);
+      if (!String(frame).startsWith('{"type":"session.continue"')) return;
+      prompted = true;
+      for (const each of held ?? []) socket.send(each);
+      held = undefined;
+    });
+  });
+  await startSession(page, link, "start");
+  await product.model?.reached("go");
+  await say(page, "afterwards this");
+  await expect(page.getByText("Queued. Sent when the current turn ends")).toBeVisible();
+  await product.model?.open("go");
+  await expect(page.getByText("And that too.")).toBeVisible();
+  await expect(page.getByRole("log").getByText("afterwards this")).toHaveCount(1);
+  await expect(page.getByRole("textbox", { name: "Message" })).toHaveValue("");
 });
 
 test("drafts stay with their session", async ({ page, product }) => {
@@ -198,7 +240,10 @@ test("a broken connection is shown, and nothing is lost or doubled over it", asy
   await expect(page.getByRole("log").getByText("keep talking")).toHaveCount(1);
 });
 
-test("a prompt that the connection swallowed comes back to its field", async ({ page, product }) => {
+test("prompts that the connection swallowed come back to their field, with their images", async ({
+  page,
+  product,
+}) => {
   const link = await product.start({ rules: [{ contains: "short", replies: [reply("Done.")] }] });
   let swallow = false;
   const open: { close(): Promise<void> }[] = [];
@@ -213,11 +258,23 @@ test("a prompt that the connection swallowed comes back to its field", async ({ 
   await expect(page.getByText("Done.")).toBeVisible();
 
   swallow = true;
+  const image = { name: "dot.png", mimeType: "image/png", buffer: Buffer.from(DOT, "base64") };
+  await page.getByLabel("Add images").and(page.locator("input")).setInputFiles(image);
+  await expect(page.getByRole("img", { name: "dot.png" })).toBeVisible();
   await say(page, "do not lose this");
-  await expect(page.getByText("Sending…")).toBeVisible();
+  await say(page, "nor that");
+  // Nothing acknowledges them, so this is how it stays until the connection breaks.
+  await expect(page.getByText("Sending…")).toHaveCount(2);
+  await expect(page.getByRole("img", { name: "dot.png" })).toBeHidden();
   await Promise.all(open.map((socket) => socket.close()));
-  await expect(page.getByRole("textbox", { name: "Message" })).toHaveValue("do not lose this");
-  await expect(page.getByText("Sending…")).toBeHidden();
+  await expect(page.getByRole("textbox", { name: "Message" })).toHaveValue("do not lose this\nnor that");
+  await expect(page.getByRole("img", { name: "dot.png" })).toBeVisible();
+  await expect(page.getByText("Sending…")).toHaveCount(0);
+
+  swallow = false;
+  await page.getByRole("textbox", { name: "Message" }).press("Enter");
+  await expect(page.getByRole("log").getByText("nor that")).toBeVisible();
+  await expect(page.getByRole("log").getByRole("img", { name: "dot.png" })).toBeVisible();
 });
 
 test("a session begun elsewhere appears by itself", async ({ page, product, context }) => {

@@ -21,7 +21,7 @@ import { likeness, useBeginsAnew } from "./beginsAnew";
 import { clearView } from "./cleared";
 import { complete, type Token, tokenAt } from "./completion";
 import { ContextChip } from "./ContextChip";
-import { useUiContext } from "./context";
+import { forgetContext, giveBackContext, useUiContext } from "./context";
 import { Controls } from "./Controls";
 import { imageFiles } from "./images";
 import { ImagePicker } from "./ImagePicker";
@@ -30,7 +30,7 @@ import { PromptField } from "./PromptField";
 import { asQuote, takeQuote, useQuote } from "./quotes";
 import { notRecalling, step } from "./recall";
 import { type Suggestion, Suggestions } from "./Suggestions";
-import { useImages } from "./useImages";
+import { giveBackImages, useImages } from "./useImages";
 import { useSuggestions } from "./useSuggestions";
 
 type Problem = "empty" | "offline" | undefined;
@@ -44,7 +44,7 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
   const [chosen, setChosen] = useState(0);
   const [recall, setRecall] = useState(notRecalling);
   const field = useRef<HTMLTextAreaElement>(null);
-  const images = useImages();
+  const images = useImages(session.id);
   const context = useUiContext(session.id);
   const suggestions = useSuggestions(session.id, token);
   const models = useModels(session.id, session.claudeSessionId);
@@ -69,27 +69,32 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
 
   function send(): void {
     const prompt = text.trim();
-    const extra = { attachments: images.images, context: context.value };
+    const extra = { attachments: images.images, context };
     if (locked || starting) return;
     if (prompt === "") setProblem("empty");
     else if (anew) {
-      // The text stays until the session has begun, and goes with this page then.
+      // What was typed and added stays until the session has begun.
       if (!startSession({ prompt, ...likeness(session), ...extra }, session.id)) setProblem("offline");
-      else context.clear();
     } else if (!continueSession(session.id, prompt, extra)) setProblem("offline");
     else {
       write("");
       setToken(undefined);
       images.clear();
-      context.clear();
+      forgetContext(session.id);
     }
   }
 
-  // A prompt that did not arrive comes back before what has been typed since.
+  // Prompts that did not arrive come back before what has been typed since, with what went along.
   const returned = useApp((state) => state.outbox.returned.get(session.id));
   useEffect(() => {
     if (returned === undefined) return;
-    setText((typed) => (typed === "" ? returned : `${returned}\n${typed}`));
+    const texts = returned.map(({ prompt }) => prompt);
+    setText((typed) => [...texts, ...(typed === "" ? [] : [typed])].join("\n"));
+    giveBackImages(
+      session.id,
+      returned.flatMap(({ attachments }) => attachments ?? []),
+    );
+    giveBackContext(session.id, returned.findLast(({ context: along }) => along)?.context);
     acknowledgeReturned(session.id);
   }, [returned, session.id, setText]);
 
@@ -181,7 +186,7 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
           />
         )}
         <ImageStrip images={images.images} onRemove={images.remove} />
-        {context.value && <ContextChip context={context.value} onRemove={context.clear} />}
+        {context && <ContextChip context={context} onRemove={() => forgetContext(session.id)} />}
         <PromptField
           ref={field}
           value={text}

@@ -26,6 +26,7 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const sending = useApp((state) => state.outbox.sending.get(session.id));
+  const lastSent = sending?.at(-1)?.id;
   const cleared = useClearedUpTo(session.id);
   const anew = useBeginsAnew(session.id);
   const earlier = useEarlier(session, !hasOlder(log) && !isLoading(log));
@@ -53,8 +54,8 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
 
   // Who sends something wants to see what comes of it.
   useEffect(() => {
-    if (sending !== undefined) toEnd();
-  }, [sending, toEnd]);
+    if (lastSent !== undefined) toEnd();
+  }, [lastSent, toEnd]);
 
   const first = virtualizer.range?.startIndex ?? 0;
   const nearTop = (virtualizer.scrollOffset ?? 0) < TOP_THRESHOLD;

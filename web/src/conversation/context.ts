@@ -21,13 +21,23 @@ export function selectLine(sessionId: string, path: string, line: number): void 
   }));
 }
 
-export function useUiContext(sessionId: string): { value: UiContext | undefined; clear: () => void } {
-  const value = useContexts((state) => state.bySession.get(sessionId));
-  const clear = () =>
-    useContexts.setState(({ bySession }) => {
-      const next = new Map(bySession);
-      next.delete(sessionId);
-      return { bySession: next };
-    });
-  return { value, clear };
+/** It was sent, or is not wanted. */
+export function forgetContext(sessionId: string): void {
+  useContexts.setState(({ bySession }) => {
+    const next = new Map(bySession);
+    next.delete(sessionId);
+    return { bySession: next };
+  });
+}
+
+/** It was sent and did not arrive. What the user has pointed at since counts more. */
+export function giveBackContext(sessionId: string, context: UiContext | undefined): void {
+  if (!context) return;
+  useContexts.setState(({ bySession }) =>
+    bySession.has(sessionId) ? { bySession } : { bySession: new Map(bySession).set(sessionId, context) },
+  );
+}
+
+export function useUiContext(sessionId: string): UiContext | undefined {
+  return useContexts((state) => state.bySession.get(sessionId));
 }

@@ -1,4 +1,5 @@
-import { useCallback, useEffect, useRef, useState } from "react";
+import { useCallback, useState } from "react";
+import { create } from "zustand";
 import type { NewAttachment } from "../gen/events";
 import { type ImageProblem, problemOf, readImage } from "./images";
 
@@ -10,33 +11,66 @@ export interface Images {
   readonly clear: () => void;
 }
 
+/** By owner, as drafts are, and for as long as the page lives: images are too large for what the browser keeps. */
+const useStored = create<{ readonly byOwner: ReadonlyMap<string, NewAttachment[]> }>()(() => ({
+  byOwner: new Map(),
+}));
+
+const NONE: NewAttachment[] = [];
+const imagesOf = (owner: string) => useStored.getState().byOwner.get(owner) ?? NONE;
+
+function setImages(owner: string, images: NewAttachment[]): void {
+  useStored.setState(({ byOwner }) => {
+    const next = new Map(byOwner);
+    if (images.length === 0) next.delete(owner);
+    else next.set(owner, images);
+    return { byOwner: next };
+  });
+}
+
+/** They were sent. */
+export function forgetImages(owner: string): void {
+  setImages(owner, NONE);
+}
+
+/** They were sent and did not arrive: they come before what has been added since. */
+export function giveBackImages(owner: string, images: readonly NewAttachment[]): void {
+  if (images.length > 0) setImages(owner, [...images, ...imagesOf(owner)]);
+}
+
 /** The images that go along with the next prompt. */
-export function useImages(): Images {
-  const [images, setImages] = useState<NewAttachment[]>([]);
+export function useImages(owner: string): Images {
+  const images = useStored((state) => state.byOwner.get(owner) ?? NONE);
   const [problem, setProblem] = useState<ImageProblem>();
-  const count = useRef(0);
-  useEffect(() => {
-    count.current = images.length;
-  }, [images]);
-  const add = useCallback((files: readonly File[]) => {
-    setProblem(undefined);
-    for (const [index, file] of files.entries()) {
-      const refused = problemOf(file, count.current + index);
-      if (refused) setProblem(refused);
-      else
-        void readImage(file).then(
-          (image) => setImages((before) => [...before, image]),
-          () => setProblem("type"),
-        );
-    }
-  }, []);
-  const remove = useCallback((index: number) => {
-    setImages((before) => before.filter((_, at) => at !== index));
-    setProblem(undefined);
-  }, []);
+  const add = useCallback(
+    (files: readonly File[]) => {
+      setProblem(undefined);
+      const already = imagesOf(owner).length;
+      for (const [index, file] of files.entries()) {
+        const refused = problemOf(file, already + index);
+        if (refused) setProblem(refused);
+        else
+          void readImage(file).then(
+            (image) => setImages(owner, [...imagesOf(owner), image]),
+            () => setProblem("type"),
+          );
+      }
+    },
+    [owner],
+  );
+  const remove = useCallback(
+    (index: number) => {
+      setImages(
+        owner,
+        imagesOf(owner).filter((_, at) => at !== index),
+      );
+      setProblem(undefined);
+    },
+    [owner],
+  );
   const clear = useCallback(() => {
-    setImages([]);
+    forgetImages(owner);
     setProblem(undefined);
-  }, []);
+  }, [owner]);
   return { images, problem, add, remove, clear };
 }

@@ -81,7 +81,11 @@ describe("rows", () => {
   });
 
   it("end with what is on its way", () => {
-    expect(projectRows(openLog(0, 0), "idle", "hello").map(shape)).toEqual(["sending"]);
+    const sent = (id: number) => ({ id, prompt: `p${id}` });
+    expect(projectRows(openLog(0, 0), "idle", [sent(1), sent(2)])).toMatchObject([
+      { kind: "sending", prompt: "p1" },
+      { kind: "sending", prompt: "p2" },
+    ]);
   });
 
   it("end with what is queued", () => {

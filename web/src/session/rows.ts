@@ -25,9 +25,15 @@ export type Row =
   | { readonly kind: "sending"; readonly key: string; readonly prompt: string }
   | { readonly kind: "working"; readonly key: "working" };
 
+/** A prompt that the server has not acknowledged yet. */
+interface Sent {
+  readonly id: number;
+  readonly prompt: string;
+}
+
 const NO_CHILDREN: readonly Item[] = [];
 
-export function projectRows(log: SessionLog, status: SessionStatus, sending?: string): Row[] {
+export function projectRows(log: SessionLog, status: SessionStatus, sending: readonly Sent[] = []): Row[] {
   const { items } = log.transcript;
   const children = childrenByParent(items);
   const waiting = new Map(
@@ -61,7 +67,7 @@ export function projectRows(log: SessionLog, status: SessionStatus, sending?: st
   log.queue.forEach((prompt, index) =>
     rows.push({ kind, key: `q${index}`, prompt, queue: log.queue, index }),
   );
-  if (sending !== undefined) rows.push({ kind: "sending", key: "sending", prompt: sending });
+  for (const { id, prompt } of sending) rows.push({ kind: "sending", key: `s${id}`, prompt });
   return rows;
 }
 

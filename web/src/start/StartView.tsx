@@ -33,7 +33,7 @@ export function StartView() {
   const [tools, setTools] = useState<readonly string[]>([]);
   const [continuing, setContinuing] = useState(false);
   const [problem, setProblem] = useState<Problem>();
-  const images = useImages();
+  const images = useImages("new");
   const defaultFolder = useApp((state) => state.system?.cwd);
   // The server's own folder is the suggestion until the user has worked somewhere.
   const folder = chosen ?? defaultFolder ?? "";
@@ -70,6 +70,7 @@ export function StartView() {
     writeStored("folder", folder.trim());
     if (going?.kind !== "session") return;
     forgetDraft("new");
+    images.clear();
     setPrompt("");
     go({ view: "session", id: going.id });
   }

@@ -1,12 +1,10 @@
 /** What the page does: sends what the user decides, and keeps the state in step with the server. */
 import type {
   ClientEvent,
-  NewAttachment,
   PermissionResult,
   ServerEvent,
   SessionConfigure,
   SessionStart,
-  UiContext,
 } from "../gen/events";
 import {
   ask,
@@ -22,6 +20,8 @@ import {
   type SequencedEvent,
 } from "../session/log";
 import { showAll } from "../conversation/cleared";
+import { forgetContext } from "../conversation/context";
+import { forgetImages } from "../conversation/useImages";
 import type { Callback } from "../hooks/calls";
 import { forgetDraft } from "../session/drafts";
 import { acceptCallback, closeCallback, dropCalls, forgetHooks, registerHooks } from "../hooks/state";
@@ -31,7 +31,7 @@ import { errorText } from "../i18n/errors";
 import { frameQueue } from "./frame";
 import { acceptAnswer, acceptRewound } from "./inquiries";
 import { occasionOf, tell } from "./notify";
-import { sendPrompt, takeReturned } from "./outbox";
+import { doubt, type PromptExtras, sendPrompt, takeReturned } from "./outbox";
 import { currentRoute, go } from "./route";
 import { type AppState, change, reduceEvents, store, withoutKey } from "./state";
 
@@ -63,6 +63,8 @@ export function connect(listener: ErrorListener): void {
       else queue.push(event);
     },
     onConnection(connection) {
+      // What the connection has said is taken in before anything is asked of the next one.
+      if (connection === "offline") queue.flush();
       store.setState({ connection });
       // A refused upgrade looks like any broken connection; only a plain request says that the cookie is gone.
       if (connection === "offline") void refreshSystem();
@@ -101,8 +103,10 @@ function resynchronise(): void {
     subscribe(sessionId, log.last);
   }
   // Whether a session that was just asked for has begun, the list will tell.
-  store.setState({ logs, starting: undefined });
+  store.setState(({ outbox }) => ({ logs, starting: undefined, outbox: doubt(outbox) }));
   for (const sessionId of logs.keys()) askHistory(sessionId, "summary", { limit: 1 });
+  // A prompt may have been sent to a session that was never opened.
+  for (const sessionId of store.getState().outbox.sending.keys()) openSession(sessionId);
 }
 
 function applyEvents(events: readonly ServerEvent[]): void {
@@ -117,8 +121,8 @@ function applyEvents(events: readonly ServerEvent[]): void {
         continue;
       }
       // What was refused is said where it was asked for; only what belongs nowhere is called out.
-      if (state.starting) state = { ...state, starting: undefined, startError: message };
-      else if (sessionId && before.outbox.sending.has(sessionId))
+      if (state.starting && !sessionId) state = { ...state, starting: undefined, startError: message };
+      else if (sessionId && hasReturned(sessionId, before, state))
         state = { ...state, refused: new Map(state.refused).set(sessionId, message) };
       else onError(message);
       if (sessionId) state = { ...state, logs: change(state.logs, sessionId, markUnsent) };
@@ -133,6 +137,8 @@ function applyEvents(events: readonly ServerEvent[]): void {
       if (event.payload.prompt.trim() === prompt.trim() && !known.has(sessionId)) {
         state = { ...state, starting: undefined, startError: undefined };
         forgetDraft(draft);
+        forgetImages(draft);
+        forgetContext(draft);
         showAll(draft);
         queueMicrotask(() => go({ view: "session", id: sessionId }));
       }
@@ -148,6 +154,11 @@ function applyEvents(events: readonly ServerEvent[]): void {
   }
   store.setState(state);
   fillGaps();
+}
+
+/** Whether a prompt of the session was refused just now. */
+function hasReturned(sessionId: string, before: AppState, now: AppState): boolean {
+  return now.outbox.returned.get(sessionId) !== before.outbox.returned.get(sessionId);
 }
 
 /** A replay repeats what was told before. */
@@ -218,17 +229,12 @@ export function startSession(payload: SessionStart, draft = "new"): boolean {
   return sent;
 }
 
-/** What may go along with a prompt. */
-export interface PromptExtras {
-  readonly attachments?: NewAttachment[];
-  readonly context?: UiContext;
-}
-
 export function continueSession(sessionId: string, prompt: string, extra: PromptExtras = {}): boolean {
-  const sent = request({ type: "session.continue", payload: { sessionId, prompt, ...given(extra) } });
+  const along = given(extra);
+  const sent = request({ type: "session.continue", payload: { sessionId, prompt, ...along } });
   if (sent)
-    store.setState(({ outbox, refused }) => ({
-      outbox: sendPrompt(outbox, sessionId, prompt),
+    store.setState(({ outbox, refused, sessions }) => ({
+      outbox: sendPrompt(outbox, sessionId, { prompt, ...along }, sessions.get(sessionId)?.lastSeq ?? 0),
       refused: withoutKey(refused, sessionId),
     }));
   return sent;
@@ -238,7 +244,7 @@ function given({ attachments, context }: PromptExtras): PromptExtras {
   return { ...(attachments?.length && { attachments }), ...(context && { context }) };
 }
 
-/** The prompt that did not arrive has been put back into its field. */
+/** The prompts that did not arrive have been put back into their field. */
 export function acknowledgeReturned(sessionId: string): void {
   store.setState(({ outbox }) => ({ outbox: takeReturned(outbox, sessionId) }));
 }

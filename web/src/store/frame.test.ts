@@ -18,13 +18,13 @@ afterEach(() => {
 const nextFrame = () => vi.advanceTimersByTime(FRAME_MS);
 
 /** Words can wait, commands can't. */
-function queue(): { push(value: string): void; seen: string[][] } {
+function queue(): { push(value: string): void; flush(): void; seen: string[][] } {
   const seen: string[][] = [];
-  const { push } = frameQueue<string>(
+  const { push, flush } = frameQueue<string>(
     (values) => seen.push(values),
     (value) => value.startsWith("word"),
   );
-  return { push, seen };
+  return { push, flush, seen };
 }
 
 it("hands on the first word with the next frame", () => {
@@ -53,6 +53,21 @@ it("does not let a decision wait for more words, and keeps the order", () => {
   push("word 3");
   nextFrame();
   expect(seen).toEqual([["word 1"], ["word 2", "decision", "word 3"]]);
+});
+
+it("hands on what waits when asked to, once", () => {
+  const { push, flush, seen } = queue();
+  flush();
+  push("word 1");
+  push("word 2");
+  flush();
+  nextFrame();
+  vi.advanceTimersByTime(250);
+  expect(seen).toEqual([["word 1", "word 2"]]);
+  push("word 3");
+  nextFrame();
+  nextFrame();
+  expect(seen.at(-1)).toEqual(["word 3"]);
 });
 
 it("keeps up in a page that gets no frames", () => {

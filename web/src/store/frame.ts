@@ -11,6 +11,8 @@ const CALM_MS = 30;
 
 export interface FrameQueue<T> {
   push(value: T): void;
+  /** Hands on what waits, without waiting for a frame. */
+  flush(): void;
 }
 
 export function frameQueue<T>(onFrame: (values: T[]) => void, canWait: (value: T) => boolean): FrameQueue<T> {
@@ -21,6 +23,7 @@ export function frameQueue<T>(onFrame: (values: T[]) => void, canWait: (value: T
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   function flush(): void {
+    if (waiting.length === 0) return;
     if (frame !== undefined) cancelAnimationFrame(frame);
     clearTimeout(timer);
     frame = undefined;
@@ -37,6 +40,7 @@ export function frameQueue<T>(onFrame: (values: T[]) => void, canWait: (value: T
   }
 
   return {
+    flush,
     push(value) {
       waiting.push(value);
       urgent ||= !canWait(value);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ServerEvent, SessionInfo } from "../gen/events";
 import { openLog } from "../session/log";
+import { doubt, sendPrompt } from "./outbox";
 import { parseRoute, routeHash } from "./route";
 import { type AppState, initialState, reduceEvents } from "./state";
 
@@ -57,6 +58,43 @@ describe("a frame of events", () => {
       8,
     );
     expect([gone.logs.size, gone.sessions.size, gone.leaving.size]).toEqual([0, 0, 0]);
+  });
+});
+
+describe("a prompt that is on its way", () => {
+  const history = (lastSeq: number, queue: string[] = []): ServerEvent => ({
+    type: "session.history",
+    payload: { sessionId: "a", status: "idle", messages: [], seqs: [], lastSeq, pending: [], queue },
+  });
+  const sending = (prompt: string): AppState => {
+    const state = reduceEvents(opened(initialState), [listed], 7);
+    return { ...state, outbox: sendPrompt(state.outbox, "a", { prompt }, 0) };
+  };
+  const broken = (state: AppState): AppState => ({ ...state, outbox: doubt(state.outbox) });
+  const returned = (state: AppState) => state.outbox.returned.get("a")?.map((each) => each.prompt);
+
+  it("is not given back by the history that opens its session", () => {
+    const state = reduceEvents(sending("p1"), [history(0)], 7);
+    expect([state.outbox.sending.size, returned(state)]).toEqual([1, undefined]);
+    expect(reduceEvents(state, [prompt(1)], 7).outbox.sending.size).toBe(0);
+  });
+
+  it("is given back after a break when the log is complete without it", () => {
+    expect(returned(reduceEvents(broken(sending("p1")), [history(0)], 7))).toEqual(["p1"]);
+  });
+
+  it("is not given back while the log has a gap that it may be in", () => {
+    const early = reduceEvents(broken(sending("p1")), [history(2), prompt(2)], 7);
+    expect(returned(early)).toBeUndefined();
+    const whole = reduceEvents(early, [prompt(1)], 7);
+    expect([whole.outbox.sending.size, returned(whole)]).toEqual([0, undefined]);
+  });
+
+  it("is known to be queued also when the same words waited before and have been sent", () => {
+    const twice = reduceEvents(opened(initialState), [listed, history(0, ["p1"])], 7);
+    const again = broken({ ...twice, outbox: sendPrompt(twice.outbox, "a", { prompt: "p1" }, 1) });
+    const state = reduceEvents(again, [prompt(1), history(1, ["p1"])], 7);
+    expect([state.outbox.sending.size, returned(state)]).toEqual([0, undefined]);
   });
 });
 

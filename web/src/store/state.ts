@@ -11,7 +11,7 @@ import {
 import { reduceSessions, type Sessions } from "../session/sessions";
 import type { System } from "../wire/api";
 import type { Connection } from "../wire/socket";
-import { emptyOutbox, type Outbox, reduceOutbox } from "./outbox";
+import { emptyOutbox, type Outbox, reduceOutbox, settleDoubts } from "./outbox";
 
 export type Access = "unknown" | "granted" | "signedOut";
 
@@ -78,17 +78,16 @@ export function reduceEvents(state: AppState, events: readonly ServerEvent[], no
     sessions = reduceSessions(sessions, event, now);
     if (event.type === "session.list") listed = true;
     if (event.type === "statistics") statistics = event.payload;
-    // A summary is asked for behind a replay, so it speaks last about what came before it.
-    const summary =
-      event.type === "session.history" && logs.get(event.payload.sessionId)?.asked[0] === "summary";
-    outbox = reduceOutbox(outbox, event, summary);
+    if (event.type === "session.history" || event.type === "session.queue") {
+      // They are told in their place among the live events, so those before them are folded first.
+      logs = flush(logs, bySession);
+    }
+    outbox = reduceOutbox(outbox, event, queueBefore(logs, event));
     if (event.type === "session.deleted") {
       logs = withoutKey(logs, event.payload.sessionId);
       leaving = new Set([...leaving].filter((id) => id !== event.payload.sessionId));
     }
     if (event.type === "session.history") {
-      // History is told in its place among the live events, so those before it are folded first.
-      logs = flush(logs, bySession);
       logs = change(logs, event.payload.sessionId, (log) => acceptHistory(log, event.payload));
     }
     if (event.type === "session.queue") {
@@ -101,7 +100,14 @@ export function reduceEvents(state: AppState, events: readonly ServerEvent[], no
     }
   }
   logs = flush(logs, bySession);
+  for (const id of outbox.sending.keys()) outbox = settleDoubts(outbox, id, logs.get(id)?.last ?? 0);
   return { ...state, sessions, logs, listed, leaving, outbox, statistics };
+}
+
+/** The prompts that waited before the event, as far as this page knows. */
+function queueBefore(logs: AppState["logs"], event: ServerEvent): readonly string[] {
+  if (event.type !== "session.history" && event.type !== "session.queue") return [];
+  return logs.get(event.payload.sessionId)?.queue ?? [];
 }
 
 function flush(logs: AppState["logs"], bySession: Map<string, SequencedEvent[]>): AppState["logs"] {

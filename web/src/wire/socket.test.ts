@@ -24,6 +24,7 @@ describe("connectEvents", () => {
   class FakeSocket extends EventTarget {
     static readonly CONNECTING = 0;
     static readonly OPEN = 1;
+    static readonly CLOSED = 3;
     static all: FakeSocket[] = [];
     readyState = 0;
     sent: string[] = [];
@@ -90,6 +91,18 @@ describe("connectEvents", () => {
     connect();
     FakeSocket.all[0]?.break();
     window.dispatchEvent(new Event("online"));
+    window.dispatchEvent(new Event("online"));
+    expect(FakeSocket.all).toHaveLength(2);
+  });
+
+  it("does not open a second connection while the first is still closing", () => {
+    connect();
+    const [first] = FakeSocket.all;
+    first?.open();
+    if (first) first.readyState = 2;
+    window.dispatchEvent(new Event("online"));
+    expect(FakeSocket.all).toHaveLength(1);
+    first?.break();
     window.dispatchEvent(new Event("online"));
     expect(FakeSocket.all).toHaveLength(2);
   });

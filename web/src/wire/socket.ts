@@ -57,8 +57,8 @@ export function connectEvents(url: string, handlers: SocketHandlers): EventSocke
   }
 
   function retry(): void {
-    if (closed || socket?.readyState === WebSocket.OPEN || socket?.readyState === WebSocket.CONNECTING)
-      return;
+    // One that is closing is heard to its end first; trying again is then a matter of the shortest pause.
+    if (closed || socket?.readyState !== WebSocket.CLOSED) return;
     open();
   }
 
