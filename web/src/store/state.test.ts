@@ -66,9 +66,9 @@ describe("a prompt that is on its way", () => {
     type: "session.history",
     payload: { sessionId: "a", status: "idle", messages: [], seqs: [], lastSeq, pending: [], queue },
   });
-  const sending = (prompt: string): AppState => {
+  const sending = (words: string): AppState => {
     const state = reduceEvents(opened(initialState), [listed], 7);
-    return { ...state, outbox: sendPrompt(state.outbox, "a", { prompt }, 0) };
+    return { ...state, outbox: sendPrompt(state.outbox, "a", { prompt: words }, 0) };
   };
   const broken = (state: AppState): AppState => ({ ...state, outbox: doubt(state.outbox) });
   const returned = (state: AppState) => state.outbox.returned.get("a")?.map((each) => each.prompt);
