@@ -3,6 +3,7 @@
 use rusqlite::{Connection, params};
 use tiller_core::{StoreError, Timestamp};
 
+use super::sessions::START;
 use super::{SqliteStore, store_error};
 
 /// How many events of a session are looked at in one transaction.
@@ -66,7 +67,10 @@ impl SqliteStore {
 /// Sessions without a running turn, as far as their events are older than `before`.
 fn candidates(connection: &Connection, before: Timestamp) -> Result<Vec<Stretch>, StoreError> {
     let sql = "SELECT id, compacted_seq, \
-                   (SELECT coalesce(max(seq), 0) FROM messages WHERE session_id = sessions.id AND created_at < ?1) \
+                   coalesce((SELECT seq FROM messages \
+                       WHERE place > (number << 32) + compacted_seq AND place <= (number << 32) + last_seq \
+                         AND created_at < ?1 \
+                       ORDER BY place DESC LIMIT 1), 0) \
                FROM sessions WHERE status <> 'running' AND compacted_seq < last_seq";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
     let rows = statement.query_map([before.0], |row| {
@@ -83,11 +87,13 @@ fn candidates(connection: &Connection, before: Timestamp) -> Result<Vec<Stretch>
 fn take_out(connection: &Connection, stretch: &Stretch) -> rusqlite::Result<u64> {
     let Stretch { session, after, to } = stretch;
     // A turn may have begun since; then another time.
-    let sql = "DELETE FROM messages WHERE session_id = ?1 AND seq > ?2 AND seq <= ?3 \
-               AND data ->> '$.type' = 'stream_event' \
-               AND (SELECT status FROM sessions WHERE id = ?1) <> 'running'";
+    let sql = format!(
+        "DELETE FROM messages WHERE place > {START} + ?2 AND place <= {START} + ?3 \
+           AND data ->> '$.type' = 'stream_event' \
+           AND (SELECT status FROM sessions WHERE id = ?1) <> 'running'"
+    );
     let removed = connection
-        .prepare_cached(sql)?
+        .prepare_cached(&sql)?
         .execute(params![session, after, to])?;
     let sql = "UPDATE sessions SET compacted_seq = ?2 WHERE id = ?1 AND status <> 'running'";
     connection.prepare_cached(sql)?.execute(params![session, to])?;

@@ -138,6 +138,28 @@ const MIGRATIONS: &[&str] = &[
         PRIMARY KEY (session_id, key)
     ) STRICT;
 ",
+    "
+    -- A session's messages stand together, in their order, and need no index beside them, which would cost half of
+    -- writing them: `place` is the session's number and, in its low 32 bits, `seq`.
+    ALTER TABLE sessions ADD COLUMN number INTEGER;
+    UPDATE sessions SET number = rowid;
+    CREATE UNIQUE INDEX sessions_by_number ON sessions (number);
+
+    ALTER TABLE messages RENAME TO messages_before;
+    CREATE TABLE messages (
+        id         TEXT NOT NULL,
+        session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        data       TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        place      INTEGER PRIMARY KEY,
+        seq        INTEGER NOT NULL GENERATED ALWAYS AS (place & 4294967295) VIRTUAL
+    ) STRICT;
+    INSERT INTO messages (id, session_id, data, created_at, place)
+        SELECT before.id, session_id, data, before.created_at, (number << 32) + seq
+        FROM messages_before AS before JOIN sessions ON sessions.id = session_id
+        ORDER BY number, seq;
+    DROP TABLE messages_before;
+",
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
@@ -167,4 +189,63 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
         .pragma_update(None, "user_version", MIGRATIONS.len())
         .map_err(store_error)?;
     transaction.commit().map_err(store_error)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that can't go on says where, and ends")]
+
+    use tiller_core::{Page, Store};
+
+    use super::super::{SqliteStore, configure, make_shrinkable};
+    use super::*;
+
+    /// The last schema in which messages were found by an index.
+    const BEFORE_PLACES: usize = 8;
+
+    #[tokio::test]
+    async fn messages_of_an_older_file_keep_their_session_and_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sessions.db");
+        let ids = [
+            "00000000-0000-4000-8000-00000000000a",
+            "00000000-0000-4000-8000-00000000000b",
+        ];
+        let older = Connection::open(&path).unwrap();
+        configure(&older).unwrap();
+        make_shrinkable(&older).unwrap();
+        for migration in &MIGRATIONS[..BEFORE_PLACES] {
+            older.execute_batch(migration).unwrap();
+        }
+        older.pragma_update(None, "user_version", BEFORE_PLACES).unwrap();
+        // The second was begun first, and they were written in turns.
+        for id in ids.iter().rev() {
+            let sql = "INSERT INTO sessions (id, title, status, cwd, created_at, updated_at, permission_mode, \
+                       approval, last_seq) VALUES (?1, 't', 'idle', '/', 1, 1, 'default', 'ask', 3)";
+            older.execute(sql, [id]).unwrap();
+        }
+        for seq in [1, 3] {
+            for id in ids {
+                let sql =
+                    "INSERT INTO messages (id, session_id, data, created_at, seq) VALUES (?1, ?2, ?3, 5, ?4)";
+                let data = format!(r#"{{"of":"{id}","seq":{seq}}}"#);
+                older
+                    .execute(sql, (format!("{id}-{seq}"), id, data, seq))
+                    .unwrap();
+            }
+        }
+        drop(older);
+
+        let store = SqliteStore::open(&path).unwrap();
+        for id in ids {
+            let page = store.history(id.parse().unwrap(), Page::All).await.unwrap();
+            let found: Vec<_> = page
+                .iter()
+                .map(|(seq, raw)| (*seq, raw.as_str().to_owned()))
+                .collect();
+            let told = |seq| (seq, format!(r#"{{"of":"{id}","seq":{seq}}}"#));
+            assert_eq!(found, [told(1), told(3)]);
+        }
+        assert_eq!(store.load().await.unwrap().len(), 2);
+    }
 }

@@ -12,6 +12,12 @@ use tiller_core::{
 use super::codec::{self, Encoded, SESSION_COLUMNS};
 use super::{SqliteStore, store_error};
 
+/// Where in `messages` the session `?1` begins. Its messages stand at this plus their `seq`.
+pub(super) const START: &str = "(SELECT number << 32 FROM sessions WHERE id = ?1)";
+
+/// Beyond every `seq`; from here on stands the next session. What clients name is never taken for more than this.
+const END: u64 = 1 << 32;
+
 /// How many messages one statement writes.
 const TOGETHER: usize = 16;
 
@@ -32,7 +38,11 @@ impl Store for SqliteStore {
         Box::pin(self.shared.writer.write(move |connection| {
             let id = session.to_string();
             for table in tables_of_sessions(connection)? {
-                let sql = format!("DELETE FROM {table} WHERE session_id = ?1");
+                let whose = match table.as_str() {
+                    "messages" => format!("place >= {START} AND place < {START} + {END}"),
+                    _ => "session_id = ?1".to_owned(),
+                };
+                let sql = format!("DELETE FROM {table} WHERE {whose}");
                 connection.prepare_cached(&sql)?.execute([&id])?;
             }
             connection
@@ -207,8 +217,8 @@ fn load(connection: &Connection) -> Result<Vec<(SessionRecord, Vec<DecisionReque
 }
 
 fn write_commit(connection: &Connection, commit: &Commit) -> rusqlite::Result<()> {
-    write_session(connection, &commit.record)?;
-    let session = commit.record.id.to_string();
+    let owner = write_session(connection, &commit.record)?;
+    let session = &owner.id;
     for image in &commit.images {
         let sql = "INSERT OR IGNORE INTO images (session_id, id, media_type, data) VALUES (?1, ?2, ?3, ?4)";
         connection.prepare_cached(sql)?.execute(params![
@@ -223,22 +233,37 @@ fn write_commit(connection: &Connection, commit: &Commit) -> rusqlite::Result<()
     let (said, others): (Vec<_>, Vec<_>) = commit.events.iter().partition(is_said);
     let mut groups = said.chunks_exact(TOGETHER);
     for group in &mut groups {
-        write_messages(connection, &session, group)?;
+        write_messages(connection, &owner, group)?;
     }
     for event in groups.remainder().iter().chain(&others) {
-        write_event(connection, &session, event)?;
+        write_event(connection, &owner, event)?;
     }
     Ok(())
 }
 
+/// A session as its rows name it.
+struct Owner {
+    id: String,
+    number: i64,
+}
+
+impl Owner {
+    /// Where a message stands.
+    fn place(&self, seq: u64) -> rusqlite::Result<i64> {
+        let seq =
+            u32::try_from(seq).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        Ok((self.number << 32) + i64::from(seq))
+    }
+}
+
 /// `TOGETHER` messages of the agent's in one statement, which is most of what is ever written: what a statement costs
 /// is paid once for all of them.
-fn write_messages(connection: &Connection, session: &str, events: &[&Arc<Event>]) -> rusqlite::Result<()> {
+fn write_messages(connection: &Connection, session: &Owner, events: &[&Arc<Event>]) -> rusqlite::Result<()> {
     static SQL: LazyLock<String> = LazyLock::new(|| {
         let rows = vec!["(?, ?, ?, ?, ?)"; TOGETHER].join(", ");
         // What fails takes the whole transaction with it, so half a statement need not be undone: SQLite would copy every
         // page that it touches to be able to.
-        format!("INSERT OR FAIL INTO messages (id, session_id, data, created_at, seq) VALUES {rows}")
+        format!("INSERT OR FAIL INTO messages (id, session_id, data, created_at, place) VALUES {rows}")
     });
     let mut statement = connection.prepare_cached(&SQL)?;
     let mut column = 0;
@@ -249,31 +274,34 @@ fn write_messages(connection: &Connection, session: &str, events: &[&Arc<Event>]
     for event in events {
         if let EventBody::Message { raw, uuid } = &event.body {
             bind(&codec::message_id(uuid.as_deref()))?;
-            bind(&session)?;
+            bind(&session.id)?;
             bind(&raw.as_str())?;
             bind(&event.at.0)?;
-            bind(&event.seq)?;
+            bind(&session.place(event.seq)?)?;
         }
     }
     statement.raw_execute()?;
     Ok(())
 }
 
-fn write_session(connection: &Connection, record: &SessionRecord) -> rusqlite::Result<()> {
+fn write_session(connection: &Connection, record: &SessionRecord) -> rusqlite::Result<Owner> {
     let sql = "INSERT INTO sessions (id, title, claude_session_id, status, cwd, allowed_tools, last_prompt, \
                    created_at, updated_at, model, permission_mode, approval, expired, queue, last_seq, owner, \
                    tools, max_turns, archived, title_source, effort, max_budget_usd, fork_of, delete_at, \
-                   runs, turn, run, run_position, fork_at) \
+                   runs, turn, run, run_position, fork_at, number) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
-                   ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29) \
+                   ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, \
+                   (SELECT coalesce(max(number), 0) + 1 FROM sessions)) \
                ON CONFLICT (id) DO UPDATE SET title = ?2, claude_session_id = ?3, status = ?4, cwd = ?5, \
                    allowed_tools = ?6, last_prompt = ?7, updated_at = ?9, model = ?10, permission_mode = ?11, \
                    approval = ?12, expired = ?13, queue = ?14, last_seq = ?15, tools = ?17, max_turns = ?18, \
                    archived = ?19, title_source = ?20, effort = ?21, max_budget_usd = ?22, fork_of = ?23, \
-                   delete_at = ?24, runs = ?25, turn = ?26, run = ?27, run_position = ?28, fork_at = ?29";
+                   delete_at = ?24, runs = ?25, turn = ?26, run = ?27, run_position = ?28, fork_at = ?29 \
+               RETURNING number";
     let settings = &record.settings;
-    connection.prepare_cached(sql)?.execute(params![
-        record.id.to_string(),
+    let id = record.id.to_string();
+    let values = params![
+        id,
         record.title,
         record.claude_session_id,
         record.status.as_str(),
@@ -316,25 +344,29 @@ fn write_session(connection: &Connection, record: &SessionRecord) -> rusqlite::R
             .map_err(cannot_encode)?,
         record.run.as_ref().map(|run| run.position),
         record.fork_at,
-    ])?;
-    Ok(())
+    ];
+    let number = connection
+        .prepare_cached(sql)?
+        .query_row(values, |row| row.get(0))?;
+    Ok(Owner { id, number })
 }
 
-fn write_event(connection: &Connection, session: &str, event: &Event) -> rusqlite::Result<()> {
+fn write_event(connection: &Connection, session: &Owner, event: &Event) -> rusqlite::Result<()> {
     match codec::encode(&event.body).map_err(cannot_encode)? {
         Encoded::Message { id, data } => {
             let sql =
-                "INSERT INTO messages (id, session_id, data, created_at, seq) VALUES (?1, ?2, ?3, ?4, ?5)";
+                "INSERT INTO messages (id, session_id, data, created_at, place) VALUES (?1, ?2, ?3, ?4, ?5)";
+            let place = session.place(event.seq)?;
             connection
                 .prepare_cached(sql)?
-                .execute(params![id, session, data, event.at.0, event.seq])?;
+                .execute(params![id, session.id, data, event.at.0, place])?;
         }
         Encoded::Event { kind, data } => {
             let sql =
                 "INSERT INTO events (session_id, seq, kind, data, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
             connection
                 .prepare_cached(sql)?
-                .execute(params![session, event.seq, kind, data, event.at.0])?;
+                .execute(params![session.id, event.seq, kind, data, event.at.0])?;
         }
     }
     match &event.body {
@@ -343,7 +375,7 @@ fn write_event(connection: &Connection, session: &str, event: &Event) -> rusqlit
                            suggestions, description, asked_at, blocked_path) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
             connection.prepare_cached(sql)?.execute(params![
                 request.id.to_string(),
-                session,
+                session.id,
                 request.agent_request,
                 request.tool_use_id,
                 request.tool_name,
@@ -374,39 +406,32 @@ fn history(
     session: SessionId,
     page: Page,
 ) -> Result<Vec<(u64, RawJson)>, StoreError> {
-    // One statement for each shape; the inner order finds the page, the outer one is the reader's.
-    let (sql, seq, limit) = match page {
-        Page::All => (
-            "SELECT seq, data FROM messages WHERE session_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
-            0,
-            -1,
-        ),
-        Page::After { seq, limit } => (
-            "SELECT seq, data FROM messages WHERE session_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
-            seq,
-            i64::from(limit),
-        ),
-        Page::Before { seq, limit } => (
-            "SELECT seq, data FROM messages WHERE session_id = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3",
-            seq,
-            i64::from(limit),
-        ),
-        Page::Last { limit } => (
-            "SELECT seq, data FROM messages WHERE session_id = ?1 AND seq > ?2 ORDER BY seq DESC LIMIT ?3",
-            0,
-            i64::from(limit),
-        ),
+    let (after, before, limit, newest_first) = match page {
+        Page::All => (0, END, -1, false),
+        Page::After { seq, limit } => (seq, END, i64::from(limit), false),
+        Page::Before { seq, limit } => (0, seq, i64::from(limit), true),
+        Page::Last { limit } => (0, END, i64::from(limit), true),
     };
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let order = if newest_first { "DESC" } else { "ASC" };
+    let sql = format!(
+        "SELECT seq, data FROM messages WHERE place > {START} + ?2 AND place < {START} + ?3 \
+         ORDER BY place {order} LIMIT ?4"
+    );
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
     let mut rows = statement
-        .query(params![session.to_string(), seq, limit])
+        .query(params![
+            session.to_string(),
+            after.min(END),
+            before.min(END),
+            limit
+        ])
         .map_err(store_error)?;
     let mut messages = Vec::new();
     while let Some(row) = rows.next().map_err(store_error)? {
         let data: String = row.get(1).map_err(store_error)?;
         messages.push((row.get(0).map_err(store_error)?, codec::raw_json(&data)?));
     }
-    if matches!(page, Page::Before { .. } | Page::Last { .. }) {
+    if newest_first {
         messages.reverse();
     }
     Ok(messages)
@@ -418,28 +443,38 @@ fn replay(
     after: u64,
     limit: u32,
 ) -> Result<Vec<Event>, StoreError> {
-    let sql = "SELECT seq, created_at, NULL, id, data FROM messages WHERE session_id = ?1 AND seq > ?2 \
-               UNION ALL \
-               SELECT seq, created_at, kind, NULL, data FROM events WHERE session_id = ?1 AND seq > ?2 \
-               ORDER BY 1 LIMIT ?3";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    let mut rows = statement
-        .query(params![session.to_string(), after, limit])
-        .map_err(store_error)?;
+    let said = format!(
+        "SELECT seq, created_at, NULL, id, data FROM messages \
+         WHERE place > {START} + ?2 AND place < {START} + {END} ORDER BY place LIMIT ?3"
+    );
+    let beside = "SELECT seq, created_at, kind, NULL, data FROM events \
+                  WHERE session_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
     let mut events = Vec::new();
-    while let Some(row) = rows.next().map_err(store_error)? {
-        events.push(codec::decode_event(session, row)?);
+    for sql in [said.as_str(), beside] {
+        let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+        let mut rows = statement
+            .query(params![session.to_string(), after.min(END), limit])
+            .map_err(store_error)?;
+        while let Some(row) = rows.next().map_err(store_error)? {
+            events.push(codec::decode_event(session, row)?);
+        }
     }
+    // Two runs in order, which this merges.
+    events.sort_by_key(|event| event.seq);
+    events.truncate(limit as usize);
     Ok(events)
 }
 
 fn fork(connection: &Connection, source: SessionId, record: &SessionRecord) -> rusqlite::Result<()> {
-    write_session(connection, record)?;
+    let owner = write_session(connection, record)?;
     let (from, to) = (source.to_string(), record.id.to_string());
+    let messages = format!("messages WHERE place >= {START} AND place < {START} + {END}");
     connection.execute(
-        "INSERT INTO messages (id, session_id, data, created_at, seq) \
-         SELECT id, ?2, data, created_at, row_number() OVER (ORDER BY seq) FROM messages WHERE session_id = ?1",
-        params![from, to],
+        &format!(
+            "INSERT INTO messages (id, session_id, data, created_at, place) \
+             SELECT id, ?2, data, created_at, ?3 + row_number() OVER (ORDER BY place) FROM {messages}"
+        ),
+        params![from, to, owner.place(0)?],
     )?;
     connection.execute(
         "INSERT INTO images (session_id, id, media_type, data) \
@@ -447,7 +482,7 @@ fn fork(connection: &Connection, source: SessionId, record: &SessionRecord) -> r
         params![from, to],
     )?;
     connection.execute(
-        "UPDATE sessions SET last_seq = (SELECT count(*) FROM messages WHERE session_id = ?1) WHERE id = ?1",
+        &format!("UPDATE sessions SET last_seq = (SELECT count(*) FROM {messages}) WHERE id = ?1"),
         [to],
     )?;
     Ok(())
@@ -470,12 +505,13 @@ fn image(connection: &Connection, session: SessionId, id: String) -> Result<Opti
 }
 
 fn said_since(connection: &Connection, session: SessionId, since: u64) -> Result<Vec<Event>, StoreError> {
-    let sql = "SELECT seq, created_at, NULL, id, data FROM messages WHERE session_id = ?1 AND seq = ?2 \
-               UNION ALL \
-               SELECT seq, created_at, kind, NULL, data FROM events \
-                   WHERE session_id = ?1 AND seq > ?2 AND kind = ?3 \
-               ORDER BY 1";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let sql = format!(
+        "SELECT seq, created_at, NULL, id, data FROM messages WHERE place = {START} + ?2 \
+         UNION ALL \
+         SELECT seq, created_at, kind, NULL, data FROM events WHERE session_id = ?1 AND seq > ?2 AND kind = ?3 \
+         ORDER BY 1"
+    );
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
     let mut rows = statement
         .query(params![session.to_string(), since, codec::RESOLVED])
         .map_err(store_error)?;

@@ -255,6 +255,53 @@ async fn history_has_prompts_and_messages_by_page() {
 }
 
 #[tokio::test]
+async fn a_session_is_never_told_what_belongs_to_its_neighbours() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let mut records = ["before", "between", "after"].map(record);
+    for round in 0..3 {
+        for record in &mut records {
+            append(
+                &store,
+                record,
+                vec![message(&format!("{}-{round}", record.title))],
+            )
+            .await;
+        }
+    }
+    let [before, between, after] = records;
+    for (seq, limit) in [(u64::MAX, 9), (u64::from(u32::MAX), 9), (3, 9), (0, 0)] {
+        let beyond = Page::After { seq, limit };
+        assert_eq!(store.history(between.id, beyond).await.unwrap(), []);
+        assert_eq!(store.replay(between.id, seq, limit).await.unwrap(), []);
+    }
+    let all = store.history(between.id, Page::All).await.unwrap();
+    for seq in [4, 1 << 32, u64::MAX] {
+        let page = Page::Before { seq, limit: 100 };
+        assert_eq!(store.history(between.id, page).await.unwrap(), all);
+    }
+    assert_eq!(
+        store
+            .history(between.id, Page::Before { seq: 0, limit: 9 })
+            .await
+            .unwrap(),
+        []
+    );
+
+    // The newest goes, and its room is used by the next one.
+    store.delete(after.id).await.unwrap();
+    let mut next = record("next");
+    append(&store, &mut next, vec![message("next-0")]).await;
+    store.delete(before.id).await.unwrap();
+    assert_eq!(store.history(between.id, Page::All).await.unwrap(), all);
+    assert_eq!(store.history(next.id, Page::All).await.unwrap().len(), 1);
+    for gone in [before.id, after.id] {
+        assert_eq!(store.history(gone, Page::All).await.unwrap(), []);
+        assert_eq!(store.replay(gone, 0, 9).await.unwrap(), []);
+    }
+}
+
+#[tokio::test]
 async fn a_replay_is_gapless_and_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
