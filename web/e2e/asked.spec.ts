@@ -165,6 +165,7 @@ test("a conversation that is driven elsewhere is watched, forked or taken over",
   await expect(page.getByRole("log").getByText("Remembered.")).toBeVisible();
 
   await page.goto(new URL(`/${address}`, page.url()).href);
+  await expect(field).toHaveValue("what was it?");
   await field.press("Enter");
   const gone = new Promise((resolve) => elsewhere.once("exit", resolve));
   await warning.getByRole("button", { name: "Take over" }).click();

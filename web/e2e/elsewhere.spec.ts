@@ -1,5 +1,5 @@
 /** A page that comes from another machine, without TLS: browsers keep some of what they can do from it. */
-import { expect, test } from "./product";
+import { expect, test, watchFor } from "./product";
 
 test.use({
   launchOptions: async ({ launchOptions }, provide) =>
@@ -19,8 +19,9 @@ test("what is copied is copied there, too", async ({ page, product }) => {
   await task.fill("show me around");
   await task.press("Enter");
   const bar = page.getByRole("group", { name: "Session information" });
+  const copied = await watchFor(page, "Copied");
   await bar.getByRole("button", { name: "Copy session id" }).click();
-  await expect(bar.getByRole("button", { name: "Copied" })).toBeVisible();
+  await copied();
   const id = new URL(page.url()).hash.slice(4);
   const message = page.getByRole("textbox", { name: "Message" });
   await message.press("Control+v");
@@ -29,8 +30,9 @@ test("what is copied is copied there, too", async ({ page, product }) => {
   // From a menu, which has the focus to itself.
   await message.fill("");
   await page.getByRole("main").getByRole("button", { name: "Actions for show me around" }).click();
+  const told = await watchFor(page, "The session id is copied.");
   await page.getByRole("menuitem", { name: "Copy session id" }).click();
-  await expect(page.getByText("The session id is copied.")).toBeVisible();
+  await told();
   await message.press("Control+v");
   await expect(message).toHaveValue(id);
 });

@@ -29,7 +29,7 @@ test("a folder outside the roots is refused, and the task is kept", async ({ pag
   await page.getByRole("combobox", { name: "Working directory" }).fill("/etc");
   await page.getByRole("textbox", { name: "Task" }).fill("look around");
   await page.getByRole("textbox", { name: "Task" }).press("Enter");
-  await expect(page.getByRole("alert").first()).toBeVisible();
+  await expect(page.getByRole("alert")).toContainText("folder");
   await expect(page.getByRole("textbox", { name: "Task" })).toHaveValue("look around");
   await expect(page.getByRole("navigation").getByText("Nothing here yet.")).toBeVisible();
 });
@@ -281,16 +281,29 @@ test("a session begun elsewhere appears by itself", async ({ page, product, cont
   const link = await product.start({ rules: [{ contains: "elsewhere", replies: [reply("Done.")] }] });
   await page.goto(link);
   const other = await context.newPage();
+  // Someone who is done before the page has its connection.
+  let connect: (() => void) | undefined;
+  const asked = new Promise<void>((resolve) => {
+    connect = resolve;
+  });
+  await other.routeWebSocket(/\/ws\/events/, async (socket) => {
+    await asked;
+    socket.connectToServer();
+  });
   await startSession(other, new URL("/#/new", link).href, "begun elsewhere");
+  connect?.();
+  await expect(other).toHaveURL(/#\/s\//);
   await expect(page.getByRole("navigation").getByRole("link", { name: /begun elsewhere/ })).toBeVisible();
 });
 
 test("raw messages are one click away", async ({ page, product }) => {
   const link = await product.start({ rules: [{ contains: "short", replies: [reply("A short answer.")] }] });
   await startSession(page, link, "short task");
-  const answer = page.getByText("A short answer.");
+  // Until then the message is in pieces.
+  await expect(page.getByRole("region", { name: "Result" })).toContainText("Done");
+  const answer = page.locator("[data-index]").filter({ hasText: "A short answer." });
   await answer.hover();
-  await page.getByRole("log").getByRole("button", { name: "Show raw message" }).nth(2).click();
+  await answer.getByRole("button", { name: "Show raw message" }).click();
   await expect(page.getByRole("dialog", { name: "Raw message" })).toContainText('"type": "assistant"');
 });
 

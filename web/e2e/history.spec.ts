@@ -139,8 +139,7 @@ test("a conversation in a terminal appears, is found, read, exported and continu
   // With its messages, which are told before those of today.
   await expect(page.getByText("The baobab stands tall.")).toBeVisible();
   await expect(page.getByRole("article", { name: "Tool Write" })).toBeVisible();
-  const requests = await product.model?.requests();
-  expect(JSON.stringify(requests?.at(-1))).toContain("The baobab stands");
+  expect(JSON.stringify(await product.model?.heard("and now prune it"))).toContain("The baobab stands");
 });
 
 test("usage is shown by day, project, model and conversation", async ({ page, product }) => {

@@ -91,10 +91,11 @@ test("a chosen theme stays", async ({ page, product }) => {
   await page.emulateMedia({ colorScheme: "light" });
   await page.goto(await product.start("demo"));
   const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
   const light = await background();
   await page.getByRole("button", { name: "Preferences" }).click();
   await page.getByRole("menuitemradio", { name: "Dark" }).click();
-  expect(await background()).not.toBe(light);
+  await expect.poll(background).not.toBe(light);
   await page.reload();
   await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
   expect(await background()).not.toBe(light);

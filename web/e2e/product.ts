@@ -21,7 +21,7 @@ export interface Script {
 }
 
 interface ModelRequest {
-  [field: string]: unknown;
+  body: { messages: unknown[] };
 }
 
 /** What a test needs and does not find is an error that says how to get it. */
@@ -103,6 +103,13 @@ export class Model {
 
   async requests(): Promise<ModelRequest[]> {
     return (await (await fetch(`${this.url}/_testkit/requests`)).json()) as ModelRequest[];
+  }
+
+  /** The newest request that has these words, whatever else the agent has asked for since. */
+  async heard(words: string): Promise<ModelRequest> {
+    const found = (await this.requests()).findLast((request) => JSON.stringify(request).includes(words));
+    if (!found) throw new Error(`nobody said to the model: ${words}`);
+    return found;
   }
 
   stop(): Promise<void> {
@@ -230,7 +237,8 @@ export class Product {
     await Promise.all(this.others.map((child) => ended(child, "SIGKILL")));
     await this.stop();
     await this.model?.stop();
-    rmSync(this.home, { recursive: true, force: true });
+    // What was killed above may leave children that are still writing their last.
+    rmSync(this.home, { recursive: true, force: true, maxRetries: 10 });
   }
 }
 
@@ -268,6 +276,32 @@ export async function startSession(page: Page, link: string, prompt: string): Pr
   await page.goto(link);
   await page.getByRole("textbox", { name: "Task" }).fill(prompt);
   await page.getByRole("button", { name: "Start session" }).click();
+}
+
+/**
+ * Watches for words, or a button of that name, that go away by themselves: from now on, so that no moment is missed. Gives
+ * what waits until they have been there.
+ */
+export async function watchFor(page: Page, words: string): Promise<() => Promise<void>> {
+  await page.evaluate((wanted) => {
+    const seen = { words: false };
+    Object.assign(window, { seen });
+    const look = () => {
+      seen.words ||=
+        document.querySelector(`[aria-label="${wanted}"]`) !== null ||
+        document.body.textContent.includes(wanted);
+    };
+    new MutationObserver(look).observe(document.body, {
+      subtree: true,
+      childList: true,
+      characterData: true,
+      attributes: true,
+    });
+  }, words);
+  return () =>
+    expect
+      .poll(() => page.evaluate(() => (window as unknown as { seen: { words: boolean } }).seen.words))
+      .toBe(true);
 }
 
 export function tool(page: Page, name: string) {

@@ -1,7 +1,7 @@
 /**
  * How the page does under load, measured in the browser. The server's side of the socket is played here, so that nothing
  * but the page is measured. `TILLER_SPEED_SECONDS` sets how long words are streamed (a minute is what counts; the test
- * run takes a few seconds of it).
+ * run takes a few seconds of it). What is counted has to be right on every machine; times are only told.
  */
 import { get } from "node:http";
 import type { Page } from "@playwright/test";
@@ -83,16 +83,25 @@ const stream = (seq: number, event: object) => ({
   payload: { sessionId: ID, seq, message: { type: "stream_event", event } },
 });
 
+interface Measured {
+  tasks: { at: number; took: number }[];
+  frames: number[];
+  drawings: Set<number>;
+}
+
 interface Asked {
   type: string;
   payload: { afterSeq: number; beforeSeq?: number; limit: number };
 }
 
+/** How many messages the page has been told. */
+let told = 0;
+
 /** What the server of one long session answers. */
 function* answer({ type, payload }: Asked): Generator<object> {
   if (type === "session.list") yield { type, payload: { sessions: [session] } };
   if (type === "session.subscribe")
-    for (let seq = payload.afterSeq + 1; seq <= MESSAGES; seq += 1) yield message(seq);
+    for (let seq = payload.afterSeq + 1; seq <= MESSAGES; seq += 1, told += 1) yield message(seq);
   if (type !== "session.history") return;
   const last = Math.min(MESSAGES, (payload.beforeSeq ?? MESSAGES + 1) - 1);
   const length = Math.min(payload.limit, last);
@@ -103,6 +112,7 @@ function* answer({ type, payload }: Asked): Generator<object> {
       ? event.payload.message
       : { type: "user_prompt", prompt: event.payload.prompt };
   });
+  told += seqs.length;
   yield {
     type,
     payload: {
@@ -130,10 +140,22 @@ test("a session of 10,000 messages opens at its end, and 200 words a second keep
   const list = page.getByRole("log", { name: "Conversation" });
   await expect(list.getByText(`Answer ${MESSAGES}`)).toBeInViewport();
   const opened = Date.now() - started;
+  // Its newest page, and of that what can be seen.
+  expect(told).toBeLessThan(MESSAGES / 10);
+  expect(await list.locator("[data-index]").count()).toBeLessThan(100);
 
-  await page.evaluate(() => {
-    const measured = { tasks: [] as { at: number; took: number }[], frames: [] as number[] };
+  await list.evaluate((element) => {
+    const measured = {
+      tasks: [] as { at: number; took: number }[],
+      frames: [] as number[],
+      drawings: new Set<number>(),
+    };
     Object.assign(window, { measured });
+    // In which frames words came into the list, by the number of frames before them.
+    new MutationObserver((changes) => {
+      if (changes.some(({ target }) => target.textContent?.includes("word")))
+        measured.drawings.add(measured.frames.length);
+    }).observe(element, { subtree: true, childList: true, characterData: true });
     // The browser reports what takes 50 ms or more.
     new PerformanceObserver((entries) => {
       for (const { startTime, duration } of entries.getEntries())
@@ -168,13 +190,12 @@ test("a session of 10,000 messages opens at its end, and 200 words a second keep
       resolve();
     }, 5);
   });
-  const { tasks, frames } = await page.evaluate(
-    () =>
-      (window as unknown as { measured: { tasks: { at: number; took: number }[]; frames: number[] } })
-        .measured,
-  );
-  const perWord = ((await worked()) * 1000) / total;
   await expect(list.getByText(`word${total - 1}`)).toBeInViewport();
+  const perWord = ((await worked()) * 1000) / total;
+  const { tasks, frames, drawings } = await page.evaluate(() => {
+    const { measured } = window as unknown as { measured: Measured };
+    return { ...measured, drawings: measured.drawings.size };
+  });
   await server.close();
   // What someone feels who types: the worst moment of each second. 0 where nothing took 50 ms.
   const worst = Array.from({ length: SECONDS }, () => 0);
@@ -186,6 +207,7 @@ test("a session of 10,000 messages opens at its end, and 200 words a second keep
   const report = {
     "opened (ms)": opened,
     words: total,
+    drawings,
     "long tasks": tasks.length,
     "longest task of a second, p95 (ms)": at(worst, 0.95),
     "frame p50 (ms)": at(frames, 0.5),
@@ -193,11 +215,9 @@ test("a session of 10,000 messages opens at its end, and 200 words a second keep
     "work for a word (ms)": Number(perWord.toFixed(2)),
   };
   tell(report);
-  // Moments are long on a machine that is busy with other tests; the processor's own time is not. A page that redraws
-  // everything with every word needs an order of magnitude more of it.
-  expect(perWord).toBeGreaterThan(0);
-  expect(perWord).toBeLessThan(8);
-  expect(opened).toBeLessThan(20_000);
+  // What comes quickly is drawn together: thirty times a second at most, and less often where the machine is slow.
+  expect(drawings).toBeGreaterThan(0);
+  expect(drawings).toBeLessThan(total / 3);
 });
 
 test("the page begins with less than 250 KB of script", async ({ product }) => {

@@ -195,7 +195,7 @@ test("everything is there after a reload and after a restart, and the conversati
 
   await say(page, "what did I say?");
   await expect(page.getByText(/You said: .*my name is Ada.*what did I say/)).toBeVisible();
-  const asked = JSON.stringify((await product.model?.requests())?.at(-1));
+  const asked = JSON.stringify(await product.model?.heard("what did I say?"));
   expect(asked).toContain("my name is Ada");
   expect(asked).toContain("Hello Ada, it is done.");
 });

@@ -59,10 +59,15 @@ test("who looks elsewhere is told by the title, a notification and, if wanted, a
   await allow.click();
   await expect(page.getByText("Done.")).toBeVisible();
   await expect(page).toHaveTitle(/^quiet please/);
+  // The end of a turn is an occasion, too.
+  await expect(page.getByRole("button", { name: "Stop" })).toBeHidden();
 
   await page.getByRole("button", { name: "Preferences" }).click();
   await page.getByRole("menuitemcheckbox", { name: "Notify me" }).click();
+  await expect(page.getByRole("menuitemcheckbox", { name: "Notify me" })).toBeChecked();
+  // It is heard at once.
   await page.getByRole("menuitemcheckbox", { name: "Sound" }).click();
+  await expect.poll(async () => (await attention()).notes).toBeGreaterThan(0);
   await page.keyboard.press("Escape");
   const { notes } = await attention();
   await say(page, "loud now");
@@ -70,7 +75,7 @@ test("who looks elsewhere is told by the title, a notification and, if wanted, a
   await expect
     .poll(async () => (await attention()).shown)
     .toEqual([expect.stringMatching(/^quiet please: /)]);
-  expect((await attention()).notes).toBeGreaterThan(notes);
+  await expect.poll(async () => (await attention()).notes).toBeGreaterThan(notes);
   // The wish is kept.
   await page.reload();
   await page.getByRole("button", { name: "Preferences" }).click();

@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { examine } from "./access";
-import { expect, say, startSession, test, tool } from "./product";
+import { expect, say, startSession, test, tool, watchFor } from "./product";
 
 const reply = (text: string) => ({ parts: [{ type: "text" as const, text }] });
 const command = (text: string) => ({
@@ -73,6 +73,7 @@ test("every entry of the navigation leads to a page with something on it, open t
 
   // Folded to pictures, everything is still there; the choice is remembered.
   await page.keyboard.press("Control+b");
+  await expect(navigation.getByRole("button", { name: "Show the navigation" })).toBeVisible();
   await page.reload();
   await navigation.getByRole("link", { name: "Skills" }).click();
   await expect(main.getByText("Cut a release")).toBeVisible();
@@ -120,7 +121,9 @@ test("sessions are renamed, searched, archived, forked and opened as tabs", asyn
   await navigation.getByRole("button", { name: "Clear the search" }).click();
 
   await page.getByRole("main").getByRole("button", { name: "Actions for The first one" }).click();
+  const forked = page.url();
   await page.getByRole("menuitem", { name: "Fork" }).click();
+  await expect(page).not.toHaveURL(forked);
   await say(page, "what was it?");
   await expect(page.getByText(/You said: .*alpha task.*what was it/)).toBeVisible();
   await expect(page.getByRole("log").getByText("Alpha done.")).toBeVisible();
@@ -185,7 +188,8 @@ test("what waits can be changed, reordered, removed, kept by a stop and sent", a
   await say(page, "unwanted");
   await say(page, "later");
   const list = page.getByRole("log", { name: "Conversation" });
-  await expect(list.getByText("later")).toBeVisible();
+  // All of them wait with the server: a change of fewer would be refused.
+  await expect(list.getByRole("button", { name: "Remove this prompt" })).toHaveCount(3);
   await list.getByRole("button", { name: "Remove this prompt" }).nth(1).click();
   await expect(list.getByText("unwanted")).toBeHidden();
   await list.getByRole("button", { name: "Edit this prompt" }).first().click();
@@ -211,22 +215,22 @@ test("the field completes commands and files, recalls prompts, and takes images 
   );
   const link = await product.start({
     rules: [
-      { contains: "one", replies: [reply("First answer.")] },
+      { contains: "one", replies: [reply("Answer number one.")] },
       { contains: "look at", replies: [reply("I looked.")] },
       { contains: "the picture", replies: [reply("A fine picture.")] },
     ],
   });
   await startSession(page, link, "one");
-  await expect(page.getByText("First answer.")).toBeVisible();
+  await expect(page.getByText("Answer number one.")).toBeVisible();
   await expect(page.getByRole("region", { name: "Result" })).toContainText("Done");
   const field = page
     .getByRole("textbox", { name: "Message" })
     .or(page.getByRole("combobox", { name: "Message" }));
 
-  await page.getByText("First answer.").selectText();
+  await page.getByText("Answer number one.").selectText();
   await page.keyboard.press("Shift");
   await page.getByRole("button", { name: "Quote" }).click();
-  await expect(field).toHaveValue("> First answer.\n\n");
+  await expect(field).toHaveValue("> Answer number one.\n\n");
   await field.fill("");
 
   await field.press("ArrowUp");
@@ -259,7 +263,7 @@ test("the field completes commands and files, recalls prompts, and takes images 
   await say(page, "the picture");
   await expect(page.getByText("A fine picture.")).toBeVisible();
   await expect(page.getByRole("log").getByRole("img", { name: "pixel.png" })).toBeVisible();
-  expect(JSON.stringify((await product.model?.requests())?.at(-1))).toContain(pixel);
+  expect(JSON.stringify(await product.model?.heard("the picture"))).toContain(pixel);
 
   await page.getByRole("combobox", { name: "Permission mode" }).click();
   await page.getByRole("option", { name: /^Accept edits/ }).click();
@@ -307,14 +311,16 @@ test("the panel shows what was changed, and the files can be put back", async ({
   await tool(page, "Edit").getByRole("button", { name: "Mention line 1" }).first().click();
   await say(page, "about this line");
   await expect(page.getByText("I see the line.")).toBeVisible();
-  expect(JSON.stringify((await product.model?.requests())?.at(-1))).toContain("greeting.txt");
+  const asked = await product.model?.heard("about this line");
+  expect(JSON.stringify(asked?.body.messages.at(-1))).toContain("greeting.txt");
 
   await tool(page, "Edit").hover();
   await page.getByRole("log").getByText("change it").hover();
   await page.getByRole("button", { name: "Rewind files to before this" }).first().click();
   const rewind = page.getByRole("dialog");
   await expect(rewind.getByText("greeting.txt", { exact: true })).toHaveAttribute("title", file);
+  const rewound = await watchFor(page, "1 file was rewound.");
   await rewind.getByRole("button", { name: "Rewind" }).click();
-  await expect(page.getByText("1 file was rewound.")).toBeVisible();
+  await rewound();
   expect(readFileSync(file, "utf8")).toBe("hello\n");
 });

@@ -60,7 +60,9 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
   const first = virtualizer.range?.startIndex ?? 0;
   const nearTop = (virtualizer.scrollOffset ?? 0) < TOP_THRESHOLD;
   useEffect(() => {
-    if (older && nearTop && !loadingOlder) loadOlder(session.id);
+    // The list has just been drawn, and may be on its way to its end: what counts is where it stands by now.
+    const stands = scroller.current?.scrollTop ?? Infinity;
+    if (older && nearTop && stands < TOP_THRESHOLD && !loadingOlder) loadOlder(session.id);
   }, [older, nearTop, first, loadingOlder, session.id]);
 
   const waiting = log.decisions.size > 0;

@@ -21,7 +21,7 @@ import { StatisticsBar } from "./StatisticsBar";
 export function SessionView({ id }: { id: string }) {
   const session = useSession(id);
   const log = useLog(id);
-  const listed = useApp((state) => state.listed);
+  const missing = useApp((state) => state.listed && state.expected !== id);
   const panelOpen = usePanel((state) => state.open);
   const known = session !== undefined;
   // What is beside the words may come a moment after them.
@@ -37,7 +37,7 @@ export function SessionView({ id }: { id: string }) {
     openTab(id);
   }, [id, known]);
 
-  if (!session) return listed ? <Missing /> : <Opening />;
+  if (!session) return missing ? <Missing /> : <Opening />;
   return (
     <>
       <InfoBar session={session} />

@@ -5,7 +5,7 @@ import { PromptField } from "../conversation/PromptField";
 import type { Session, SessionDriver } from "../gen/history";
 import { formatBytes, formatCount } from "../lib/format";
 import { Empty, Fetched } from "../pages/Page";
-import { startSession } from "../store/controller";
+import { onceConnected, startSession } from "../store/controller";
 import { useApp } from "../store/hooks";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
@@ -236,18 +236,26 @@ function Foot({ children }: { children: ReactNode }) {
 function Composer({ session }: { session: Session }) {
   const { t } = useTranslation();
   const [text, setText] = useState("");
-  const [refused, setRefused] = useState(false);
+  const [refused, setRefused] = useState<"missing" | "offline">();
   const starting = useApp((state) => state.starting !== undefined);
   const failure = useApp((state) => state.startError);
   const problem = useId();
 
   function send(): void {
     const prompt = text.trim();
-    setRefused(prompt === "");
-    if (prompt !== "" && !starting) startSession({ prompt, resume: session.id });
+    if (prompt === "") setRefused("missing");
+    else if (!starting)
+      onceConnected(() =>
+        setRefused(
+          startSession({ prompt, resume: session.id }, `history.${session.id}`) ? undefined : "offline",
+        ),
+      );
   }
 
-  const complaint = refused ? t("history.continue.missing") : failure;
+  const complaint =
+    (refused === "missing" && t("history.continue.missing")) ||
+    (refused === "offline" && t("composer.problem.offline")) ||
+    failure;
   return (
     <div className="rounded-xl border border-line-strong bg-raised px-3 pt-2.5 pb-2 shadow-card focus-within:border-accent">
       <PromptField
@@ -257,10 +265,10 @@ function Composer({ session }: { session: Session }) {
         value={text}
         onChange={(value) => {
           setText(value);
-          setRefused(false);
+          setRefused(undefined);
         }}
         onSend={send}
-        invalid={refused}
+        invalid={refused === "missing"}
       />
       {complaint && (
         <p id={problem} role="alert" className="text-xs text-bad">

@@ -13,7 +13,7 @@ import { cn } from "../lib/cn";
 import { readStored, writeStored } from "../lib/storage";
 import { forgetDraft, useDraft } from "../session/drafts";
 import { useModels } from "../session/models";
-import { continueSession, startSession } from "../store/controller";
+import { continueSession, onceConnected, startSession } from "../store/controller";
 import { useApp, useSessionList } from "../store/hooks";
 import { go } from "../store/route";
 import { Button } from "../ui/Button";
@@ -44,12 +44,13 @@ export function StartView() {
   const refused = useApp((state) => state.startError);
   const message = useId();
 
+  function submit(): void {
+    if (prompt.trim() === "") setProblem("empty");
+    else if (!starting) onceConnected(start);
+  }
+
   function start(): void {
     const text = prompt.trim();
-    if (text === "") {
-      setProblem("empty");
-      return;
-    }
     const attachments = images.images;
     const going = continuing ? latest : undefined;
     const sent =
@@ -90,7 +91,7 @@ export function StartView() {
           className="mt-6"
           onSubmit={(event) => {
             event.preventDefault();
-            start();
+            submit();
           }}
           onDragOver={(event) => event.preventDefault()}
           onDrop={(event) => {
@@ -117,7 +118,7 @@ export function StartView() {
                 event.preventDefault();
                 images.add(files);
               }}
-              onSend={start}
+              onSend={submit}
               invalid={problem === "empty"}
               aria-label={t("start.prompt")}
               aria-describedby={message}

@@ -39,7 +39,7 @@ import { type AppState, change, reduceEvents, store, withoutKey } from "./state"
 const FIRST_PAGE = 400;
 const OLDER_PAGE = 1_000;
 /** How long a deletion can be undone. */
-export const UNDO_MS = 6_000;
+export const UNDO_MS = 10_000;
 
 type ErrorListener = (message: string) => void;
 
@@ -53,21 +53,25 @@ export function connect(listener: ErrorListener): void {
   const queue = frameQueue<ServerEvent>(applyEvents, isPiece);
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
   socket = connectEvents(`${scheme}//${location.host}/ws/events`, {
-    onOpen: resynchronise,
+    onOpen() {
+      resynchronise();
+      grantWish();
+    },
     onEvent(event) {
       if (event.type === "session.answer") acceptAnswer(event.payload);
       else if (event.type === "session.rewound") acceptRewound(event.payload);
       else if (event.type === "hook.callback") callBack(event.payload);
       else if (event.type === "hook.resolved") closeCallback(event.payload);
-      else if (event.type === "session.forked") go({ view: "session", id: event.payload.newSessionId });
       else queue.push(event);
     },
     onConnection(connection) {
       // What the connection has said is taken in before anything is asked of the next one.
       if (connection === "offline") queue.flush();
       store.setState({ connection });
+      if (connection !== "offline") return;
       // A refused upgrade looks like any broken connection; only a plain request says that the cookie is gone.
-      if (connection === "offline") void refreshSystem();
+      void refreshSystem();
+      grantWish();
     },
   });
 }
@@ -90,6 +94,23 @@ async function refreshSystem(): Promise<void> {
 /** False when offline: nothing was sent. */
 export function request(event: ClientEvent): boolean {
   return socket?.send(event) ?? false;
+}
+
+let wish: (() => void) | undefined;
+
+/**
+ * Does something at once, or, on a page that is still opening, as soon as its first connection stands or has failed. Who
+ * is that quick twice has changed their mind: the later wish counts.
+ */
+export function onceConnected(action: () => void): void {
+  if (store.getState().connection === "connecting") wish = action;
+  else action();
+}
+
+function grantWish(): void {
+  const granted = wish;
+  wish = undefined;
+  granted?.();
 }
 
 /** After every (re)connect: list the sessions, and go on with each open one from where it was. */
@@ -131,18 +152,16 @@ function applyEvents(events: readonly ServerEvent[]): void {
       const log = state.logs.get(event.payload.sessionId);
       if (log) subscribe(event.payload.sessionId, log.last);
     }
-    if (event.type === "stream.user_prompt" && state.starting) {
-      const { prompt, known, draft } = state.starting;
-      const { sessionId } = event.payload;
-      if (event.payload.prompt.trim() === prompt.trim() && !known.has(sessionId)) {
-        state = { ...state, starting: undefined, startError: undefined };
-        forgetDraft(draft);
-        forgetImages(draft);
-        forgetContext(draft);
-        showAll(draft);
-        queueMicrotask(() => go({ view: "session", id: sessionId }));
-      }
+    if (event.type === "session.started" && event.payload.requestId === state.starting?.requestId) {
+      const { draft } = state.starting;
+      state = { ...state, starting: undefined, startError: undefined };
+      forgetDraft(draft);
+      forgetImages(draft);
+      forgetContext(draft);
+      showAll(draft);
+      goToNew(event.payload.sessionId);
     }
+    if (event.type === "session.forked") goToNew(event.payload.newSessionId);
     if (isSequenced(event)) announce(event, before);
     if (event.type === "session.status" && event.payload.status !== "running" && isNews(event, before))
       dropCalls(event.payload.sessionId);
@@ -154,6 +173,12 @@ function applyEvents(events: readonly ServerEvent[]): void {
   }
   store.setState(state);
   fillGaps();
+}
+
+/** Shows a session that has begun a moment ago. */
+function goToNew(id: string): void {
+  socket?.send({ type: "session.list" });
+  queueMicrotask(() => go({ view: "session", id }));
 }
 
 /** Whether a prompt of the session was refused just now. */
@@ -220,12 +245,18 @@ export function loadOlder(sessionId: string): void {
   askHistory(sessionId, "older", { beforeSeq: log.first, limit: OLDER_PAGE });
 }
 
+let startCount = 0;
+
 /** False when offline: the text stays where it was typed, which is on the start page or in a session's own field. */
 export function startSession(payload: SessionStart, draft = "new"): boolean {
-  const known = new Set(store.getState().sessions.keys());
+  startCount += 1;
+  const requestId = `start${startCount}`;
   const { attachments, context, ...rest } = payload;
-  const sent = request({ type: "session.start", payload: { ...rest, ...given({ attachments, context }) } });
-  if (sent) store.setState({ starting: { prompt: payload.prompt, known, draft }, startError: undefined });
+  const sent = request({
+    type: "session.start",
+    payload: { ...rest, ...given({ attachments, context }), requestId },
+  });
+  if (sent) store.setState({ starting: { requestId, draft }, startError: undefined });
   return sent;
 }
 

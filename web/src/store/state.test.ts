@@ -38,6 +38,13 @@ describe("a frame of events", () => {
     expect(state.logs.size).toBe(0);
   });
 
+  it("expects a session that has begun until a list tells of it", () => {
+    const begun: ServerEvent = { type: "session.started", payload: { sessionId: "a", requestId: "r" } };
+    const state = reduceEvents(initialState, [{ ...listed, payload: { sessions: [] } }, begun], 7);
+    expect([state.expected, state.sessions.size]).toEqual(["a", 0]);
+    expect(reduceEvents(state, [listed], 7)).toMatchObject({ expected: undefined });
+  });
+
   it("fills the logs that are open", () => {
     expect(shown(reduceEvents(opened(initialState), [listed, prompt(1), prompt(2)], 7))).toEqual([
       "p1",

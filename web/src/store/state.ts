@@ -17,9 +17,8 @@ export type Access = "unknown" | "granted" | "signedOut";
 
 /** A session that was asked for and has not appeared yet. */
 export interface Starting {
-  readonly prompt: string;
-  /** The sessions known when it was asked for: the new one is not among them. */
-  readonly known: ReadonlySet<string>;
+  /** What the server's answer will be known by. */
+  readonly requestId: string;
   /** Where it was typed: its draft is kept until the session has begun. */
   readonly draft: string;
 }
@@ -40,6 +39,8 @@ export interface AppState {
   readonly outbox: Outbox;
   readonly starting: Starting | undefined;
   readonly startError: string | undefined;
+  /** A session that has begun by this page's wish and is not listed yet. */
+  readonly expected: string | undefined;
   /** Who else drives a session's conversation, by session: nothing is sent into it until the user has decided. */
   readonly drivers: ReadonlyMap<string, DriverInfo>;
   /** Why the last prompt was not taken, by session. */
@@ -62,6 +63,7 @@ export const initialState: AppState = {
   outbox: emptyOutbox,
   starting: undefined,
   startError: undefined,
+  expected: undefined,
   refused: new Map(),
   drivers: new Map(),
   statistics: undefined,
@@ -71,12 +73,18 @@ export const store = createStore<AppState>()(() => initialState);
 
 /** Folds one frame's events into the state. */
 export function reduceEvents(state: AppState, events: readonly ServerEvent[], now: number): AppState {
-  let { sessions, logs, listed, leaving, outbox, statistics } = state;
+  let { sessions, logs, listed, leaving, outbox, statistics, expected } = state;
   const bySession = new Map<string, SequencedEvent[]>();
 
   for (const event of events) {
     sessions = reduceSessions(sessions, event, now);
-    if (event.type === "session.list") listed = true;
+    if (event.type === "session.list") {
+      listed = true;
+      // A list that comes after the news of a session has it, unless it is gone already.
+      expected = undefined;
+    }
+    if (event.type === "session.started") expected = event.payload.sessionId;
+    if (event.type === "session.forked") expected = event.payload.newSessionId;
     if (event.type === "statistics") statistics = event.payload;
     if (event.type === "session.history" || event.type === "session.queue") {
       // They are told in their place among the live events, so those before them are folded first.
@@ -101,7 +109,7 @@ export function reduceEvents(state: AppState, events: readonly ServerEvent[], no
   }
   logs = flush(logs, bySession);
   for (const id of outbox.sending.keys()) outbox = settleDoubts(outbox, id, logs.get(id)?.last ?? 0);
-  return { ...state, sessions, logs, listed, leaving, outbox, statistics };
+  return { ...state, sessions, logs, listed, leaving, outbox, statistics, expected };
 }
 
 /** The prompts that waited before the event, as far as this page knows. */
