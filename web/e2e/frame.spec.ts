@@ -136,6 +136,23 @@ test("drafts stay with their session", async ({ page, product }) => {
   await expect(page.getByRole("textbox", { name: "Message" })).toHaveValue("not finished yet");
   await page.reload();
   await expect(page.getByRole("textbox", { name: "Message" })).toHaveValue("not finished yet");
+
+  // The tab leads to the draft. 'New session' begins anew, and what was typed can be had back.
+  const task = page.getByRole("textbox", { name: "Task" });
+  const anew = page.getByRole("navigation").getByRole("link", { name: "New session" });
+  await page.getByRole("list", { name: "Open sessions" }).getByRole("link", { name: "New task" }).click();
+  await expect(task).toHaveValue("another idea");
+  await page.getByRole("checkbox", { name: /^Continue/ }).check();
+  await anew.click();
+  await expect(task).toHaveValue("");
+  await expect(page.getByRole("checkbox", { name: /^Continue/ })).not.toBeChecked();
+  await task.press("ArrowUp");
+  await expect(task).toHaveValue("another idea");
+  await task.fill("a third one");
+  await anew.click();
+  await expect(task).toHaveValue("");
+  await page.getByRole("button", { name: "Undo" }).first().click();
+  await expect(task).toHaveValue("a third one");
 });
 
 test("a deleted session can be brought back, and is gone when it is not", async ({ page, product }) => {

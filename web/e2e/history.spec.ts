@@ -1,8 +1,8 @@
 /** The history: what was said in a terminal is found, read, taken away and gone on with here. */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { AxeBuilder } from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
+import { examine } from "./access";
 import { expect, type Product, type Script, test } from "./product";
 
 const text = (words: string) => ({ type: "text" as const, text: words });
@@ -21,26 +21,13 @@ const script: Script = {
       ],
     },
     { contains: "浇水", replies: [{ parts: [text("已经给登录页面旁的树浇了水。")] }] },
+    { contains: "what of a copy", replies: [{ parts: [text("A copy it is.")] }] },
     { contains: "and now prune it", replies: [{ parts: [text("Pruned.")] }] },
   ],
 };
 
 const rows = (page: Page) =>
   page.getByRole("region", { name: "Conversations", exact: true }).getByRole("link");
-
-async function isAccessible(page: Page): Promise<void> {
-  // Measured when nothing moves: a colour halfway through a transition is no colour of ours.
-  await page.evaluate(async () => {
-    const ending = document
-      .getAnimations()
-      .filter((each) => each.effect?.getComputedTiming().iterations !== Infinity);
-    await Promise.allSettled(ending.map((each) => each.finished));
-  });
-  const { violations } = await new AxeBuilder({ page }).analyze();
-  expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join("\n")}`)).toEqual(
-    [],
-  );
-}
 
 /** The Write tool is given an absolute path, which is known only once there is a project. */
 function inProject(product: Product): Script {
@@ -49,14 +36,11 @@ function inProject(product: Product): Script {
   ) as Script;
 }
 
-test("a conversation in a terminal appears, is found, read, exported and continued", async ({
-  page,
-  product,
-}) => {
+test("a conversation in a terminal appears, is found, read and exported", async ({ page, product }) => {
   await page.goto(await product.start(inProject(product)));
   await page.getByRole("link", { name: "History", exact: true }).click();
   await expect(page.getByText("No conversations yet.")).toBeVisible();
-  await isAccessible(page);
+  await examine(page, "empty history");
 
   // It comes into the open list by itself.
   const tree = await product.inTerminal("plant a baobab");
@@ -66,7 +50,7 @@ test("a conversation in a terminal appears, is found, read, exported and continu
   await product.inTerminal("给树浇水");
   await expect(rows(page)).toHaveCount(2);
   await expect(page.getByRole("complementary", { name: "Projects" })).toContainText("project");
-  await isAccessible(page);
+  await examine(page, "list");
 
   // Narrowed down, and reset.
   await page.getByRole("combobox", { name: "Tool" }).click();
@@ -100,7 +84,7 @@ test("a conversation in a terminal appears, is found, read, exported and continu
   await expect(page.getByRole("article", { name: "Tool Write" })).toBeVisible();
   await expect(page.getByText("The baobab stands tall.")).toBeVisible();
   await expect(page.getByRole("button", { name: "Thought" })).toBeVisible();
-  await isAccessible(page);
+  await examine(page, "conversation");
 
   await page.getByRole("button", { name: "Export" }).click();
   const download = page.waitForEvent("download");
@@ -112,6 +96,18 @@ test("a conversation in a terminal appears, is found, read, exported and continu
   await page.getByRole("button", { name: "Continue in terminal" }).click();
   await expect(page.getByRole("dialog")).toContainText(`claude --resume ${tree}`);
   await page.keyboard.press("Escape");
+});
+
+test("a conversation in a terminal is watched, forked, taken over and continued", async ({
+  page,
+  product,
+}) => {
+  const link = await product.start(inProject(product));
+  const tree = await product.inTerminal("plant a baobab");
+  await page.goto(link);
+  await page.getByRole("link", { name: "History", exact: true }).click();
+  await rows(page).click();
+  await expect(page.getByText("The baobab stands tall.")).toBeVisible();
 
   // It grows while it is read.
   await product.inTerminal("给树浇水", "--resume", tree);
@@ -120,16 +116,23 @@ test("a conversation in a terminal appears, is found, read, exported and continu
   // A program that works on it is shown, and gives way.
   const elsewhere = product.keepInTerminal(tree);
   const warning = page.getByRole("status").filter({ hasText: `process ${elsewhere.pid}` });
-  await expect(warning).toBeVisible({ timeout: 20_000 });
+  await expect(warning).toBeVisible();
   await expect(page.getByRole("heading", { level: 1 })).toContainText("Live");
-  await isAccessible(page);
+  await examine(page, "driven elsewhere");
+  const prompt = page.getByRole("textbox", { name: "Go on with this conversation…" });
+  // A fork leaves it to that program.
+  await prompt.fill("what of a copy");
+  await page.getByRole("button", { name: "Fork" }).click();
+  await expect(page.getByText("A copy it is.")).toBeVisible();
+  await expect(page).not.toHaveURL(new RegExp(tree));
+  expect(JSON.stringify(await product.model?.heard("what of a copy"))).toContain("The baobab stands");
+  await page.goBack();
   const gone = new Promise((resolve) => elsewhere.once("exit", resolve));
   await warning.getByRole("button", { name: "Take over" }).click();
   await gone;
-  await expect(warning).toHaveCount(0, { timeout: 20_000 });
+  await expect(warning).toHaveCount(0);
 
   // And it goes on here, with all that was said before.
-  const prompt = page.getByRole("textbox", { name: "Go on with this conversation…" });
   await prompt.press("Enter");
   await expect(page.getByRole("alert")).toHaveText("Please say how to go on.");
   await prompt.fill("and now prune it");
@@ -151,7 +154,7 @@ test("usage is shown by day, project, model and conversation", async ({ page, pr
   await expect(page.getByRole("img", { name: /^Cost of each day/ })).toBeVisible();
   const table = page.getByRole("table");
   await expect(table.getByRole("row")).toHaveCount(2);
-  await isAccessible(page);
+  await examine(page, "usage");
   await page.getByRole("tab", { name: "Conversation" }).click();
   await table.getByRole("link", { name: "plant a baobab" }).click();
   await expect(page.getByText("The baobab stands tall.")).toBeVisible();
@@ -190,7 +193,7 @@ test("the vault keeps what is deleted, and gives it back", async ({ page, produc
   await expect(page.getByText("No conversations yet.")).toBeVisible();
   await content.click();
   const dialog = page.getByRole("dialog", { name: "The vault" });
-  await isAccessible(page);
+  await examine(page, "vault");
   const kept = dialog.getByRole("listitem");
   await expect(kept).toHaveCount(50);
   await dialog.getByRole("button", { name: "Show 3 more" }).click();
@@ -212,12 +215,12 @@ test.describe("on a phone, in the dark, in Chinese", () => {
       await expect(page.getByRole("heading", { name: "历史记录" })).toBeVisible();
       await expect(page.getByRole("status", { name: "加载中…" })).toHaveCount(0);
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
-      await isAccessible(page);
+      await examine(page, "on a phone");
     }
     await page.goto(`${new URL(link).origin}/#/history`);
     await page.getByRole("link", { name: /plant a baobab/ }).click();
     await expect(page.getByText("The baobab stands tall.")).toBeVisible();
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
-    await isAccessible(page);
+    await examine(page, "conversation on a phone");
   });
 });

@@ -96,9 +96,23 @@ test("a chosen theme stays", async ({ page, product }) => {
   await page.getByRole("button", { name: "Preferences" }).click();
   await page.getByRole("menuitemradio", { name: "Dark" }).click();
   await expect.poll(background).not.toBe(light);
+  // What the browser shows around the page goes with it.
+  const around = () =>
+    page.evaluate(() => {
+      const meta = document.querySelector<HTMLMetaElement>("meta[name=theme-color]");
+      const probe = document.body.appendChild(document.createElement("span"));
+      probe.style.color = meta?.content ?? "";
+      const { color } = getComputedStyle(probe);
+      probe.remove();
+      const header = document.querySelector("header");
+      return { meta: color, header: header && getComputedStyle(header).backgroundColor };
+    });
+  const dark = await around();
+  expect(dark.meta).toBe(dark.header);
   await page.reload();
   await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
   expect(await background()).not.toBe(light);
+  expect(await around()).toEqual(dark);
 });
 
 test.describe("with motion", () => {

@@ -9,3 +9,5 @@ try {
 if (theme !== "light" && theme !== "dark")
   theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 document.documentElement.dataset.theme = theme;
+const around = document.querySelector("meta[name=theme-color]");
+around.content = around.dataset[theme];

@@ -10,6 +10,7 @@ import { SignedOut } from "./frame/SignedOut";
 import { useGlobalKeys } from "./frame/useGlobalKeys";
 import { pages } from "./pages/pages";
 import { Palette } from "./palette/Palette";
+import { useBeginning } from "./start/afresh";
 import { StartView } from "./start/StartView";
 import { useApp, usePending, useSessionList } from "./store/hooks";
 import { go, useRoute } from "./store/route";
@@ -32,6 +33,7 @@ export function App() {
 
 function Workbench() {
   const route = useRoute();
+  const beginning = useBeginning();
   const listed = useApp((state) => state.listed);
   const newest = useSessionList()[0]?.id;
   usePageTitle(route.view === "session" ? route.id : undefined);
@@ -49,7 +51,7 @@ function Workbench() {
     <AppFrame>
       <DemoBanner />
       {route.view === "session" && <SessionView id={route.id} />}
-      {route.view === "start" && <StartView />}
+      {route.view === "start" && <StartView key={beginning} />}
       {route.view === "latest" && <Opening />}
       {Page && <Page />}
       <Palette />

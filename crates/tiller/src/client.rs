@@ -69,7 +69,7 @@ impl Client {
             serving: tokio::spawn(tiller_server::serve(service.listener, service.app)),
             _lock: service.lock,
         };
-        let socket = open(data_dir, &service.url).await?;
+        let socket = open(data_dir, &service.address.url).await?;
         let own = Some(own);
         Ok(Some(Self { socket, own }))
     }

@@ -23,7 +23,18 @@ pub(crate) struct ServerLock {
 #[derive(Deserialize, Serialize)]
 pub(crate) struct RunningServer {
     pub(crate) pid: u32,
+    /// From this machine.
     pub(crate) url: String,
+    /// For browsers, on other machines as well, where that is another address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) openable: Option<String>,
+}
+
+impl RunningServer {
+    /// Where a link leads, whichever machine it is opened on.
+    pub(crate) fn link_url(&self) -> &str {
+        self.openable.as_deref().unwrap_or(&self.url)
+    }
 }
 
 impl DataDir {

@@ -1,5 +1,6 @@
 //! Sign-in links.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -17,7 +18,7 @@ pub(crate) async fn run(data_dir: &DataDir) -> anyhow::Result<()> {
         "no server is running with this data folder. Start one with `tiller`, which prints a link too.",
     )?;
     let store = data_dir.open_store()?;
-    println!("{}", create(&store, &server.url).await?);
+    println!("{}", create(&store, server.link_url()).await?);
     Ok(())
 }
 
@@ -29,6 +30,36 @@ pub(crate) async fn create(credentials: &impl CredentialStore, url: &str) -> any
         .add_code(code.hash(), Timestamp(Timestamp::now().0 + lifetime))
         .await?;
     Ok(format!("{url}/?code={}", code.expose()))
+}
+
+/// What a browser has to open to reach a server that listens on all of this machine's addresses, which is none that could
+/// be opened: the address that leads out of the machine, or loopback where none does.
+pub(crate) fn openable(bound: SocketAddr) -> Option<SocketAddr> {
+    if !bound.ip().is_unspecified() {
+        return None;
+    }
+    // Two addresses that belong to nobody. Who listens on all of IPv6 is mostly reached by IPv4 as well.
+    let far: [IpAddr; 2] = [
+        Ipv4Addr::new(192, 0, 2, 1).into(),
+        Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
+    ];
+    let mut reachable = far.iter().filter(|far| far.is_ipv4() || bound.is_ipv6());
+    let ip = reachable.find_map(|far| way_to(*far));
+    Some(SocketAddr::new(
+        ip.unwrap_or(Ipv4Addr::LOCALHOST.into()),
+        bound.port(),
+    ))
+}
+
+/// Which of this machine's addresses is used to go there. Nothing is sent: connecting a datagram socket only chooses.
+fn way_to(far: IpAddr) -> Option<IpAddr> {
+    let any: IpAddr = match far {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect((far, 9)).ok()?;
+    Some(socket.local_addr().ok()?.ip())
 }
 
 /// A cookie for a command of this program, which may read the data folder and so is the person at the machine.

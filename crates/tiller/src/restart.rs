@@ -25,7 +25,7 @@ pub(crate) async fn run(data_dir: &DataDir) -> anyhow::Result<()> {
             && let Some(server) = data_dir.running()
         {
             let store = data_dir.open_store()?;
-            println!("{}", link::create(&store, &server.url).await?);
+            println!("{}", link::create(&store, server.link_url()).await?);
             return Ok(());
         }
         if tokio::time::Instant::now() > deadline {

@@ -31,7 +31,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let lock = data_dir.lock()?;
     let address = resolve(&args.host).await?;
     let service = Service::open(&args, &data_dir, lock, address, args.port).await?;
-    let link = link::create(&service.store, &service.url).await?;
+    let link = link::create(&service.store, service.address.link_url()).await?;
     // Whoever started us may not listen any more.
     writeln!(std::io::stdout(), "tiller is ready: {link}").ok();
     if args.opens_browser()
@@ -75,7 +75,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
 /// A server that is ready to serve.
 pub(crate) struct Service {
     pub(crate) sessions: Sessions,
-    pub(crate) url: String,
+    pub(crate) address: RunningServer,
     pub(crate) app: App,
     pub(crate) listener: TcpListener,
     pub(crate) lock: ServerLock,
@@ -141,8 +141,11 @@ impl Service {
             data_dir.path().join("history"),
             data_dir.path().join("vault"),
         )?;
+        let openable = link::openable(bound);
+        let mut hosts = config.allowed_hosts.clone();
+        hosts.extend(openable.map(|address| address.to_string()));
         let access = Access {
-            hosts: HostPolicy::new(bound, &config.allowed_hosts),
+            hosts: HostPolicy::new(bound, &hosts),
             proxies: config.trusted_proxies()?,
             language: config.language(),
             task_starts_per_minute: config.task_starts_per_minute,
@@ -155,14 +158,15 @@ impl Service {
             access,
             Arc::new(EmbeddedAssets),
         );
-        let url = format!("http://{bound}");
-        lock.announce(&RunningServer {
+        let address = RunningServer {
             pid: std::process::id(),
-            url: url.clone(),
-        })?;
+            url: format!("http://{bound}"),
+            openable: openable.map(|address| format!("http://{address}")),
+        };
+        lock.announce(&address)?;
         Ok(Self {
             sessions,
-            url,
+            address,
             app,
             listener,
             lock,

@@ -33,6 +33,13 @@ export function forgetImages(owner: string): void {
   setImages(owner, NONE);
 }
 
+/** Hands them over; they are nobody's then. */
+export function takeImages(owner: string): readonly NewAttachment[] {
+  const images = imagesOf(owner);
+  forgetImages(owner);
+  return images;
+}
+
 /** They were sent and did not arrive: they come before what has been added since. */
 export function giveBackImages(owner: string, images: readonly NewAttachment[]): void {
   if (images.length > 0) setImages(owner, [...images, ...imagesOf(owner)]);

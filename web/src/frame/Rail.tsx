@@ -1,8 +1,9 @@
 import { MessageSquare, PanelLeftOpen, Plus } from "lucide-react";
-import type { ReactNode } from "react";
+import type { MouseEvent, ReactNode } from "react";
 import { Tooltip } from "@base-ui/react/tooltip";
 import { useTranslation } from "react-i18next";
 import { cn } from "../lib/cn";
+import { beginsAfresh } from "../start/afresh";
 import { usePending } from "../store/hooks";
 import { useRoute } from "../store/route";
 import { IconButton } from "../ui/IconButton";
@@ -34,7 +35,7 @@ export function Rail() {
       <IconButton label={t("nav.show")} onClick={toggle} className="size-9">
         <PanelLeftOpen className="size-4.5" />
       </IconButton>
-      <RailLink href="#/new" label={t("nav.new")} current={route.view === "start"}>
+      <RailLink href="#/new" label={t("nav.new")} current={route.view === "start"} onClick={beginsAfresh}>
         <Plus className="size-4.5" aria-hidden />
       </RailLink>
       <RailLink href="#/" label={t("nav.current")} current={working}>
@@ -53,16 +54,18 @@ interface RailLinkProps {
   href: string;
   label: string;
   current: boolean;
+  onClick?: (event: MouseEvent) => void;
   children: ReactNode;
 }
 
-function RailLink({ href, label, current, children }: RailLinkProps) {
+function RailLink({ href, label, current, onClick, children }: RailLinkProps) {
   return (
     <Tooltip.Root>
       <Tooltip.Trigger
         render={
           <a
             href={href}
+            onClick={onClick}
             aria-label={label}
             aria-current={current ? "page" : undefined}
             className={cn(

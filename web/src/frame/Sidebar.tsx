@@ -3,6 +3,7 @@ import { useId } from "react";
 import { useTranslation } from "react-i18next";
 import { cn } from "../lib/cn";
 import { openPalette } from "../palette/state";
+import { beginsAfresh } from "../start/afresh";
 import { usePending } from "../store/hooks";
 import { useRoute } from "../store/route";
 import { IconButton } from "../ui/IconButton";
@@ -41,7 +42,10 @@ export function Sidebar() {
       <div className="flex shrink-0 flex-col gap-px px-2.5 pt-1 pb-1">
         <a
           href="#/new"
-          onClick={closeNarrow}
+          onClick={(event) => {
+            closeNarrow();
+            beginsAfresh(event);
+          }}
           aria-current={route.view === "start" ? "page" : undefined}
           className="mb-1.5 flex h-8.5 items-center gap-2 rounded-lg border border-line-strong bg-raised px-2.5 text-sm font-medium shadow-card transition-colors hover:bg-hover pointer-coarse:h-10"
         >

@@ -28,7 +28,10 @@ const isDark = (theme: Theme) => (theme === "system" ? systemDark().matches : th
 function apply(theme: Theme): void {
   const { dataset } = document.documentElement;
   dataset.switching = "";
-  dataset.theme = isDark(theme) ? "dark" : "light";
+  const shown = isDark(theme) ? "dark" : "light";
+  dataset.theme = shown;
+  const around = document.querySelector<HTMLMetaElement>("meta[name=theme-color]");
+  if (around) around.content = around.dataset[shown] ?? "";
   // The frame after the next one: by then the new colours have been painted.
   requestAnimationFrame(() => requestAnimationFrame(() => delete dataset.switching));
 }

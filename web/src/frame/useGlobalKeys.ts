@@ -3,6 +3,7 @@ import { clearView } from "../conversation/cleared";
 import { openPalette, usePalette } from "../palette/state";
 import { usePanel } from "../panel/state";
 import { store } from "../store/state";
+import { beginAfresh } from "../start/afresh";
 import { currentRoute, go, goToPage } from "../store/route";
 import { useNavigation } from "./navigation";
 import { useTabs } from "./tabs";
@@ -34,7 +35,7 @@ function actionOf(event: KeyboardEvent): (() => void) | undefined {
     if (key === "l") return clearCurrent;
   }
   if (event.altKey && !event.ctrlKey && !event.metaKey) {
-    if (event.code === "KeyN") return () => go({ view: "start" });
+    if (event.code === "KeyN") return () => beginAfresh();
     if (event.code === "KeyI") return () => goToPage("inbox");
     const digit = /^Digit([1-9])$/.exec(event.code)?.[1];
     if (digit) return () => openNth(Number(digit));

@@ -1,4 +1,4 @@
-import { ArrowLeft, Download, FolderLock, Send, Terminal, TriangleAlert } from "lucide-react";
+import { ArrowLeft, Download, FolderLock, GitFork, Send, Terminal, TriangleAlert } from "lucide-react";
 import { type ReactNode, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { PromptField } from "../conversation/PromptField";
@@ -241,13 +241,13 @@ function Composer({ session }: { session: Session }) {
   const failure = useApp((state) => state.startError);
   const problem = useId();
 
-  function send(): void {
+  function send(fork = false): void {
     const prompt = text.trim();
     if (prompt === "") setRefused("missing");
     else if (!starting)
       onceConnected(() =>
         setRefused(
-          startSession({ prompt, resume: session.id }, `history.${session.id}`) ? undefined : "offline",
+          startSession({ prompt, resume: session.id, fork }, `history.${session.id}`) ? undefined : "offline",
         ),
       );
   }
@@ -267,7 +267,7 @@ function Composer({ session }: { session: Session }) {
           setText(value);
           setRefused(undefined);
         }}
-        onSend={send}
+        onSend={() => send()}
         invalid={refused === "missing"}
       />
       {complaint && (
@@ -284,7 +284,16 @@ function Composer({ session }: { session: Session }) {
           <span className="sr-only">{t("session.folder")}</span>
           <span className="truncate font-mono">{session.project_path}</span>
         </span>
-        <Button variant="primary" size="sm" onClick={send} disabled={starting}>
+        <Button
+          size="sm"
+          title={t("history.continue.forkHint")}
+          onClick={() => send(true)}
+          disabled={starting}
+        >
+          <GitFork className="size-3.5" aria-hidden />
+          {t("session.fork")}
+        </Button>
+        <Button variant="primary" size="sm" onClick={() => send()} disabled={starting}>
           <Send className="size-3.5" aria-hidden />
           {t("history.continue.send")}
         </Button>

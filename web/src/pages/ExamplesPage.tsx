@@ -1,14 +1,8 @@
 import { ArrowRight } from "lucide-react";
 import { useTranslation } from "react-i18next";
-import { writeStored } from "../lib/storage";
 import { exampleNames } from "../start/Examples";
-import { go } from "../store/route";
+import { beginAfresh } from "../start/afresh";
 import { Page } from "./Page";
-
-function choose(prompt: string): void {
-  writeStored("draft.new", prompt);
-  go({ view: "start" });
-}
 
 /** Tasks to begin with. Choosing one fills the field; nothing is sent before the user does. */
 export function ExamplesPage() {
@@ -20,7 +14,7 @@ export function ExamplesPage() {
           <li key={name}>
             <button
               type="button"
-              onClick={() => choose(t(`start.examples.${name}.prompt`))}
+              onClick={() => beginAfresh(t(`start.examples.${name}.prompt`))}
               className="group flex h-full w-full flex-col rounded-xl border border-line bg-raised px-4 py-3.5 text-left shadow-card transition-colors hover:border-line-strong hover:bg-hover"
             >
               <span className="flex w-full items-center justify-between gap-2 text-sm font-medium">

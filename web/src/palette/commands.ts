@@ -22,6 +22,7 @@ import { baseName } from "../lib/format";
 import { usePanel } from "../panel/state";
 import { stopSession } from "../store/controller";
 import { useApp, useSessionList } from "../store/hooks";
+import { beginAfresh } from "../start/afresh";
 import { go, goToPage, useRoute } from "../store/route";
 import type { Matchable } from "./match";
 
@@ -77,7 +78,7 @@ export function useCommands(): Command[] {
     : [];
   const otherLanguage = i18n.language === "zh-CN" ? "en" : "zh-CN";
   return [
-    { key: "new", icon: Plus, label: t("nav.new"), keys: ["Alt", "N"], run: () => go({ view: "start" }) },
+    { key: "new", icon: Plus, label: t("nav.new"), keys: ["Alt", "N"], run: () => beginAfresh() },
     ...here,
     ...places,
     {

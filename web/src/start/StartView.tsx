@@ -1,5 +1,5 @@
 import { ArrowUp, LoaderCircle } from "lucide-react";
-import { useId, useState } from "react";
+import { type KeyboardEvent, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Controls } from "../conversation/Controls";
 import { imageFiles } from "../conversation/images";
@@ -17,6 +17,7 @@ import { continueSession, onceConnected, startSession } from "../store/controlle
 import { useApp, useSessionList } from "../store/hooks";
 import { go } from "../store/route";
 import { Button } from "../ui/Button";
+import { keepAside, putAside } from "./afresh";
 import { Examples } from "./Examples";
 import { FolderField } from "./FolderField";
 import { useLatest } from "./latest";
@@ -76,6 +77,19 @@ export function StartView() {
     go({ view: "session", id: going.id });
   }
 
+  function pick(example: string): void {
+    if (prompt.trim() !== "" && prompt !== example) keepAside(prompt, () => setPrompt(prompt));
+    setPrompt(example);
+  }
+
+  /** An empty field takes back what was put aside, as a session's takes its earlier prompts. */
+  function onKey(event: KeyboardEvent): boolean {
+    const aside = putAside();
+    if (event.key !== "ArrowUp" || prompt !== "" || !aside) return false;
+    setPrompt(aside);
+    return true;
+  }
+
   const complaint =
     (problem && t(`composer.problem.${problem}`)) ??
     (images.problem && t(`images.problem.${images.problem}`)) ??
@@ -118,6 +132,7 @@ export function StartView() {
                 event.preventDefault();
                 images.add(files);
               }}
+              onKey={onKey}
               onSend={submit}
               invalid={problem === "empty"}
               aria-label={t("start.prompt")}
@@ -174,7 +189,7 @@ export function StartView() {
             </label>
           )}
         </form>
-        <Examples onPick={setPrompt} />
+        <Examples onPick={pick} />
       </div>
     </div>
   );

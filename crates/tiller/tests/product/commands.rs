@@ -25,6 +25,27 @@ async fn other_machines_need_a_key() {
 }
 
 #[tokio::test]
+async fn a_server_on_all_addresses_prints_a_link_that_can_be_opened() {
+    let world = world().await;
+    let server = world
+        .serve_with(&["--host", "0.0.0.0"], &[("TILLER_API_KEY", "key")])
+        .await;
+    let address: std::net::SocketAddr = server.address.parse().unwrap();
+    assert!(!address.ip().is_unspecified(), "{}", server.link);
+    // As a browser would: by the address of the link, which is also the name that it asks for.
+    server.sign_in().await;
+    let link = world.command().arg("link").output().await.unwrap();
+    let link = String::from_utf8(link.stdout).unwrap();
+    assert!(link.starts_with(&format!("http://{address}/?code=")), "{link}");
+    // The server's own commands find it all the same, and other names are still refused.
+    let sessions = world.command().arg("sessions").output().await.unwrap();
+    assert!(sessions.status.success(), "{sessions:?}");
+    let foreign = get(&server.address, "/health", &[("host", "192.0.2.7:80")]).await;
+    assert_eq!(foreign.status, 403);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_second_server_on_the_same_data_is_refused() {
     let world = world().await;
     let server = world.serve().await;
