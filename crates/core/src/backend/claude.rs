@@ -20,7 +20,7 @@ use tiller_agent::{Channel, Executable, Grace, Inbox, Link, LinkSettings, Option
 use tiller_keeper::{Keeping, Run};
 use tokio::sync::{mpsc, oneshot};
 
-use self::inquiry::{LastOffers, initialize, inquire};
+use self::inquiry::{Exchange, LastOffers, initialize, inquire};
 use self::lease::Lease;
 use self::relay::Relay;
 pub use self::runs::Runs;
@@ -44,7 +44,7 @@ const GRACE: Grace = Grace {
 };
 
 /// How long a title that someone waits for may take. Starting the CLI is most of it.
-const TITLE_TIME: Duration = Duration::from_secs(15);
+const TITLE_TIME: Duration = Duration::from_secs(30);
 
 /// Starts one executable for every session.
 pub struct ClaudeBackend {
@@ -139,13 +139,13 @@ impl Backend for ClaudeBackend {
                     Ok(started) => started,
                     Err(message) => return ends.exited(Exit::NotStarted { message }, None).await,
                 };
-                initialize(&started.link, &greeting.hooks, greeting.offers);
-                return ends.relay(started, false, false, lease).await;
+                let asked = initialize(&started.link, &greeting.hooks, greeting.offers);
+                return ends.relay(started, asked, Found::New, lease).await;
             }
             let exit = match start(&executable, &options, keeping.as_ref(), &launch.run).await {
                 Ok(started) => {
-                    initialize(&started.link, &greeting.hooks, greeting.offers);
-                    return ends.relay(started, false, false, lease).await;
+                    let asked = initialize(&started.link, &greeting.hooks, greeting.offers);
+                    return ends.relay(started, asked, Found::New, lease).await;
                 }
                 Err(message) => Exit::NotStarted { message },
             };
@@ -184,7 +184,8 @@ impl Backend for ClaudeBackend {
                 inbox,
                 run: Some(kept.run),
             };
-            ends.relay(started, true, attach.busy, lease).await;
+            ends.relay(started, None, Found::Again { busy: attach.busy }, lease)
+                .await;
         });
         channels
     }
@@ -227,7 +228,7 @@ impl Backend for ClaudeBackend {
                     return None;
                 }
             };
-            initialize(&link, &[], LastOffers::default());
+            let _in_line = initialize(&link, &[], LastOffers::default());
             let asked = inquire(&link, Inquiry::Title { prompt });
             // What it says beside the answer is read, so that it does not wait for a reader.
             let reading = async { while inbox.next().await.is_some() {} };
@@ -419,17 +420,24 @@ fn channels() -> (AgentChannels, Ends) {
 }
 
 impl Ends {
-    async fn relay(mut self, started: Started, attached: bool, busy: bool, lease: Option<Lease>) {
+    async fn relay(
+        mut self,
+        started: Started,
+        greeting: Option<Exchange>,
+        found: Found,
+        lease: Option<Lease>,
+    ) {
         let Started { link, inbox, run } = started;
         let runs = AgentEvent::Runs { pid: link.pid() };
         // The session may be gone; the relay finds out.
         drop(self.events.send(vec![Heard::lost(runs)]).await);
         let relay = Relay {
             link,
-            attached,
+            greeting,
+            attached: matches!(found, Found::Again { .. }),
             events: self.events.clone(),
             heard: Vec::new(),
-            busy,
+            busy: matches!(found, Found::Again { busy: true }),
             run: run.clone(),
             position: None,
             hook_time: HOOK_TIME,
@@ -451,6 +459,13 @@ impl Ends {
             run.finish().await;
         }
     }
+}
+
+/// Whether a CLI was started just now, or by an earlier server.
+#[derive(Clone, Copy)]
+enum Found {
+    New,
+    Again { busy: bool },
 }
 
 /// A CLI that runs.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use tiller_agent::{
     ControlRequest, Fields, FileSuggestions, GetContextUsage, GetHooksListing, GetSettings, GetUsage,
@@ -41,23 +42,36 @@ impl LastOffers {
     }
 }
 
-/// The first request to a CLI that was just started. It is in line before anything else that is sent; its answer is
-/// not waited for.
-pub(super) fn initialize(link: &Link, hooks: &[String], offers: LastOffers) {
+/// Something that is asked of the CLI, and what is done with its answer.
+pub(super) type Exchange = BoxFuture<'static, ()>;
+
+/// Puts a request in line at once: what is sent to the CLI afterwards comes after it. `None`: it is over already.
+pub(super) fn begin(exchange: impl Future<Output = ()> + Send + 'static) -> Option<Exchange> {
+    // A budget that others have used up must not hold up the request.
+    let mut exchange = tokio::task::unconstrained(exchange).boxed();
+    exchange.as_mut().now_or_never().is_none().then_some(exchange)
+}
+
+/// As [`begin`], where nobody here waits for the answer.
+pub(super) fn aside(exchange: impl Future<Output = ()> + Send + 'static) {
+    if let Some(exchange) = begin(exchange) {
+        tokio::spawn(exchange);
+    }
+}
+
+/// The first request to a CLI that was just started. It is in line before anything else that is sent.
+pub(super) fn initialize(link: &Link, hooks: &[String], offers: LastOffers) -> Option<Exchange> {
     let link = link.clone();
     let request = Initialize {
         hooks: registered(hooks),
         ..Initialize::default()
     };
-    let mut exchange = Box::pin(async move {
+    begin(async move {
         match link.request(request).await {
             Ok(told) => offers.put(&told),
             Err(error) => tracing::debug!(%error, "the CLI did not say what it offers"),
         }
-    });
-    if exchange.as_mut().now_or_never().is_none() {
-        tokio::spawn(exchange);
-    }
+    })
 }
 
 /// One callback for each event, whose id is the event's name.

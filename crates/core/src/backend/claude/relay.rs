@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use futures_util::FutureExt as _;
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -17,7 +18,7 @@ use tiller_keeper::Run;
 use tokio::sync::mpsc;
 
 use super::cli_mode;
-use super::inquiry::inquire;
+use super::inquiry::{Exchange, aside, inquire};
 use super::meaning::meaning;
 use crate::backend::{AgentCommand, AgentEvent, Exit, Heard, HookCall, Meaning, Question};
 use crate::json::RawJson;
@@ -43,6 +44,8 @@ const ELICITATION: &str = "Elicitation";
 /// Carries words both ways between a session and a running CLI.
 pub(super) struct Relay {
     pub(super) link: Link,
+    /// What the CLI was asked first, until it has answered. It does so before it says anything that needs the answer.
+    pub(super) greeting: Option<Exchange>,
     /// An earlier server has started the CLI, and may have been asked what we are to answer.
     pub(super) attached: bool,
     pub(super) events: mpsc::Sender<Vec<Heard>>,
@@ -60,6 +63,14 @@ pub(super) struct Relay {
 /// Nobody listens to the agent any more.
 struct Unheard;
 
+/// The end of what is under way.
+async fn over(exchange: &mut Option<Exchange>) {
+    match exchange {
+        Some(exchange) => exchange.await,
+        None => std::future::pending().await,
+    }
+}
+
 impl Relay {
     pub(super) async fn run(mut self, mut inbox: Inbox, commands: &mut mpsc::Receiver<AgentCommand>) -> Exit {
         loop {
@@ -68,6 +79,7 @@ impl Relay {
                     let Some(command) = command else { return self.last_words(inbox).await };
                     self.command(command).await;
                 }
+                () = over(&mut self.greeting) => self.greeting = None,
                 inbound = inbox.next() => match inbound {
                     Some(Inbound::Exited(exit)) => return describe(&exit),
                     Some(inbound) => {
@@ -179,12 +191,13 @@ impl Relay {
             AgentCommand::Inquire(inquiry, reply) => {
                 let link = self.link.clone();
                 // Not waited for here, as with everything that is asked of the CLI.
-                tokio::spawn(async move { reply.send(inquire(&link, inquiry).await) });
+                aside(async move { reply.send(inquire(&link, inquiry).await) });
             }
             AgentCommand::Interrupt => {
                 let link = self.link.clone();
-                // Not waited for here: what the CLI says meanwhile must be read.
-                tokio::spawn(async move {
+                // Not waited for here: what the CLI says meanwhile must be read. The next prompt comes after it, and is
+                // not what it is meant for.
+                aside(async move {
                     if let Err(error) = link.request(Interrupt {}).await {
                         tracing::debug!(%error, "the CLI did not take an interrupt");
                     }
@@ -193,10 +206,10 @@ impl Relay {
         }
     }
 
-    /// Changes how the CLI works from now on. If it won't, people are told.
+    /// Changes how the CLI works from the next prompt on at the latest. If it won't, people are told.
     fn switch<R: ControlRequest<Answer: Send> + 'static>(&self, request: R, what: &'static str) {
         let (link, events) = (self.link.clone(), self.events.clone());
-        tokio::spawn(async move {
+        aside(async move {
             if let Err(error) = link.request(request).await {
                 let text = format!("The agent did not change its {what}: {error}.");
                 if let Some(notice) = notice(&text) {
@@ -278,6 +291,14 @@ impl Relay {
 
     /// Takes what was just read from `inbox`.
     async fn hear(&mut self, inbound: Inbound, inbox: &Inbox) {
+        // What it answered before it said this is known before this is told.
+        if self
+            .greeting
+            .as_mut()
+            .is_some_and(|greeting| greeting.now_or_never().is_some())
+        {
+            self.greeting = None;
+        }
         self.position = self.run.is_some().then(|| inbox.position());
         match inbound {
             // Says what becomes of a prompt that has an id, which is between the CLI and us.
@@ -469,7 +490,9 @@ mod tests {
     use serde_json::Value;
     use tiller_agent::{Ended, Frame, Line, LinkSettings, Located, Options, Process, Wire};
 
+    use super::super::inquiry::{LastOffers, initialize};
     use super::*;
+    use crate::session::PermissionMode;
 
     /// Lives for as long as the test.
     struct Immortal;
@@ -502,6 +525,10 @@ mod tests {
 
     impl Played {
         fn start(hook_time: Duration) -> Self {
+            Self::start_with(hook_time, |_| None)
+        }
+
+        fn start_with(hook_time: Duration, greet: impl FnOnce(&Link) -> Option<Exchange>) -> Self {
             let (says, said) = mpsc::channel::<Vec<Located>>(8);
             let (told, hears) = mpsc::channel(8);
             let wire = Wire {
@@ -519,6 +546,7 @@ mod tests {
             let (outbox, events) = mpsc::channel(8);
             let (commands, mut inputs) = mpsc::channel(8);
             let relay = Relay {
+                greeting: greet(&link),
                 link,
                 attached: false,
                 events: outbox,
@@ -595,10 +623,62 @@ mod tests {
         assert_eq!(agent.hear().await["response"]["request_id"], "h2");
     }
 
+    fn prompt(words: &str) -> AgentCommand {
+        AgentCommand::Prompt {
+            uuid: words.to_owned(),
+            words: words.to_owned(),
+            images: Vec::new(),
+            parent_tool_use_id: None,
+            number: 1,
+        }
+    }
+
+    #[tokio::test]
+    async fn the_agent_hears_everything_in_the_order_in_which_it_was_said() {
+        let mut agent = Played::start(Duration::from_mins(1));
+        for command in [
+            AgentCommand::SetModel(Some("haiku".to_owned())),
+            AgentCommand::SetPermissionMode(PermissionMode::Plan),
+            prompt("one"),
+            AgentCommand::Interrupt,
+            prompt("two"),
+        ] {
+            agent.commands.send(command).await.unwrap();
+        }
+        for expected in ["set_model", "set_permission_mode", "user", "interrupt", "user"] {
+            let line = agent.hear().await;
+            let heard = line["request"]["subtype"].as_str().or(line["type"].as_str());
+            assert_eq!(heard, Some(expected), "{line}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_the_agent_offers_is_known_before_it_introduces_itself() {
+        let offers = LastOffers::default();
+        let mut agent = Played::start_with(Duration::from_mins(1), |link| {
+            initialize(link, &[], offers.clone())
+        });
+        let asked = agent.hear().await;
+        let models = json!({ "models": [{ "value": "haiku" }], "commands": [] });
+        let response = json!({ "subtype": "success", "request_id": asked["request_id"], "response": models });
+        // In one go, as a CLI writes that has much to say at once.
+        let lines = [
+            json!({ "type": "control_response", "response": response }),
+            json!({ "type": "system", "subtype": "init" }),
+        ];
+        let frames = lines.map(|line| Located {
+            frame: Frame::Line(Bytes::from(line.to_string())),
+            end: 0,
+        });
+        agent.says.send(frames.into()).await.unwrap();
+        assert!(matches!(agent.event().await, AgentEvent::Message { .. }));
+        assert_eq!(offers.get().expect("known").models, ["haiku"]);
+    }
+
     #[tokio::test]
     async fn an_answered_callback_is_not_answered_again() {
         // Enough for us to be in time on a busy machine.
-        let mut agent = Played::start(Duration::from_secs(1));
+        let mut agent = Played::start(Duration::from_secs(3));
         agent.call_back("h1").await;
         assert!(matches!(agent.event().await, AgentEvent::Hook(_)));
         let output = json!({ "decision": "block" });
