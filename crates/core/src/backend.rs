@@ -42,6 +42,17 @@ pub trait Backend: Send + Sync + 'static {
         Box::pin(std::future::ready(None))
     }
 
+    /// Sees to it that nobody else begins to drive the conversation before this server has launched an agent on it, which
+    /// it does at once or not at all. Who drives it, if someone does already.
+    fn claim(
+        &self,
+        conversation: String,
+        cwd: PathBuf,
+        since: Timestamp,
+    ) -> BoxFuture<'static, Option<Driver>> {
+        self.driver(conversation, cwd, since)
+    }
+
     /// Who else drives any of these conversations, each of which comes with its folder. `None`: that can't be told here.
     fn drivers(
         &self,

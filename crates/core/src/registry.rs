@@ -388,7 +388,7 @@ impl Sessions {
             let driver = self
                 .shared
                 .backend
-                .driver(conversation.clone(), cwd, Timestamp(0))
+                .claim(conversation.clone(), cwd, Timestamp(0))
                 .await;
             if let Some(driver) = driver {
                 self.entries().remove(&id);

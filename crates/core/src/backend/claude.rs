@@ -21,7 +21,7 @@ use tiller_keeper::{Keeping, Run};
 use tokio::sync::{mpsc, oneshot};
 
 use self::inquiry::{Exchange, LastOffers, initialize, inquire};
-use self::lease::Lease;
+use self::lease::{Claims, Lease};
 use self::relay::Relay;
 pub use self::runs::Runs;
 use super::{
@@ -54,6 +54,7 @@ pub struct ClaudeBackend {
     /// Found out in the background: the CLI takes its time to say it.
     version: Arc<OnceLock<String>>,
     offers: LastOffers,
+    claims: Claims,
     /// How agents outlive us; `None`: they don't.
     keeping: Option<Keeping>,
     /// For agents that connect to us, which have no keeper. `None`: all speak over pipes.
@@ -75,6 +76,7 @@ impl ClaudeBackend {
             info,
             version: Arc::default(),
             offers: LastOffers::default(),
+            claims: Claims::default(),
             keeping: None,
             runs: None,
         }
@@ -127,11 +129,15 @@ impl Backend for ClaudeBackend {
             offers: self.offers.clone(),
         };
         let (keeping, runs) = (self.keeping.clone(), self.runs.clone());
+        let claimed = self.claims.take(&greeting.conversation);
         tokio::spawn(async move {
             // Held for as long as the agent lives.
-            let lease = match take_lease(&greeting.conversation).await {
-                Ok(lease) => Some(lease),
-                Err(message) => return ends.exited(Exit::NotStarted { message }, None).await,
+            let lease = match claimed {
+                Some(lease) => Some(lease),
+                None => match take_lease(&greeting.conversation).await {
+                    Ok(lease) => Some(Arc::new(lease)),
+                    Err(message) => return ends.exited(Exit::NotStarted { message }, None).await,
+                },
             };
             if let Some(runs) = runs {
                 // The guard is kept until the agent is gone: it may connect again.
@@ -166,6 +172,7 @@ impl Backend for ClaudeBackend {
         tokio::spawn(async move {
             // It is ours: whoever else has the lease has found no agent of its own.
             let lease = Lease::take(&attach.conversation, lease::NO_PATIENCE).await;
+            let lease = lease.map(Arc::new);
             let Ok(kept) = tiller_keeper::attach(&keeping, &attach.run, attach.position).await else {
                 return ends.exited(Exit::NeverStarted, None).await;
             };
@@ -248,17 +255,40 @@ impl Backend for ClaudeBackend {
         cwd: PathBuf,
         since: Timestamp,
     ) -> BoxFuture<'static, Option<Driver>> {
-        let home = self.claude_home_or_default();
+        Box::pin(found_driver(
+            conversation,
+            cwd,
+            since,
+            self.claude_home_or_default(),
+        ))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn claim(
+        &self,
+        conversation: String,
+        cwd: PathBuf,
+        since: Timestamp,
+    ) -> BoxFuture<'static, Option<Driver>> {
+        let (claims, home) = (self.claims.clone(), self.claude_home_or_default());
         Box::pin(async move {
-            let found = tokio::task::spawn_blocking(move || {
-                driver::find(&driver::Wanted {
-                    conversation: &conversation,
-                    cwd: &cwd,
-                    since,
-                    claude_home: &home,
-                })
-            });
-            found.await.ok().flatten()
+            let deadline = tokio::time::Instant::now() + lease::PATIENCE;
+            // Someone who has the lease has an agent, or is about to have one: then we are told who that is.
+            while !claims.make(&conversation).await {
+                let (conversation, cwd, home) = (conversation.clone(), cwd.clone(), home.clone());
+                if let Some(driver) = found_driver(conversation, cwd, since, home).await {
+                    return Some(driver);
+                }
+                if tokio::time::Instant::now() > deadline {
+                    return None;
+                }
+            }
+            // Or someone in a terminal, who knows of no lease.
+            let driver = found_driver(conversation.clone(), cwd, since, home).await;
+            if driver.is_some() {
+                drop(claims.take(&conversation));
+            }
+            driver
         })
     }
 
@@ -389,6 +419,24 @@ struct Greeting {
 }
 
 /// Makes sure that no other Tiller of this user drives the conversation.
+#[cfg(target_os = "linux")]
+async fn found_driver(
+    conversation: String,
+    cwd: PathBuf,
+    since: Timestamp,
+    claude_home: PathBuf,
+) -> Option<Driver> {
+    let found = tokio::task::spawn_blocking(move || {
+        driver::find(&driver::Wanted {
+            conversation: &conversation,
+            cwd: &cwd,
+            since,
+            claude_home: &claude_home,
+        })
+    });
+    found.await.ok().flatten()
+}
+
 async fn take_lease(conversation: &str) -> Result<Lease, String> {
     let refused = "Another Tiller of yours drives this conversation. Stop it there, or fork the session.";
     let lease = Lease::take(conversation, lease::PATIENCE).await;
@@ -425,7 +473,7 @@ impl Ends {
         started: Started,
         greeting: Option<Exchange>,
         found: Found,
-        lease: Option<Lease>,
+        lease: Option<Arc<Lease>>,
     ) {
         let Started { link, inbox, run } = started;
         let runs = AgentEvent::Runs { pid: link.pid() };

@@ -230,26 +230,38 @@ impl Sessions {
         self.input(session, Input::Restore).await.map(drop)
     }
 
-    /// Refuses if a process that nobody here has started drives the session's conversation: two would fork it.
+    /// Refuses if a process that nobody here has started drives the session's conversation: two would fork it. Otherwise
+    /// nobody else begins to for a moment, so that what was not refused here is not refused later.
     pub(super) async fn check_driver(&self, session: SessionId) -> Result<(), CommandError> {
-        match self.driver(session).await {
+        let Some((conversation, record)) = self.without_agent(session) else {
+            return Ok(());
+        };
+        let backend = &self.shared.backend;
+        let claimed = backend.claim(conversation, record.cwd.into(), record.updated_at);
+        match claimed.await {
             Some(driver) => Err(CommandError::DrivenElsewhere(driver)),
             None => Ok(()),
         }
     }
 
     async fn driver(&self, session: SessionId) -> Option<Driver> {
+        let (conversation, record) = self.without_agent(session)?;
+        let backend = &self.shared.backend;
+        backend
+            .driver(conversation, record.cwd.into(), record.updated_at)
+            .await
+    }
+
+    /// The conversation of a session that has no agent.
+    fn without_agent(&self, session: SessionId) -> Option<(String, SessionRecord)> {
         let (record, _) = self.find(session)?;
         // With an agent of its own a session has its driver.
         let has_agent = !matches!(
             self.agent_status(session),
             AgentStatus::Absent | AgentStatus::Hibernated
         );
-        let conversation = record.claude_session_id.filter(|_| !has_agent)?;
-        let backend = &self.shared.backend;
-        backend
-            .driver(conversation, record.cwd.into(), record.updated_at)
-            .await
+        let conversation = record.claude_session_id.clone().filter(|_| !has_agent)?;
+        Some((conversation, record))
     }
 
     /// Ends the process that drives the session's conversation from elsewhere, so that it can go on here.

@@ -69,6 +69,10 @@ async fn say(client: &mut EventClient, session: &str, prompt: &str) {
 async fn until_refused(client: &mut EventClient) -> Pid {
     let refused = client.until_type("runner.error").await;
     assert_eq!(refused["code"], "driven_elsewhere", "{refused}");
+    pid_of_driver(&refused)
+}
+
+fn pid_of_driver(refused: &Value) -> Pid {
     let pid = refused["driver"]["pid"].as_i64().unwrap();
     Pid::from_raw(i32::try_from(pid).unwrap()).unwrap()
 }
@@ -177,14 +181,30 @@ async fn a_killed_server_keeps_nobody_out() {
     assert_eq!(leases(&world), [session.as_str()], "what a killed server leaves");
     let ((first, _, mut at_first), (second, _, mut at_second)) = tokio::join!(here.serve(), there.serve());
     until("what was left is swept", || leases(&world).is_empty()).await;
+    // Until it has found out that its agent is gone, a server takes what is said for that one.
+    tokio::join!(until_alone(&mut at_first), until_alone(&mut at_second));
     tokio::join!(
         say(&mut at_first, &session, "three"),
         say(&mut at_second, &session, "three")
     );
     let (one, other) = tokio::join!(outcome(&mut at_first), outcome(&mut at_second));
-    let mut outcomes = [one, other];
-    outcomes.sort();
-    assert_eq!(outcomes, [Outcome::GoesOn, Outcome::IsTold]);
+    // Who is told has its words back: they are no part of the session, and nothing is left undone there.
+    let (told, told_client) = match (one, other) {
+        (Outcome::GoesOn, Outcome::IsTold(driver)) => (driver, &mut at_second),
+        (Outcome::IsTold(driver), Outcome::GoesOn) => (driver, &mut at_first),
+        outcomes => panic!("{outcomes:?}"),
+    };
+    assert_eq!(told, agent_of(&session));
+    let history = json!({ "sessionId": session });
+    told_client.send("session.history", history).await;
+    let history = told_client.until_type("session.history").await;
+    let prompts = history["messages"].as_array().unwrap().iter();
+    let prompts: Vec<_> = prompts.filter_map(|message| message["prompt"].as_str()).collect();
+    assert!(!prompts.contains(&"three"), "{prompts:?}");
+    assert_eq!(history["status"], "completed");
+    // Its agent ends with its server, and has written all that it will.
+    first.stop().await;
+    second.stop().await;
     assert_eq!(
         world
             .transcript(&session)
@@ -192,15 +212,25 @@ async fn a_killed_server_keeps_nobody_out() {
             .count(),
         1
     );
-    first.stop().await;
-    second.stop().await;
     assert_eq!(leases(&world), [""; 0]);
 }
 
-#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
+/// Waits until the server knows that the agent of its only session is gone.
+async fn until_alone(client: &mut EventClient) {
+    loop {
+        client.send("session.list", Value::Null).await;
+        let listed = client.until_type("session.list").await;
+        if listed["sessions"][0]["agent"]["state"] == "absent" {
+            return;
+        }
+    }
+}
+
+#[derive(Debug)]
 enum Outcome {
     GoesOn,
-    IsTold,
+    /// Who goes on instead.
+    IsTold(Pid),
 }
 
 /// What becomes of a prompt that two servers were given.
@@ -215,10 +245,6 @@ async fn outcome(client: &mut EventClient) -> Outcome {
     if payload["status"] == "completed" {
         return Outcome::GoesOn;
     }
-    let refused = payload["code"] == "driven_elsewhere";
-    let lost_the_race = payload["error"]
-        .as_str()
-        .is_some_and(|error| error.contains("Another Tiller"));
-    assert!(refused || lost_the_race, "{end}");
-    Outcome::IsTold
+    assert_eq!(payload["code"], "driven_elsewhere", "{end}");
+    Outcome::IsTold(pid_of_driver(payload))
 }

@@ -3,20 +3,25 @@
 //! It is a lock on a file, so it ends with the process that holds it, however that ends. What a killed process leaves is
 //! a file that nobody has locked: it keeps nobody out, and the next server to start sweeps it away.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::FlockOperation;
 
 /// How long to wait for a lease that someone else has. An agent that was just ended, so that its conversation can go on
 /// here, is leased until its server has heard of the end.
-pub(super) const PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where nothing depends on it. A server that sweeps holds the lock of what it removes for a moment.
 pub(super) const NO_PATIENCE: Duration = Duration::from_millis(20);
+
+/// How long a conversation is kept for an agent that is about to be launched.
+const CLAIMED_FOR: Duration = Duration::from_secs(20);
 
 const BETWEEN_TRIES: Duration = Duration::from_millis(5);
 
@@ -87,6 +92,52 @@ impl Drop for Lease {
         {
             tracing::debug!(%error, "a lease was gone already");
         }
+    }
+}
+
+/// Leases that were taken for agents which are about to be launched.
+#[derive(Clone, Default)]
+pub(super) struct Claims(Arc<Mutex<HashMap<String, Arc<Lease>>>>);
+
+impl Claims {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<Lease>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the lease of a conversation; false if someone else has it. An agent that is not launched after all does not
+    /// keep it for long.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "nobody can be found there")
+    )]
+    pub(super) async fn make(&self, conversation: &str) -> bool {
+        if self.all().contains_key(conversation) {
+            return true;
+        }
+        let Some(lease) = Lease::take(conversation, NO_PATIENCE).await else {
+            return false;
+        };
+        let lease = Arc::new(lease);
+        let (claims, conversation, unused) = (self.clone(), conversation.to_owned(), Arc::downgrade(&lease));
+        self.all().insert(conversation.clone(), lease);
+        tokio::spawn(async move {
+            tokio::time::sleep(CLAIMED_FOR).await;
+            if let Some(unused) = unused.upgrade() {
+                let mut all = claims.all();
+                if all
+                    .get(&conversation)
+                    .is_some_and(|held| Arc::ptr_eq(held, &unused))
+                {
+                    all.remove(&conversation);
+                }
+            }
+        });
+        true
+    }
+
+    /// What was claimed, for the agent that is launched now.
+    pub(super) fn take(&self, conversation: &str) -> Option<Arc<Lease>> {
+        self.all().remove(conversation)
     }
 }
 
