@@ -72,8 +72,11 @@ impl HistoryHandle {
         .await
     }
 
-    /// The conversation that was last active in a folder.
-    pub(crate) async fn newest_conversation(&self, folder: String) -> Result<Option<String>, ApiError> {
+    /// The conversation that was last active in a folder, and when that was, in milliseconds since 1970.
+    pub(crate) async fn newest_conversation(
+        &self,
+        folder: String,
+    ) -> Result<Option<(String, i64)>, ApiError> {
         self.look(move |history| {
             let projects = history.projects()?.projects;
             let Some(project) = projects.into_iter().find(|project| project.path == folder) else {
@@ -83,7 +86,10 @@ impl HistoryHandle {
             let newest = sessions
                 .into_iter()
                 .find(|session| session.project_path == folder);
-            Ok(newest.map(|session| session.id.as_str().to_owned()))
+            Ok(newest.map(|session| {
+                let last_active = session.last_active_ms().unwrap_or(0);
+                (session.id.as_str().to_owned(), last_active)
+            }))
         })
         .await
     }

@@ -297,8 +297,21 @@ async fn elsewhere(app: &App, visitor: &Visitor, id: SessionId) -> Result<Place,
 
 /// The newest conversation of a folder, whoever began it; a new one if there is none.
 async fn newest(app: &App, visitor: &Visitor, sessions: &Sessions, cwd: String) -> Result<Place, ApiError> {
+    // The list has the last changed first. A session that never began can't go on.
+    let newest = sessions
+        .list()
+        .into_iter()
+        .map(|(record, _)| record)
+        .find(|record| record.cwd == cwd && (record.claude_session_id.is_some() || record.expired));
+    // The CLI writes its transcript a moment after it has told us, so of two of ours the transcripts may not know the newer.
+    let is_older = |last_active| {
+        newest
+            .as_ref()
+            .is_none_or(|record| record.updated_at.0 < last_active)
+    };
     if visitor.viewer.key.is_none()
-        && let Some(id) = app.history.newest_conversation(cwd.clone()).await?
+        && let Some((id, last_active)) = app.history.newest_conversation(cwd.clone()).await?
+        && is_older(last_active)
     {
         if let Some(record) = ours(sessions, &id) {
             return Ok(Place::Ours(Box::new(record)));
@@ -307,12 +320,6 @@ async fn newest(app: &App, visitor: &Visitor, sessions: &Sessions, cwd: String) 
             return Ok(Place::Elsewhere { conversation, cwd });
         }
     }
-    // The list has the last changed first. A session that never began can't go on.
-    let newest = sessions
-        .list()
-        .into_iter()
-        .map(|(record, _)| record)
-        .find(|record| record.cwd == cwd && (record.claude_session_id.is_some() || record.expired));
     Ok(match newest {
         Some(record) => Place::Ours(Box::new(record)),
         None => Place::New { cwd: Some(cwd) },
