@@ -30,8 +30,9 @@ const SILENCE: Duration = Duration::from_mins(1);
 /// One write that takes this long means that the other side does not read.
 const STUCK_WRITE: Duration = Duration::from_secs(30);
 
-/// How long a tool call is kept back in case that the agent asks for it first. It asks within a few milliseconds.
-const HOLD: Duration = Duration::from_millis(250);
+/// How long a tool call is kept back in case that the agent asks for it first. It asks within a few milliseconds, but the
+/// machine may have much to do; a call that runs for less than this is told with its result.
+const HOLD: Duration = Duration::from_secs(1);
 
 /// The agent introduces itself among the first events of a session.
 const INTRODUCTION_WITHIN: u32 = 64;
