@@ -9,7 +9,7 @@
 
 mod support;
 
-use std::os::unix::fs::PermissionsExt;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -29,8 +29,18 @@ fn script(body: &str) -> (TempDir, PathBuf) {
 
 fn executable(path: &Path, body: &str) -> PathBuf {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, format!("#!/bin/sh\n{body}\n")).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    // Written by another process: what we write ourselves is inherited, still open, by whatever another test is just
+    // starting, and a file that is open for writing can't be executed.
+    let mut writer = std::process::Command::new("/bin/sh")
+        .args(["-c", r#"cat > "$0" && chmod 755 "$0""#])
+        .arg(path)
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = writer.stdin.take().unwrap();
+    write!(input, "#!/bin/sh\n{body}\n").unwrap();
+    drop(input);
+    assert!(writer.wait().unwrap().success());
     path.to_owned()
 }
 

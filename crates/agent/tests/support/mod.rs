@@ -19,7 +19,7 @@ use tiller_testkit::installed::Claude;
 use tiller_testkit::model::{ModelServer, Script};
 
 /// Far longer than anything takes; only there so that a mistake shows as a failure instead of a hang.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 pub(crate) struct Stage {
     pub(crate) model: ModelServer,
@@ -63,6 +63,7 @@ impl Stage {
     pub(crate) fn options(&self) -> Options {
         let mut options = Options::new()
             .executable(self.executable())
+            .request_timeout(PATIENCE)
             .cwd(self.cwd())
             .env("HOME", self.home())
             .env_remove("CLAUDE_CONFIG_DIR")

@@ -12,9 +12,38 @@ const JSON: (&str, &str) = ("content-type", "application/json");
 
 /// As a client that says nothing of its language.
 async fn post(server: &Server, key: Option<&str>, path: &str, body: &Value) -> Response {
+    post_in(server, None, key, path, body).await
+}
+
+async fn post_in(
+    server: &Server,
+    language: Option<&str>,
+    key: Option<&str>,
+    path: &str,
+    body: &Value,
+) -> Response {
     let mut headers = vec![JSON];
     headers.extend(key.map(|key| ("x-api-key", key)));
+    headers.extend(language.map(|language| ("accept-language", language)));
     request(&server.address, "POST", path, &headers, &body.to_string()).await
+}
+
+/// What someone who reads English is told instead.
+fn in_english(words: &str) -> &'static str {
+    match words {
+        "任务描述不能为空" => "The task description is empty.",
+        "任务描述超过最大长度限制" => {
+            "The task description is too long: at most 10,000 characters are taken."
+        }
+        "工作目录不存在或无权限访问" => {
+            "The working directory does not exist or may not be used."
+        }
+        "指定的会话不存在" => "There is no such session.",
+        "API 密钥无效" => "A valid API key or the link from `tiller link` is needed.",
+        "请求过于频繁，请稍后再试" => "Too many requests. Try again later.",
+        "服务内部错误，请稍后重试" => "Something went wrong in the server. Try again later.",
+        other => panic!("{other}"),
+    }
 }
 
 /// What no error may tell: where things really are, what the environment holds, how we were built.
@@ -54,6 +83,7 @@ async fn every_error_has_its_status_and_its_words() {
     let folder = |folder: &str| task(json!({ "working_dir": folder }));
     let (empty, long) = ("任务描述不能为空", "任务描述超过最大长度限制");
     let (no_folder, no_session) = ("工作目录不存在或无权限访问", "指定的会话不存在");
+    let (too_often, failed) = ("请求过于频繁，请稍后再试", "服务内部错误，请稍后重试");
     let unknown = "7b3f9d1c-52a5-4c3b-9d0a-1d6d1f0f3a10";
     let rows = [
         ("no prompt", Some(KEY), json!({}), 422, "prompt_empty", empty),
@@ -180,6 +210,12 @@ async fn every_error_has_its_status_and_its_words() {
             );
             assert_eq!(refused.json()["error"]["message"], *words, "{name} at {path}");
             assert_discreet(&world, &refused);
+            let refused = post_in(&server, Some("en-GB,en;q=0.9"), *key, path, body).await;
+            assert_eq!(
+                refused.json()["error"]["message"],
+                in_english(words),
+                "{name} at {path}"
+            );
         }
     }
     assert_eq!(
@@ -206,24 +242,41 @@ async fn every_error_has_its_status_and_its_words() {
     assert_eq!(refused.refusal(), (404, "question_not_found".to_owned()));
     assert_eq!(refused.json()["error"]["message"], "问题不存在（已超时或已回答）");
 
-    // Too often: ten may be started, and one was. The other endpoint counts for itself.
-    for _ in 1..10 {
-        let started = post(&server, Some(KEY), "/api/task", &task(json!({}))).await;
-        assert_eq!(started.status, 200, "{}", started.body);
+    // Too often: ten may be started in a minute at each endpoint, and one was at one of them.
+    let more = task(json!({ "timeout_s": 1 }));
+    for (path, left) in [("/api/task", 9), ("/api/task/stream", 10)] {
+        let started = (0..left).map(|_| post(&server, Some(KEY), path, &more));
+        for started in futures_util::future::join_all(started).await {
+            assert_eq!(started.status, 200, "{}", started.body);
+        }
+        for (language, in_its_words) in [(None, too_often), (Some("en"), in_english(too_often))] {
+            let refused = post_in(&server, language, Some(KEY), path, &more).await;
+            assert_eq!(refused.refusal(), (429, "rate_limited".to_owned()));
+            assert_eq!(refused.json()["error"]["message"], in_its_words);
+            let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+            assert!((1..=60).contains(&wait), "{wait}");
+        }
     }
-    let refused = post(&server, Some(KEY), "/api/task", &task(json!({}))).await;
-    assert_eq!(refused.refusal(), (429, "rate_limited".to_owned()));
-    assert_eq!(refused.json()["error"]["message"], "请求过于频繁，请稍后再试");
-    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
-    assert!((1..=60).contains(&wait), "{wait}");
+    server.stop().await;
 
     // Our own fault: nothing can be written while someone else holds the database.
+    let server = world.serve_with(&[], &environment).await;
     let intruder = rusqlite::Connection::open(world.data().join("sessions.db")).unwrap();
     intruder.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    let failed = post(&server, Some(KEY), "/api/task/stream", &task(json!({}))).await;
-    assert_eq!(failed.refusal(), (500, "internal".to_owned()));
-    assert_eq!(failed.json()["error"]["message"], "服务内部错误，请稍后重试");
-    assert_discreet(&world, &failed);
+    let attempts = [
+        ("/api/task", None, failed),
+        ("/api/task", Some("en"), in_english(failed)),
+        ("/api/task/stream", None, failed),
+        ("/api/task/stream", Some("en"), in_english(failed)),
+    ];
+    // All at once: each waits for as long as someone may be expected to hold it.
+    let attempts = attempts.map(async |(path, language, words)| {
+        let refused = post_in(&server, language, Some(KEY), path, &more).await;
+        assert_eq!(refused.refusal(), (500, "internal".to_owned()), "{path}");
+        assert_eq!(refused.json()["error"]["message"], words, "{path}");
+        assert_discreet(&world, &refused);
+    });
+    futures_util::future::join_all(attempts).await;
     intruder.execute_batch("ROLLBACK").unwrap();
     drop(intruder);
     server.stop().await;

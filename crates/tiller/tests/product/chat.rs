@@ -300,12 +300,18 @@ async fn example_2_a_permission_and_always_allow() {
     // Where the pieces of the call end is the agent's business.
     let mut story = client.story();
     story.retain(|line| line != "stream");
+    // On a machine on which the agent needs long to ask, the call is not kept back until then.
+    let call = story
+        .iter()
+        .position(|line| line == "assistant tool_use")
+        .unwrap();
+    assert!([1, 2].contains(&call), "{story:?}");
+    story.remove(call);
     assert_eq!(
         story,
         [
             "user_message",
             "permission_request",
-            "assistant tool_use",
             "assistant tool_result",
             "assistant text",
             "result success"
@@ -470,9 +476,24 @@ async fn a_client_that_comes_back_hears_the_rest_once() {
         let expected: Vec<_> = expected.map(without_id).filter(is_told_once).collect();
         let found = again.heard()[1..].iter().cloned();
         let found: Vec<_> = found.map(without_id).filter(is_told_once).collect();
-        assert_eq!(found, expected, "after {after}");
+        assert_eq!(
+            without_place_of_calls(found),
+            without_place_of_calls(expected),
+            "after {after}"
+        );
     }
     server.stop().await;
+}
+
+/// All frames but calls of tools, in order, and those calls: who reads later knows that there was a question, and hears it
+/// before the call; who heard both as they happened may have been told of the call before the agent came to ask.
+fn without_place_of_calls(frames: Vec<Value>) -> (Vec<Value>, Vec<Value>) {
+    let is_call = |frame: &Value| frame["content"][0]["type"] == "tool_use";
+    let (mut calls, others): (Vec<_>, Vec<_>) = frames.into_iter().partition(is_call);
+    for call in &mut calls {
+        call.as_object_mut().unwrap().remove("seq");
+    }
+    (others, calls)
 }
 
 #[tokio::test]
@@ -624,12 +645,15 @@ async fn a_name_belongs_to_its_key_and_messages_are_checked() {
     mine.until("result").await;
     assert_eq!(mine.until("result").await["result"], "Hi.");
 
-    // 60 messages in a minute; 10 of this connection have been taken above.
-    for _ in 0..50 {
+    // 60 messages in a minute; 10 of this connection have been taken above, a slow machine's maybe longer ago.
+    let before = mine.heard().len();
+    for _ in 0..61 {
         mine.send(json!({ "type": "interrupt" })).await;
     }
-    mine.send(json!({ "type": "interrupt" })).await;
     assert_eq!(mine.error().await, "RATE_LIMITED");
+    let taken = mine.heard()[before..].iter();
+    let taken = taken.filter(|frame| frame["subtype"] == "interrupted").count();
+    assert!((50..=60).contains(&taken), "{taken}");
     // The connection lives on, and so does the other one.
     also_mine.send(json!({ "type": "interrupt" })).await;
     also_mine.until_system("interrupted").await;

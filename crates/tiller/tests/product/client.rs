@@ -119,14 +119,20 @@ impl EventClient {
         }
     }
 
+    /// Reads until each of these was heard after the first `before` events. What happens together is told in any order.
+    pub(crate) async fn until_all(&mut self, before: usize, wanted: &[&dyn Fn(&Value) -> bool]) {
+        while !wanted.iter().all(|fits| self.heard[before..].iter().any(fits)) {
+            self.next().await.expect("the connection is open");
+        }
+    }
+
     /// Reads until an event of this type; its payload.
     pub(crate) async fn until_type(&mut self, kind: &str) -> Value {
         self.until(kind, |event| event["type"] == kind).await["payload"].clone()
     }
 
     pub(crate) async fn until_status(&mut self, status: &str) -> Value {
-        let fits = |event: &Value| event["type"] == "session.status" && event["payload"]["status"] == status;
-        self.until(status, fits).await["payload"].clone()
+        self.until(status, |event| is_status(event, status)).await["payload"].clone()
     }
 
     /// Reads until the text that has streamed in contains this.
@@ -195,6 +201,10 @@ impl EventClient {
             .filter_map(|event| event["payload"]["seq"].as_u64())
             .collect()
     }
+}
+
+pub(crate) fn is_status(event: &Value, status: &str) -> bool {
+    event["type"] == "session.status" && event["payload"]["status"] == status
 }
 
 fn in_short(event: &Value) -> String {

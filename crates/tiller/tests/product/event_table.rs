@@ -5,7 +5,7 @@ use tiller_testkit::model::{Reply, Script};
 
 use crate::client::EventClient;
 use crate::http;
-use crate::server::World;
+use crate::server::{World, until};
 
 const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
 
@@ -48,9 +48,14 @@ async fn unknown_sessions_dead_agents_and_repeated_deletions() {
     let session = client.start(&world.project(), "take long").await;
     client.until_streamed("Half of it").await;
     // A conversation that the CLI has not written down yet could not go on.
-    while !world.transcript(&session).contains("take long") {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    let is_said = |line: &str| {
+        let line: Value = serde_json::from_str(line).unwrap_or_default();
+        line["type"] == "user" && line["message"].to_string().contains("take long")
+    };
+    until("the CLI writes nothing down", || {
+        world.transcript(&session).lines().any(is_said)
+    })
+    .await;
     let agent = crate::server::agent_of(&session);
     rustix::process::kill_process(agent, rustix::process::Signal::KILL).unwrap();
     let error = client.until_status("error").await;

@@ -247,11 +247,12 @@ async fn a_key_sees_the_transcripts_of_its_own_sessions_only() {
     let programs = run(&mut client, &world.project(), "the programs pomegranate").await;
 
     let all = Reader::with_key(&server, "environment-key");
+    // When both are found, the CLI has written both down.
+    all.find("q=persons%20pomegranate").await;
+    all.find("q=programs%20pomegranate").await;
     let project = all.json("projects").await["projects"][0].clone();
     assert_eq!(project["session_count"], 2);
     let id = project["id"].as_str().unwrap();
-    all.find("q=persons%20pomegranate").await;
-    all.find("q=programs%20pomegranate").await;
 
     let program = Reader::with_key(&server, &own);
     let projects = program.json("projects").await;

@@ -8,6 +8,7 @@
 mod acceptance;
 mod access;
 mod chat;
+mod chat_faults;
 mod client;
 mod commands;
 mod demo;

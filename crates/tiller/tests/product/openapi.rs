@@ -28,12 +28,15 @@ async fn the_server_does_what_its_description_says() {
     world.configure("titles = \"prompt\"\ntask_starts_per_minute = 1000000");
     let configuration = world.home().join("schemathesis.toml");
     std::fs::write(&configuration, CONFIGURATION).unwrap();
-    let server = world
-        .serve_with(
-            &["--backend", "demo"],
-            &[("TILLER_API_KEY", "key"), ("DEMO_AGENT_SPEED", "inf")],
-        )
-        .await;
+    // An agent that asks nobody: a stream would wait for an answer that no one gives.
+    let script = world.home().join("script.json");
+    let steps = serde_json::json!([{ "do": "text", "text": "Done." }]);
+    std::fs::write(&script, serde_json::json!({ "turns": [steps] }).to_string()).unwrap();
+    let environment = [
+        ("TILLER_API_KEY", "key"),
+        ("SCRIPTED_CLI", script.to_str().unwrap()),
+    ];
+    let server = world.serve_with(&["--backend", "demo"], &environment).await;
     let address = format!("http://{}", server.address);
     let python = installed::python().unwrap_or_else(|missing| panic!("{missing}"));
     let output = tokio::process::Command::new(python)

@@ -7,7 +7,7 @@ use tiller_testkit::model::{Reply, Script};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin};
 
-use crate::server::{PATIENCE, World, processes_in};
+use crate::server::{PATIENCE, World, until_nothing_is_left};
 
 fn bash(command: &str) -> Reply {
     Reply::tool("Bash", json!({ "command": command, "description": "a test" }))
@@ -50,7 +50,7 @@ async fn a_task_runs_without_a_server_and_is_found_later() {
         (Some(0), "First line.\nSecond line.\n".to_owned()),
         "{plain:?}"
     );
-    assert!(processes_in(&world.project()).is_empty(), "nothing is left");
+    until_nothing_is_left(&world).await;
 
     // Nobody is there to be asked, unless everything is allowed beforehand.
     let denied = run(&world, &["run", "--output", "json", "make it"]).await;

@@ -12,8 +12,8 @@ use tokio::process::{Child, Command};
 
 use crate::http;
 
-/// Long enough for a loaded machine; nothing waits for it when all is well.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+/// Long enough for a slow machine with much to do; nothing waits for it when all is well.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A home folder, a data folder, a project, and a model that says what the test wrote down.
 pub(crate) struct World {
@@ -261,11 +261,17 @@ pub(crate) fn processes_in(folder: &Path) -> Vec<String> {
         .collect()
 }
 
+/// Whoever ends a server has ended its agents. What they leave behind is gone a moment later: a keeper has cleared its
+/// folder away before it ends itself, and what a CLI was just about to ask `git` may still be answered.
+pub(crate) async fn until_nothing_is_left(world: &World) {
+    until("something is left", || processes_in(&world.project()).is_empty()).await;
+}
+
 /// The process that drives this conversation: the CLI, not what keeps it, and not a fork of it.
 pub(crate) fn agent_of(session: &str) -> rustix::process::Pid {
     let flags = ["--session-id", "--resume"].map(|flag| format!("{flag}={session}"));
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let found = entries
+    let found: Vec<i32> = entries
         .filter(|entry| {
             let line = std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
             let mut words = line.split('\0');
@@ -273,6 +279,17 @@ pub(crate) fn agent_of(session: &str) -> rustix::process::Pid {
             let drives = flags.iter().any(|flag| line.contains(flag)) && !line.contains("--fork-session");
             is_cli && drives
         })
-        .find_map(|entry| entry.file_name().to_str()?.parse().ok());
-    rustix::process::Pid::from_raw(found.expect("an agent")).unwrap()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    // What the CLI is about to start looks like the CLI until it has become something else.
+    let is_child = |pid: &i32| parent_of(*pid).is_some_and(|parent| found.contains(&parent));
+    let agent = found.iter().find(|pid| !is_child(pid));
+    rustix::process::Pid::from_raw(*agent.expect("an agent")).unwrap()
+}
+
+fn parent_of(pid: i32) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name before may contain anything.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
 }

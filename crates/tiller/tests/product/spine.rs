@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tiller_testkit::model::{Reply, Script};
 
 use crate::client::EventClient;
-use crate::server::{World, processes_in};
+use crate::server::{World, processes_in, until, until_nothing_is_left};
 
 fn bash(command: &str) -> Reply {
     Reply::tool("Bash", json!({ "command": command, "description": "a test" }))
@@ -44,7 +44,8 @@ async fn text_streams_in_and_the_turn_ends_with_its_cost() {
         ["stream.message result:success", "session.status completed"]
     );
     assert_eq!(client.streamed(), "Hello, world.");
-    let result = &client.heard[client.heard.len() - 2]["payload"]["message"];
+    let mut messages = client.heard.iter().map(|event| &event["payload"]["message"]);
+    let result = messages.rfind(|message| message["type"] == "result").unwrap();
     assert!(result["total_cost_usd"].as_f64().unwrap() > 0.0);
     assert!(result["duration_ms"].as_u64().is_some());
     let seqs = client.seqs();
@@ -382,14 +383,7 @@ async fn a_deleted_session_leaves_nothing() {
         );
     }
     // The agent ends on its own time; the promise is ten seconds.
-    let gone = async {
-        while processes_in(&world.project()).len() > 1 {
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        }
-    };
-    tokio::time::timeout(std::time::Duration::from_secs(20), gone)
-        .await
-        .expect("the agent has ended");
+    until("the agent lives on", || processes_in(&world.project()).len() == 1).await;
     server.stop().await;
 }
 
@@ -402,7 +396,7 @@ async fn a_stopped_server_leaves_no_agent() {
     client.start(&world.project(), "take long").await;
     client.until_streamed("Beginning").await;
     server.stop().await;
-    assert_eq!(processes_in(&world.project()), [""; 0]);
+    until_nothing_is_left(&world).await;
 }
 
 #[tokio::test]

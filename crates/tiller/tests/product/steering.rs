@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use tiller_testkit::model::{Reply, Script};
 
-use crate::client::EventClient;
+use crate::client::{EventClient, is_status};
 use crate::http;
-use crate::server::World;
+use crate::server::{World, agent_of};
 
 async fn say(client: &mut EventClient, session: &str, prompt: &str) {
     client
@@ -118,6 +118,7 @@ async fn settings_change_while_the_agent_lives() {
     let mut client = EventClient::connect(&server, &server.sign_in().await).await;
     let session = client.start(&world.project(), "hello").await;
     client.until_status("completed").await;
+    let agent = agent_of(&session);
 
     let configure = |change: Value| {
         let mut payload = change;
@@ -147,13 +148,7 @@ async fn settings_change_while_the_agent_lives() {
         !models[0].contains("haiku") && models[1].contains("haiku"),
         "{models:?}"
     );
-    let launches = |client: &EventClient| {
-        let told = client.heard.iter().filter(|event| {
-            event["type"] == "session.updated" && event["payload"]["session"]["agent"]["state"] == "starting"
-        });
-        told.count()
-    };
-    assert_eq!(launches(&client), 1, "the same process went on");
+    assert_eq!(agent_of(&session), agent, "the same process went on");
 
     // The agent leaves the plan mode by itself when its plan is approved.
     client
@@ -184,7 +179,7 @@ async fn settings_change_while_the_agent_lives() {
     say(&mut client, &session, "just do it").await;
     client.until_status("completed").await;
     assert!(world.project().join("done").exists());
-    assert_eq!(launches(&client), 2);
+    assert_ne!(agent_of(&session), agent);
     let asked = client.story();
     let asked = asked.iter().filter(|line| line.starts_with("permission.request"));
     assert_eq!(asked.count(), 1, "nothing was asked but the plan");
@@ -393,6 +388,7 @@ async fn a_deletion_can_be_taken_back_also_after_a_restart() {
     let mut client = EventClient::connect(&server, &cookie).await;
     let session = client.start(&world.project(), "take long").await;
     client.until_streamed("Beginning").await;
+    let before = client.heard.len();
     client
         .send(
             "session.delete",
@@ -400,11 +396,13 @@ async fn a_deletion_can_be_taken_back_also_after_a_restart() {
         )
         .await;
     // Its agent is ended at once.
-    client.until_status("idle").await;
-    until_updated(&mut client, |entry| {
+    let gone = |event: &Value| {
+        let entry = &event["payload"]["session"];
         entry["deleteAt"].is_i64() && entry["agent"]["state"] == "absent"
-    })
-    .await;
+    };
+    client
+        .until_all(before, &[&|event| is_status(event, "idle"), &gone])
+        .await;
     server.stop().await;
 
     let server = world.serve().await;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tiller_testkit::model::{Reply, Script};
 
 use crate::client::EventClient;
-use crate::server::{Server, World, processes_in, until};
+use crate::server::{Server, World, agent_of, processes_in, until, until_nothing_is_left};
 
 /// The agents that work in the world's project.
 fn agents(world: &World) -> Vec<String> {
@@ -50,7 +50,7 @@ async fn a_turn_goes_on_while_no_server_is_there() {
         shown[..],
         "what was shown is shown again, the same"
     );
-    let running = agents(&world);
+    let running = agent_of(&session);
     client
         .send(
             "session.continue",
@@ -59,10 +59,11 @@ async fn a_turn_goes_on_while_no_server_is_there() {
         .await;
     client.until_streamed("Known: take long | go on").await;
     client.until_status("completed").await;
-    assert_eq!(agents(&world), running, "the same agent goes on");
+    assert_eq!(agent_of(&session), running, "the same agent goes on");
     server.stop().await;
-    assert_eq!(processes_in(&world.project()), [""; 0]);
-    assert_eq!(std::fs::read_dir(world.data().join("runs")).unwrap().count(), 0);
+    until_nothing_is_left(&world).await;
+    let runs = || std::fs::read_dir(world.data().join("runs")).unwrap().count();
+    until("a run's folder is left", || runs() == 0).await;
 }
 
 #[tokio::test]
@@ -113,10 +114,9 @@ async fn agents_are_left_to_the_next_server_where_that_is_wanted() {
     let mut client = EventClient::connect(&server, &cookie).await;
     let session = client.start(&world.project(), "take long").await;
     client.until_streamed("Half").await;
-    let running = agents(&world);
-    assert_eq!(running.len(), 1);
+    let running = agent_of(&session);
     server.stop().await;
-    assert_eq!(agents(&world), running);
+    assert_eq!(agent_of(&session), running);
 
     let server = world.serve().await;
     let restarted = world.command().arg("restart").output().await.unwrap();
@@ -129,7 +129,7 @@ async fn agents_are_left_to_the_next_server_where_that_is_wanted() {
     let server = server.moved_to(link.trim());
     let mut client = follow(&server, &cookie, &session, 0).await;
     client.until_streamed("Half").await;
-    assert_eq!(agents(&world), running);
+    assert_eq!(agent_of(&session), running);
     world.model.gate("rest").open();
     client.until_status("completed").await;
     assert_eq!(client.streamed(), "Half and half.");
@@ -175,7 +175,7 @@ async fn an_agent_with_nothing_to_do_sleeps_and_is_woken_by_the_next_message() {
     client.until_status("completed").await;
     let asleep = |event: &Value| event["payload"]["session"]["agent"]["state"] == "hibernated";
     client.until("it sleeps", asleep).await;
-    assert_eq!(agents(&world), [""; 0]);
+    until("it is awake", || agents(&world).is_empty()).await;
     client
         .send(
             "session.continue",

@@ -686,9 +686,7 @@ async fn a_revoked_key_is_out_and_its_task_goes_on() {
     stream.until("text").await;
     let revoked = world.command().args(["key", "revoke", "ci"]).status().await;
     assert!(revoked.unwrap().success());
-    let began = std::time::Instant::now();
     while stream.next().await.is_some() {}
-    assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
     assert!(!stream.kinds().contains(&"complete"), "the task is not over");
 
     world.model.gate("go").open();

@@ -1,6 +1,7 @@
 //! Tasks and the death of the server: what a client was promised, the next server keeps.
 
 use serde_json::json;
+use tiller_testkit::installed::scripted_claude;
 use tiller_testkit::model::{Reply, Script};
 
 use crate::server::World;
@@ -8,17 +9,26 @@ use crate::task_client::{KEY, TaskClient, question, serve};
 
 #[tokio::test]
 async fn a_time_limit_holds_under_the_next_server() {
-    let script = Script::new().on("take long", [Reply::text("Beginning… ").gate("never")]);
-    let world = World::new(script).await;
-    let server = serve(&world).await;
-    let task = json!({ "prompt": "take long", "timeout_s": 3 });
+    // An agent that speaks at once, so that the first server hears it in time on every machine.
+    let claude = scripted_claude().unwrap_or_else(|missing| panic!("{missing}"));
+    let world = World::with_claude(Script::new(), Some(claude)).await;
+    let script = world.home().join("script.json");
+    let steps = json!([{ "do": "text", "text": "Beginning…" }, { "do": "hang" }]);
+    std::fs::write(&script, json!({ "turns": [steps] }).to_string()).unwrap();
+    let environment = [
+        ("TILLER_API_KEY", KEY),
+        ("SCRIPTED_CLI", script.to_str().unwrap()),
+    ];
+    let serve = || world.serve_with(&[], &environment);
+    let server = serve().await;
+    let task = json!({ "prompt": "take long", "timeout_s": 4 });
     let mut stream = TaskClient::new(&server).stream(task).await;
     stream.until("text").await;
     let session = stream.session.clone();
     drop(stream);
     server.kill().await;
 
-    let server = serve(&world).await;
+    let server = serve().await;
     let mut stream = TaskClient::new(&server).watch(&session, None).await;
     let complete = stream.complete().await;
     assert_eq!(complete["success"], false);
@@ -31,7 +41,7 @@ async fn a_time_limit_holds_under_the_next_server() {
     server.stop().await;
 
     // And a third one still knows why.
-    let server = serve(&world).await;
+    let server = serve().await;
     let mut stream = TaskClient::new(&server).watch(&session, None).await;
     stream.complete().await;
     assert_eq!(stream.heard, heard);
