@@ -224,9 +224,19 @@ impl Digest {
         };
         let tools = &mut self.tools;
         let mut note = |block: Raw<'_>| {
-            if block.get(b"type").and_then(Raw::escaped) == Some(b"tool_use")
-                && let Some(name) = block.get(b"name").and_then(Raw::text)
-            {
+            let (mut is_call, mut tool) = (false, None);
+            block.first_entries(|key, value| {
+                match key {
+                    b"type" => {
+                        is_call = value.escaped() == Some(b"tool_use");
+                        return is_call && tool.is_none();
+                    }
+                    b"name" => tool = value.text(),
+                    _ => {}
+                }
+                !is_call || tool.is_none()
+            });
+            if let Some(name) = tool.filter(|_| is_call) {
                 add_name(tools, &name);
             }
         };
@@ -299,11 +309,11 @@ fn inside<'a>(folder: Option<&str>, path: &'a str) -> &'a str {
 }
 
 /// The file that a tool edited, from its structured result. Tools that only read have no patch.
-fn edited_file(record: &Record<'_>) -> Option<String> {
+fn edited_file<'a>(record: &Record<'a>) -> Option<std::borrow::Cow<'a, str>> {
     let path = record
         .result_path
         .filter(|_| record.result_is_edit && !record.result_is_error)?;
-    path.text().map(std::borrow::Cow::into_owned)
+    path.text()
 }
 
 fn title_text(record: &Record<'_>) -> Option<String> {

@@ -87,7 +87,8 @@ pub(crate) fn follow<P: Part>(
     let shared = std::cell::RefCell::new(part);
     let end = Gaps::with(|gaps| {
         let take = |offset: u64, bytes: &[u8]| {
-            let (record, length) = Record::begin(bytes, gaps)?;
+            let mut record = Record::default();
+            let length = record.begin(bytes, gaps)?;
             if bytes.get(length) != Some(&b'\n') {
                 return None;
             }
@@ -144,4 +145,278 @@ pub(crate) fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::json::Raw;
+    use crate::record::Kind;
+
+    /// What was read, as JSON.
+    #[derive(Clone, Default, Debug, PartialEq)]
+    struct Seen {
+        lines: Vec<(u64, Value)>,
+        damaged: usize,
+    }
+
+    impl Part for Seen {
+        const TABLE: &'static str = "seen";
+
+        fn add(&mut self, offset: u64, _line: &[u8], record: &Record<'_>) {
+            let text = |raw: Option<Raw<'_>>| raw.and_then(Raw::text).map(std::borrow::Cow::into_owned);
+            let escaped =
+                |bytes: Option<&[u8]>| bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+            let content = record
+                .content
+                .map(|content| serde_json::from_slice::<Value>(content.0).unwrap());
+            let kind = match record.kind {
+                Kind::User => "user",
+                Kind::Assistant => "assistant",
+                Kind::Untyped => "",
+                _ => "other",
+            };
+            let seen = json!({"kind": kind, "uuid": text(record.uuid), "time": text(record.timestamp),
+                "cwd": text(record.cwd), "side": record.is_sidechain, "model": escaped(record.model),
+                "content": content, "path": text(record.result_path), "edit": record.result_is_edit});
+            self.lines.push((offset, seen));
+        }
+
+        fn damaged(&mut self) {
+            self.damaged += 1;
+        }
+
+        fn to_bytes(&self) -> Vec<u8> {
+            Vec::new()
+        }
+
+        fn from_bytes(_: &[u8]) -> Option<Self> {
+            None
+        }
+    }
+
+    /// The same by way of whole lines and whole values.
+    fn slowly(file: &[u8]) -> Seen {
+        let mut seen = Seen::default();
+        let mut offset = 0;
+        for line in file.split_inclusive(|byte| *byte == b'\n') {
+            let parsed = serde_json::from_slice::<Value>(line);
+            match parsed {
+                _ if line.iter().all(u8::is_ascii_whitespace) => {}
+                Ok(value) if value.is_object() => {
+                    let kind = match value["type"].as_str() {
+                        Some(known @ ("user" | "assistant")) => known,
+                        Some(_) => "other",
+                        None => "",
+                    };
+                    let message = &value["message"];
+                    let result = &value["toolUseResult"];
+                    seen.lines.push((
+                        offset,
+                        json!({"kind": kind, "uuid": value["uuid"], "time": value["timestamp"], "cwd": value["cwd"],
+                            "side": value["isSidechain"] == true, "model": message["model"],
+                            "content": message["content"], "path": result["filePath"],
+                            "edit": !result["structuredPatch"].is_null()}),
+                    ));
+                }
+                _ => seen.damaged += 1,
+            }
+            offset += line.len() as u64;
+        }
+        seen
+    }
+
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, limit: usize) -> usize {
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(self.0 >> 33).unwrap() % limit
+        }
+
+        fn one_in(&mut self, count: usize) -> bool {
+            self.below(count) == 0
+        }
+
+        /// Text of about this length, with everything in it that looks like something else.
+        fn text(&mut self, length: usize) -> String {
+            let pieces = [
+                "plain words, ",
+                "\"quoted\"",
+                "\\",
+                "\n",
+                "{",
+                "}",
+                "[",
+                "]",
+                "登录页面",
+                "C:\\",
+                "\u{1f600}",
+                "\u{1}",
+                "\"type\":\"user\",",
+                "a long piece of text that has nothing special in it at all; ",
+            ];
+            let mut text = String::new();
+            while text.len() < length {
+                text.push_str(pieces[self.below(pieces.len())]);
+            }
+            text
+        }
+
+        fn length(&mut self) -> usize {
+            match self.below(300) {
+                0 => 700_000,
+                1..=4 => 100_000,
+                5..=20 => 9_000,
+                _ => self.below(200),
+            }
+        }
+
+        /// An object with its keys in any order, blanks anywhere, and a key with an escape now and then.
+        fn object(&mut self, mut entries: Vec<(&str, String)>, is_odd: bool) -> String {
+            if is_odd {
+                for last in (1..entries.len()).rev() {
+                    entries.swap(last, self.below(last + 1));
+                }
+            }
+            let blank = |random: &mut Self| {
+                if is_odd {
+                    ["", "", " ", "\t "][random.below(4)]
+                } else {
+                    ""
+                }
+            };
+            let mut out = String::from("{");
+            for (place, (key, value)) in entries.into_iter().enumerate() {
+                let comma = if place == 0 { "" } else { "," };
+                let key = match key.split_at_checked(1) {
+                    Some((first, rest)) if is_odd && self.one_in(20) => {
+                        format!("\\u{:04x}{rest}", u32::from(first.as_bytes()[0]))
+                    }
+                    _ => key.to_owned(),
+                };
+                let [a, b, c, d] = [(); 4].map(|()| blank(self));
+                out.extend([comma, a, "\"", &key, "\"", b, ":", c, &value, d]);
+            }
+            out + "}"
+        }
+
+        fn line(&mut self, number: usize) -> String {
+            let is_odd = self.one_in(3);
+            let string = |text: String| Value::from(text).to_string();
+            let length = self.length();
+            let text = self.text(length);
+            let block =
+                json!([{"type": "text", "text": text}, {"type": "tool_use", "input": {"a": [1, {}]}}]);
+            let content = if self.one_in(2) {
+                string(text)
+            } else {
+                block.to_string()
+            };
+            let model = string("claude".to_owned());
+            let message = self.object(
+                vec![
+                    ("role", string("user".into())),
+                    ("model", model),
+                    ("content", content),
+                ],
+                is_odd,
+            );
+            let length = self.length();
+            let original = string(self.text(length));
+            let result = vec![
+                ("filePath", string(self.text(10))),
+                ("originalFile", original),
+                (
+                    "structuredPatch",
+                    json!([{"lines": ["+a", "-\"b\""]}]).to_string(),
+                ),
+            ];
+            let result = self.object(result, is_odd);
+            let kind = ["user", "assistant", "of-tomorrow"][self.below(3)];
+            let mut entries = vec![
+                ("parentUuid", "null".to_owned()),
+                ("isSidechain", self.one_in(2).to_string()),
+                ("type", string(kind.to_owned())),
+                ("message", message),
+                ("uuid", string(format!("id-{number}"))),
+                ("timestamp", string(self.text(24))),
+                (
+                    "toolUseResult",
+                    if self.one_in(3) {
+                        string("Error".into())
+                    } else {
+                        result
+                    },
+                ),
+                ("cwd", string(format!("/home/{}", self.below(4)))),
+                ("size", "-1.5e+3".to_owned()),
+                ("none", "[]".to_owned()),
+            ];
+            entries.retain(|_| !self.one_in(8));
+            self.object(entries, is_odd)
+        }
+    }
+
+    #[test]
+    fn whatever_a_line_looks_like_it_is_read_as_if_parsed_whole() {
+        let mut random = Random(6);
+        for round in 0..3 {
+            let mut file = Vec::new();
+            for number in 0..300 {
+                let line = random.line(number);
+                let cut = line.floor_char_boundary(random.below(line.len()));
+                match random.below(40) {
+                    // Torn, and spliced: the newline that should have been there is missing.
+                    0 => file.extend(&line.as_bytes()[..cut]),
+                    1 => {
+                        file.extend(&line.as_bytes()[..cut]);
+                        file.extend(random.line(number).as_bytes());
+                    }
+                    2 => file.extend(format!("{line}{line}").as_bytes()),
+                    3 => file.extend(b"  "),
+                    _ => file.extend(line.as_bytes()),
+                }
+                file.extend(if random.one_in(5) {
+                    b"\r\n".as_slice()
+                } else {
+                    b"\n"
+                });
+            }
+            let temporary = tempfile::NamedTempFile::new().unwrap();
+            let expected = slowly(&file);
+            let unfinished = random.line(0);
+            file.extend(unfinished.as_bytes());
+            std::fs::write(temporary.path(), &file).unwrap();
+            let read = follow::<Seen>(
+                &mut File::open(temporary.path()).unwrap(),
+                Stamp {
+                    size: file.len() as u64,
+                    ..Stamp::default()
+                },
+                None,
+                &mut Buffer::default(),
+            )
+            .unwrap();
+            assert_eq!(read.offset, (file.len() - unfinished.len()) as u64);
+            assert_eq!(read.part.damaged, expected.damaged, "round {round}");
+            for (ours, theirs) in read.part.lines.iter().zip(&expected.lines) {
+                for field in theirs.1.as_object().unwrap().keys() {
+                    let (ours, theirs) = (&ours.1[field], &theirs.1[field]);
+                    assert!(
+                        ours == theirs,
+                        "round {round}, {field}: {ours:.200} is not {theirs:.200}"
+                    );
+                }
+                assert_eq!(ours.0, theirs.0);
+            }
+            assert_eq!(read.part.lines.len(), expected.lines.len());
+            assert_eq!(*read.current(), slowly(&file));
+        }
+    }
 }

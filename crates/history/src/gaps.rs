@@ -12,14 +12,15 @@
 
 use std::cell::Cell;
 
-use crate::json::{Raw, Walk};
+use crate::json::{Raw, Walk, text_of};
 use crate::record::{Inside, Key, Record};
 use crate::scan::Scan;
 
-/// Places from which gaps begin: behind the value of a key. Keys that share one by accident share its gaps.
-const NODES: u8 = 128;
-/// Where a line begins.
-pub(crate) const START: u8 = NODES;
+/// Places from which gaps begin: behind the value of a key, so many for each object. Keys of an object that share one by
+/// accident share its gaps; keys of different objects must not, since the same text means something else there.
+const NODES: u8 = 64;
+/// Where a line begins: behind the places of the three objects.
+pub(crate) const START: u8 = 3 * NODES;
 /// Gaps known from one place. The oldest makes room for a new one.
 const KNOWN: usize = 8;
 /// A value that is longer is not part of a gap.
@@ -45,19 +46,25 @@ const FIXED: [&[u8]; 13] = [
 /// The gaps of the lines read so far.
 pub(crate) struct Gaps {
     nodes: Vec<Node>,
+    /// The gap met last: its node, and its place there.
+    last: (u8, u8),
 }
 
 #[derive(Default)]
 struct Node {
+    /// The newest first: they are of this file, and those behind them may be of others.
     gaps: Vec<Gap>,
-    oldest: usize,
 }
 
 struct Gap {
     text: Box<[u8]>,
-    /// Values inside of it: from and to.
+    /// Values inside of it that are asked for: from and to.
     fixed: Box<[(Key, u16, u16)]>,
     then: Then,
+    /// The value behind it is no object. If it were one, the gap would go on into it.
+    ends_before_object: bool,
+    /// The place of the gap that came next the last time, which is likely to come next again: lines of a kind are alike.
+    next: u8,
 }
 
 /// What comes behind a gap.
@@ -78,7 +85,8 @@ impl Gaps {
     /// Runs something with what this thread has seen so far.
     pub(crate) fn with<T>(run: impl FnOnce(&mut Self) -> T) -> T {
         let mut gaps = KEPT.take().unwrap_or_else(|| Self {
-            nodes: (0..=NODES).map(|_| Node::default()).collect(),
+            nodes: (0..=START).map(|_| Node::default()).collect(),
+            last: (START, 0),
         });
         let result = run(&mut gaps);
         KEPT.set(Some(gaps));
@@ -88,19 +96,43 @@ impl Gaps {
     /// The gap that `bytes` begin with: its length and what comes behind it. Values inside of it go into the record.
     #[inline(always)]
     pub(crate) fn pass<'a, S: Scan>(
-        &self,
+        &mut self,
         node: u8,
         bytes: &'a [u8],
         record: &mut Record<'a>,
     ) -> Option<(usize, Then)> {
-        let gap = self.nodes[usize::from(node)]
-            .gaps
-            .iter()
-            .find(|gap| S::begins(bytes, &gap.text))?;
+        let gaps = &self.nodes[usize::from(node)].gaps;
+        let begins = |gap: &Gap| {
+            S::begins(bytes, &gap.text)
+                && !(gap.ends_before_object && begins_object(&bytes[gap.text.len()..]))
+        };
+        let expected = self.last().map_or(0, |last| last.next);
+        let place = if gaps.get(usize::from(expected)).is_some_and(begins) {
+            expected
+        } else {
+            let found = gaps.iter().position(begins)?;
+            self.came_next(u8::try_from(found).ok()?)
+        };
+        self.last = (node, place);
+        let gap = &self.nodes[usize::from(node)].gaps[usize::from(place)];
         for (key, from, to) in &gap.fixed {
             record.set(*key, Raw(&bytes[usize::from(*from)..usize::from(*to)]));
         }
         Some((gap.text.len(), gap.then))
+    }
+
+    #[inline(always)]
+    fn last(&self) -> Option<&Gap> {
+        let (node, place) = self.last;
+        self.nodes[usize::from(node)].gaps.get(usize::from(place))
+    }
+
+    fn came_next(&mut self, place: u8) -> u8 {
+        let (node, last) = self.last;
+        if let Some(last) = self.nodes[usize::from(node)].gaps.get_mut(usize::from(last)) {
+            last.next = place;
+        }
+        place
     }
 
     /// Reads a gap key by key, and remembers it.
@@ -113,9 +145,11 @@ impl Gaps {
         record: &mut Record<'a>,
     ) -> Option<(usize, Then)> {
         let mut fixed = Vec::new();
-        let (length, then) = read(node, inside, bytes, |key, from, to| {
+        let (length, then, inner) = read(node, inside, bytes, |key, from, to| {
             record.set(key, Raw(&bytes[from..to]));
-            fixed.push((key, from, to));
+            if key != Key::Other {
+                fixed.push((key, from, to));
+            }
         })?;
         let is_small = u16::try_from(length).is_ok() && fixed.len() < 64;
         if is_small {
@@ -127,26 +161,27 @@ impl Gaps {
                     .map(|(key, from, to)| (key, place(from), place(to)))
                     .collect(),
                 then,
+                ends_before_object: inner.is_some(),
+                next: 0,
             };
-            let node = &mut self.nodes[usize::from(node)];
-            if node.gaps.len() < KNOWN {
-                node.gaps.push(gap);
-            } else {
-                node.gaps[node.oldest] = gap;
-                node.oldest = (node.oldest + 1) % KNOWN;
-            }
+            self.came_next(0);
+            let gaps = &mut self.nodes[usize::from(node)].gaps;
+            gaps.truncate(KNOWN - 1);
+            gaps.insert(0, gap);
+            self.last = (node, 0);
         }
         Some((length, then))
     }
 }
 
-/// Walks from behind a value to the next one that is no part of a gap, calling `each` for those that are.
+/// Walks from behind a value to the next one that is no part of a gap, calling `each` for those that are. Tells, too, which
+/// object that value would be, were it one.
 fn read(
     node: u8,
     mut inside: Inside,
     bytes: &[u8],
     mut each: impl FnMut(Key, usize, usize),
-) -> Option<(usize, Then)> {
+) -> Option<(usize, Then, Option<Inside>)> {
     let mut walk: Walk<'_> = Walk::new(bytes);
     let mut is_first = node == START;
     if is_first {
@@ -158,15 +193,18 @@ fn read(
         } else {
             match (walk.next()?, inside) {
                 (b',', _) => {}
-                (b'}', Inside::Line) => return Some((walk.at(), Then::End)),
+                (b'}', Inside::Line) => return Some((walk.at(), Then::End, None)),
                 (b'}', _) => {
                     inside = Inside::Line;
+                    is_first = false;
                     continue;
                 }
                 _ => return None,
             }
         }
-        let name = walk.key()?;
+        // The CLI has no escapes in its keys; others may.
+        let key = text_of(walk.key()?);
+        let name = key.as_bytes();
         // An object that is asked for more than its extent is read as if its keys were the line's own.
         let deeper = match (inside, name) {
             (Inside::Line, b"message") => Some(Inside::Message),
@@ -194,12 +232,21 @@ fn read(
             }
         }
         let node = place(inside, name);
-        return Some((from, Then::Value { key, inside, node }));
+        return Some((from, Then::Value { key, inside, node }, deeper));
     }
 }
 
+fn begins_object(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().starts_with(b"{")
+}
+
 fn place(inside: Inside, name: &[u8]) -> u8 {
-    let hash = crate::follow::fingerprint(name).rotate_left(7) ^ (inside as u64).wrapping_mul(41);
+    let hash = crate::follow::fingerprint(name);
     let [low, ..] = (hash ^ hash >> 17 ^ hash >> 31).to_le_bytes();
-    low % NODES
+    let object = match inside {
+        Inside::Line => 0,
+        Inside::Message => NODES,
+        Inside::Result => 2 * NODES,
+    };
+    object + low % NODES
 }

@@ -92,6 +92,14 @@ impl<'a> Raw<'a> {
         })
     }
 
+    /// As [`entries`](Self::entries), as long as `each` returns true: what comes after is not looked at.
+    pub(crate) fn first_entries(self, mut each: impl FnMut(&'a [u8], Raw<'a>) -> bool) {
+        Walk::<Plain>::new(self.0).object(|walk, key| {
+            let value = walk.value()?;
+            each(key, value).then_some(())
+        });
+    }
+
     /// Calls `each` with every item of an array.
     pub(crate) fn items(self, mut each: impl FnMut(Raw<'a>)) -> Option<()> {
         let mut walk = Walk::<Plain>::new(self.0);
@@ -133,7 +141,7 @@ impl<'a> Raw<'a> {
 pub(crate) struct Walk<'a, S = Plain> {
     bytes: &'a [u8],
     at: usize,
-    /// Where the quotes are, for a block of bytes at a time: strings are most of a line, and each ends with one.
+    /// Where the quotes that may begin or end a string are, for a block of bytes at a time: strings are most of a line.
     block: usize,
     quotes: u64,
     /// Objects and arrays directly inside of the one walked over last.
@@ -280,7 +288,7 @@ impl<'a, S: Scan> Walk<'a, S> {
         slashes % 2 == 1
     }
 
-    /// The first quote at or behind `from`.
+    /// The first quote at or behind `from` that may end a string.
     #[inline(always)]
     fn quote(&mut self, from: usize) -> Option<usize> {
         let into = from.wrapping_sub(self.block);
@@ -294,20 +302,24 @@ impl<'a, S: Scan> Walk<'a, S> {
             self.block = from;
         }
         loop {
-            let rest = self.bytes.get(self.block..)?;
-            let passed = S::before_quote(rest);
-            self.block += passed;
-            let rest = &rest[passed..];
-            self.quotes = match rest.first_chunk::<BLOCK>() {
-                Some(block) => S::quotes(block),
-                None if rest.is_empty() => return None,
-                None => S::quotes(&padded(rest)),
-            };
+            (self.quotes, _) = self.ends(self.block)?;
             if self.quotes != 0 {
                 return Some(self.block + self.quotes.trailing_zeros() as usize);
             }
             self.block += BLOCK;
+            self.block += S::before_end(self.bytes, self.block);
         }
+    }
+
+    /// The quotes of the block at `at` that may begin or end a string, and which bytes of it there are.
+    #[inline(always)]
+    fn ends(&self, at: usize) -> Option<(u64, u64)> {
+        let rest = self.bytes.get(at..)?;
+        let Some(block) = rest.first_chunk() else {
+            return (!rest.is_empty()).then(|| (S::quotes(&padded(rest)), (1 << rest.len()) - 1));
+        };
+        let before = self.bytes[..at].last_chunk().copied().unwrap_or_default();
+        Some((S::ends(before, block), !0))
     }
 
     fn container_by_bytes(&mut self) -> Option<()> {
@@ -342,22 +354,22 @@ impl<'a, S: Scan> Walk<'a, S> {
         // All ones while a string goes on from the block before.
         let mut in_string = 0u64;
         loop {
-            let rest = self.bytes.get(base..)?;
-            let last;
-            let (block, present) = match rest.first_chunk::<BLOCK>() {
-                Some(block) => (block, !0u64),
-                None if rest.is_empty() => return None,
-                None => {
-                    last = padded(rest);
-                    (&last, (1u64 << rest.len()) - 1)
-                }
-            };
-            let quotes = S::quotes(block);
+            if in_string != 0 {
+                base += S::before_end(self.bytes, base);
+            }
+            let (quotes, present) = self.ends(base)?;
             if quotes == 0 && in_string != 0 {
                 base += BLOCK;
-                base += S::before_quote(self.bytes.get(base..)?);
                 continue;
             }
+            let rest = &self.bytes[base..];
+            let last;
+            let block = if let Some(block) = rest.first_chunk::<BLOCK>() {
+                block
+            } else {
+                last = padded(rest);
+                &last
+            };
             let classes = S::classes(block);
             let mut real = quotes;
             let follows_slash = base > start && self.bytes[base - 1] == b'\\';
@@ -369,7 +381,7 @@ impl<'a, S: Scan> Walk<'a, S> {
                 }
                 doubtful &= doubtful - 1;
             }
-            let inside = ones_between(real) ^ in_string;
+            let inside = S::ones_between(real) ^ in_string;
             let refused = !inside & !classes.allowed & present;
             let mut brackets = !inside & classes.bracket & present;
             while brackets != 0 {
@@ -435,15 +447,6 @@ fn padded(rest: &[u8]) -> [u8; BLOCK] {
     let mut last = [0; BLOCK];
     last[..rest.len()].copy_from_slice(rest);
     last
-}
-
-/// Ones from each odd bit that is set up to the next one, which is left out.
-#[inline(always)]
-fn ones_between(mut bits: u64) -> u64 {
-    for shift in [1, 2, 4, 8, 16, 32] {
-        bits ^= bits << shift;
-    }
-    bits
 }
 
 /// The text of what stands between the quotes of a JSON string.
@@ -558,6 +561,31 @@ mod tests {
                     None
                 );
             }
+        }
+    }
+
+    #[test]
+    fn backslashes_and_quotes_in_every_order_are_text() {
+        let mut random = 7u64;
+        for _ in 0..400 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let mut bits = random >> 8;
+            let text: String = std::iter::repeat_with(|| {
+                bits = bits.rotate_right(3);
+                [r#"\""#, r"\\", "xxxxxxxxxxx", "{}[]:,", r"\n", r"\\", "登录", "y"]
+                    [usize::try_from(bits % 8).unwrap()]
+            })
+            .take(40)
+            .collect();
+            let object = format!(r#"{{"a":"{text}","b":["{text}",{{"{text}":"{text}"}}]}}"#);
+            let line = format!(r#"{{"k":"{text}","o":{object},"z":"{text}"}}"#);
+            let expected = [
+                format!(r#"k="{text}""#),
+                format!("o={object}"),
+                format!(r#"z="{text}""#),
+            ];
+            assert_eq!(keys(&line).unwrap(), expected);
+            assert_eq!(keys(&line[..line.len() - 2]), None);
         }
     }
 

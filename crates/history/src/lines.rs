@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 const PAGE: usize = 4096;
 /// Small enough to stay in the cache of a core while it is looked at, and large enough for few lines to lie across two reads.
-const READ: usize = 512 * 1024;
+const READ: usize = 256 * 1024;
 
 /// A longer line is passed over: nothing that the CLI writes comes near, and memory must stay bounded.
 pub(crate) const MAX_LINE: usize = 32 * 1024 * 1024;
@@ -109,22 +109,21 @@ pub(crate) fn take_lines(
             }
             return Ok(position);
         }
-        let mut from = base;
-        // Only lines that begin here are tried: what is left of one has been tried, and found too short, before.
-        let mut is_new = start == base && dropped.is_none();
-        loop {
-            if is_new {
-                while let Some(length) = take(position, &buffer.bytes[start..end]) {
-                    position += length as u64;
-                    start += length;
-                }
-                from = start;
+        // Behind the last line that ends here. Who parses never sees the beginning of the next one, which it would have to
+        // read again.
+        let whole = memchr::memrchr(b'\n', &buffer.bytes[base..end]).map_or(start, |last| base + last + 1);
+        while start < whole {
+            if dropped.is_none()
+                && let Some(length) = take(position, &buffer.bytes[start..whole])
+            {
+                position += length as u64;
+                start += length;
+                continue;
             }
-            let Some(found) = memchr::memchr(b'\n', &buffer.bytes[from..end]) else {
-                break;
-            };
-            is_new = true;
-            let newline = from + found;
+            // What came before this read has no newline.
+            let from = start.max(base);
+            let newline =
+                memchr::memchr(b'\n', &buffer.bytes[from..whole]).map_or(whole, |found| from + found);
             let go_on = match dropped {
                 Some(_) => each(Line::TooLong),
                 None => each(Line::Whole {
@@ -134,7 +133,6 @@ pub(crate) fn take_lines(
             };
             position += dropped.take().unwrap_or(0) + (newline - start) as u64 + 1;
             start = newline + 1;
-            from = start;
             if !go_on {
                 return Ok(position);
             }

@@ -14,12 +14,23 @@ use crate::bytes::{Input, push_text};
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Names(Arc<Inner>);
 
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 struct Inner {
     text: String,
     /// Where each name ends in `text`.
     ends: Vec<u32>,
+    /// A fingerprint of each name, as far as they were needed: of the many names that are added again and again, hardly any
+    /// has to be compared.
+    prints: Vec<u32>,
 }
+
+impl PartialEq for Inner {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text && self.ends == other.ends
+    }
+}
+
+impl Eq for Inner {}
 
 impl Names {
     pub fn len(&self) -> usize {
@@ -31,7 +42,7 @@ impl Names {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        let Inner { text, ends } = &*self.0;
+        let Inner { text, ends, .. } = &*self.0;
         let mut start = 0;
         ends.iter().map(move |end| {
             let name = &text[start..*end as usize];
@@ -51,7 +62,16 @@ impl Names {
 
     /// Adds one that is not there yet.
     pub(crate) fn add(&mut self, name: &str) {
-        if self.contains(name) {
+        let print = fingerprint(name);
+        if self.0.prints.len() < self.0.ends.len() {
+            let prints = self.iter().map(fingerprint).collect();
+            Arc::make_mut(&mut self.0).prints = prints;
+        }
+        let candidates = self.0.prints.iter().enumerate();
+        if candidates
+            .filter(|(_, other)| **other == print)
+            .any(|(place, _)| self.get(place) == Some(name))
+        {
             return;
         }
         let inner = Arc::make_mut(&mut self.0);
@@ -59,11 +79,18 @@ impl Names {
         if let Ok(end) = u32::try_from(inner.text.len() + name.len()) {
             inner.text.push_str(name);
             inner.ends.push(end);
+            inner.prints.push(print);
         }
     }
 
+    fn get(&self, place: usize) -> Option<&str> {
+        let Inner { text, ends, .. } = &*self.0;
+        let start = place.checked_sub(1).map_or(Some(&0), |before| ends.get(before))?;
+        text.get(*start as usize..*ends.get(place)? as usize)
+    }
+
     pub(crate) fn last(&self) -> Option<&str> {
-        self.iter().last()
+        self.get(self.len().checked_sub(1)?)
     }
 
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
@@ -88,9 +115,26 @@ impl Names {
             Self(Arc::new(Inner {
                 text: text.to_owned(),
                 ends,
+                prints: Vec::new(),
             }))
         })
     }
+}
+
+/// Names of one list often differ in their last letters only, and in their length.
+fn fingerprint(name: &str) -> u32 {
+    let bytes = name.as_bytes();
+    let end = bytes.last_chunk::<8>().map_or_else(
+        || {
+            let mut end = [0; 8];
+            end[..bytes.len()].copy_from_slice(bytes);
+            end
+        },
+        |end| *end,
+    );
+    let mixed = (u64::from_le_bytes(end) ^ bytes.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let [.., a, b, c, d] = mixed.to_le_bytes();
+    u32::from_le_bytes([a, b, c, d])
 }
 
 impl std::fmt::Debug for Names {

@@ -126,32 +126,32 @@ pub(crate) struct Record<'a> {
 impl<'a> Record<'a> {
     /// Reads a line; `None` if it is torn, spliced, or no JSON object.
     pub(crate) fn read(line: &'a [u8]) -> Option<Self> {
-        let (record, end) = Gaps::with(|gaps| Self::begin(line, gaps))?;
+        let mut record = Self::default();
+        let end = Gaps::with(|gaps| record.begin(line, gaps))?;
         line[end..].iter().all(u8::is_ascii_whitespace).then_some(record)
     }
 
-    /// Reads the record that these bytes begin with, and tells where it ends. Everything that is ever asked of a line is
-    /// gathered on one walk: most of its bytes are text, and should be passed only once.
-    pub(crate) fn begin(bytes: &'a [u8], gaps: &mut Gaps) -> Option<(Self, usize)> {
+    /// Reads the record that these bytes begin with into an empty one, and tells where it ends. Everything that is ever asked
+    /// of a line is gathered on one walk: most of its bytes are text, and should be passed only once.
+    pub(crate) fn begin(&mut self, bytes: &'a [u8], gaps: &mut Gaps) -> Option<usize> {
         #[cfg(target_arch = "x86_64")]
         if crate::scan::has_avx2() {
             // SAFETY: the machine has what it is compiled for.
-            return unsafe { begin_wide(bytes, gaps) };
+            return unsafe { begin_wide(self, bytes, gaps) };
         }
-        Self::walk::<Plain>(bytes, gaps)
+        self.walk::<Plain>(bytes, gaps)
     }
 
     #[inline(always)]
-    fn walk<S: Scan>(bytes: &'a [u8], gaps: &mut Gaps) -> Option<(Self, usize)> {
-        let mut record = Self::default();
+    fn walk<S: Scan>(&mut self, bytes: &'a [u8], gaps: &mut Gaps) -> Option<usize> {
         let mut walk = Walk::<S>::new(bytes);
         let mut node = gaps::START;
         let mut inside = Inside::Line;
         loop {
             let rest = bytes.get(walk.at()..)?;
-            let (length, then) = match gaps.pass::<S>(node, rest, &mut record) {
+            let (length, then) = match gaps.pass::<S>(node, rest, self) {
                 Some(passed) => passed,
-                None => gaps.learn(node, inside, rest, &mut record)?,
+                None => gaps.learn(node, inside, rest, self)?,
             };
             walk.skip(length);
             let Then::Value {
@@ -160,13 +160,13 @@ impl<'a> Record<'a> {
                 node: next,
             } = then
             else {
-                return Some((record, walk.at()));
+                return Some(walk.at());
             };
             let value = walk.value()?;
             if key == Key::Content {
-                record.content_blocks = walk.children();
+                self.content_blocks = walk.children();
             }
-            record.set(key, value);
+            self.set(key, value);
             inside = of;
             node = next;
         }
@@ -296,9 +296,9 @@ impl Key {
 
 /// [`Record::walk`], compiled for machines with AVX2.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn begin_wide<'a>(bytes: &'a [u8], gaps: &mut Gaps) -> Option<(Record<'a>, usize)> {
-    Record::walk::<crate::scan::Avx2>(bytes, gaps)
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,pclmulqdq")]
+fn begin_wide<'a>(record: &mut Record<'a>, bytes: &'a [u8], gaps: &mut Gaps) -> Option<usize> {
+    record.walk::<crate::scan::Avx2>(bytes, gaps)
 }
 
 /// Milliseconds since 1970 of the CLI's times, which are all of the form `2026-11-15T22:14:20.809Z`; others go the long way.

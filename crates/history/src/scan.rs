@@ -28,10 +28,27 @@ pub(crate) trait Scan {
     fn quotes(block: &[u8; BLOCK]) -> u64;
     fn classes(block: &[u8; BLOCK]) -> Classes;
 
-    /// How many bytes there are for certain before the first quote; there may be a few more.
+    /// The quotes of a block that may begin or end a string: all that do, and only few that don't. Text is full of quotes
+    /// behind a single backslash, and stopping at each of them would cost more than all the rest.
     #[inline(always)]
-    fn before_quote(_bytes: &[u8]) -> usize {
+    fn ends(_before: [u8; 2], block: &[u8; BLOCK]) -> u64 {
+        Self::quotes(block)
+    }
+
+    /// How many bytes at `at` and behind there are for certain before the first quote that may end a string; there may be a
+    /// few more.
+    #[inline(always)]
+    fn before_end(_bytes: &[u8], _at: usize) -> usize {
         0
+    }
+
+    /// Ones from each odd bit that is set up to the next one, which is left out.
+    #[inline(always)]
+    fn ones_between(mut bits: u64) -> u64 {
+        for shift in [1, 2, 4, 8, 16, 32] {
+            bits ^= bits << shift;
+        }
+        bits
     }
 
     /// Whether `bytes` begin with `text`.
@@ -95,9 +112,9 @@ pub(crate) use wide::{Avx2, has_avx2};
 #[cfg(target_arch = "x86_64")]
 mod wide {
     use std::arch::x86_64::{
-        __m256i, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8,
-        _mm256_or_si256, _mm256_set1_epi8, _mm256_setr_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8,
-        _mm256_srli_epi16,
+        __m256i, _mm_clmulepi64_si128, _mm_cvtsi64_si128, _mm_cvtsi128_si64, _mm_set1_epi8, _mm256_and_si256,
+        _mm256_andnot_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256,
+        _mm256_set1_epi8, _mm256_setr_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16,
     };
 
     use super::{ALLOWED, BLOCK, Classes, Scan};
@@ -114,6 +131,7 @@ mod wide {
             && is_x86_feature_detected!("bmi2")
             && is_x86_feature_detected!("lzcnt")
             && is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("pclmulqdq")
     }
 
     /// For each lower half of a byte, the upper halves (as bits) with which it is allowed outside of strings.
@@ -149,9 +167,21 @@ mod wide {
         }
 
         #[inline(always)]
-        fn before_quote(bytes: &[u8]) -> usize {
+        fn ends(before: [u8; 2], block: &[u8; BLOCK]) -> u64 {
             // SAFETY: as above.
-            unsafe { before_quote(bytes) }
+            unsafe { ends(before, block) }
+        }
+
+        #[inline(always)]
+        fn before_end(bytes: &[u8], at: usize) -> usize {
+            // SAFETY: as above.
+            unsafe { before_end(bytes, at) }
+        }
+
+        #[inline(always)]
+        fn ones_between(bits: u64) -> u64 {
+            // SAFETY: as above.
+            unsafe { ones_between(bits) }
         }
 
         #[inline(always)]
@@ -168,29 +198,61 @@ mod wide {
         unsafe { _mm256_loadu_si256(part.as_ptr().cast()) }
     }
 
-    /// Four times 32 bytes at once: whether there is a quote at all is one question then.
+    /// Of two bytes and 32 behind them: which of the 32 are quotes that do not stand behind a single backslash.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn before_quote(bytes: &[u8]) -> usize {
+    fn unescaped(bytes: &[u8; 34]) -> __m256i {
+        let [before_two @ .., _, _] = bytes;
+        let [_, before_one @ .., _] = bytes;
+        let [_, _, here @ ..] = bytes;
         let quote = _mm256_set1_epi8(b'"'.cast_signed());
-        let (parts, _) = bytes.as_chunks::<32>();
-        let (groups, _) = parts.as_chunks::<4>();
-        for (passed, [a, b, c, d]) in groups.iter().enumerate() {
-            let found = _mm256_or_si256(
-                _mm256_or_si256(
-                    _mm256_cmpeq_epi8(load(a), quote),
-                    _mm256_cmpeq_epi8(load(b), quote),
-                ),
-                _mm256_or_si256(
-                    _mm256_cmpeq_epi8(load(c), quote),
-                    _mm256_cmpeq_epi8(load(d), quote),
-                ),
-            );
-            if _mm256_movemask_epi8(found) != 0 {
-                return passed * 128;
-            }
+        let slash = _mm256_set1_epi8(b'\\'.cast_signed());
+        let behind_single = _mm256_andnot_si256(
+            _mm256_cmpeq_epi8(load(before_two), slash),
+            _mm256_cmpeq_epi8(load(before_one), slash),
+        );
+        _mm256_andnot_si256(behind_single, _mm256_cmpeq_epi8(load(here), quote))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn before_end(bytes: &[u8], at: usize) -> usize {
+        let mut passed = 0;
+        let Some(mut rest) = at.checked_sub(2).and_then(|from| bytes.get(from..)) else {
+            return 0;
+        };
+        // What the second half begins with, the first one ends with.
+        while let Some(part) = rest.first_chunk::<{ BLOCK + 2 }>()
+            && let (Some(low), Some(high)) = (part.first_chunk(), part.last_chunk())
+            && _mm256_movemask_epi8(_mm256_or_si256(unescaped(low), unescaped(high))) == 0
+        {
+            rest = &rest[BLOCK..];
+            passed += BLOCK;
         }
-        groups.len() * 128
+        passed
+    }
+
+    /// By bits: one more pair of loads would cost more.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn ends(before: [u8; 2], block: &[u8; BLOCK]) -> u64 {
+        let [low, high] = halves(block);
+        let quote = _mm256_set1_epi8(b'"'.cast_signed());
+        let slash = _mm256_set1_epi8(b'\\'.cast_signed());
+        let quotes = joined(_mm256_cmpeq_epi8(low, quote), _mm256_cmpeq_epi8(high, quote));
+        let slashes = joined(_mm256_cmpeq_epi8(low, slash), _mm256_cmpeq_epi8(high, slash));
+        let [second, first] = before.map(|byte| u64::from(byte == b'\\'));
+        let behind_one = slashes << 1 | first;
+        let behind_two = slashes << 2 | first << 1 | second;
+        quotes & !(behind_one & !behind_two)
+    }
+
+    /// A product without carries with ones everywhere: each bit is the sum of all up to it.
+    #[inline]
+    #[target_feature(enable = "avx2,pclmulqdq")]
+    fn ones_between(bits: u64) -> u64 {
+        let product = _mm_clmulepi64_si128::<0>(_mm_cvtsi64_si128(bits.cast_signed()), _mm_set1_epi8(-1));
+        _mm_cvtsi128_si64(product).cast_unsigned()
     }
 
     /// Without a call: most texts are shorter than what a call costs.
@@ -322,6 +384,50 @@ mod tests {
                 std::array::from_fn(|at| start.wrapping_add(u8::try_from(at * 7).unwrap_or(3)));
             assert_eq!(Plain::quotes(&block), Avx2::quotes(&block));
             assert_eq!(Plain::classes(&block), Avx2::classes(&block), "{block:?}");
+            let bits =
+                u64::from_le_bytes(*block.first_chunk().unwrap()) & Plain::quotes(&block).wrapping_sub(1);
+            assert_eq!(Plain::ones_between(bits), Avx2::ones_between(bits), "{bits:b}");
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn no_quote_is_passed_over_but_those_behind_a_single_backslash() {
+        let mut random = 1u64;
+        for round in 0..150 {
+            let text: Vec<u8> = (0..300)
+                .map(|_| {
+                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    // Mostly text, so that there are blocks without any quote, too.
+                    match (random >> 33) % (4 + round % 60) {
+                        0 => b'"',
+                        1 | 2 => b'\\',
+                        _ => b'x',
+                    }
+                })
+                .collect();
+            let may_end = |at: usize| {
+                let slashes = text[..at].iter().rev().take_while(|byte| **byte == b'\\').count();
+                text[at] == b'"' && slashes != 1
+            };
+            for at in 2..text.len() - BLOCK {
+                let block = text[at..].first_chunk().unwrap();
+                let ends = Avx2::ends(*text[..at].last_chunk().unwrap(), block);
+                assert_eq!(ends & !Plain::quotes(block), 0);
+                for place in 0..BLOCK {
+                    assert_eq!(ends >> place & 1 == 1, may_end(at + place), "{at} {place}");
+                }
+                let passed = Avx2::before_end(&text, at);
+                assert!(
+                    at + passed <= text.len() && !(at..at + passed).any(may_end),
+                    "{at}"
+                );
+                assert!(
+                    text.len() < at + passed + BLOCK || (at + passed..at + passed + BLOCK).any(may_end),
+                    "{at} stops at nothing"
+                );
+            }
+            assert_eq!(Avx2::before_end(&text, 1), 0);
         }
     }
 }
