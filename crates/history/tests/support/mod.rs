@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tiller_history::History;
 use tiller_testkit::installed::Claude;
 use tiller_testkit::model::{ModelServer, Script};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 /// A home, a project and a scripted model for the CLI.
 pub(crate) struct Scene {
@@ -45,7 +47,8 @@ impl Scene {
         History::open(&self.claude_home(), Some(&self.index())).unwrap()
     }
 
-    /// Runs the CLI for one prompt, and returns the line with its result.
+    /// Runs the CLI for one prompt, and returns the line with its result. It is told to end only when all is on disk: a CLI
+    /// that ends gives its last lines two seconds, and on a machine that has much to do they were lost.
     pub(crate) async fn run(&self, prompt: &str, arguments: &[&str]) -> Value {
         let program = self
             .version
@@ -68,19 +71,47 @@ impl Scene {
             .current_dir(self.project())
             .args([
                 "--print",
+                "--verbose",
                 "--permission-mode=bypassPermissions",
-                "--output-format=json",
+                "--input-format=stream-json",
+                "--output-format=stream-json",
             ])
             .args(arguments)
-            .arg("--")
-            .arg(prompt)
-            .stdin(std::process::Stdio::null())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
             .kill_on_drop(true);
-        let output = command.output().await.unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        serde_json::from_str(text.trim()).unwrap_or_else(|error| {
-            panic!("{error}: {text} {}", String::from_utf8_lossy(&output.stderr));
-        })
+        let mut cli = command.spawn().unwrap();
+        let mut input = cli.stdin.take().unwrap();
+        let message = json!({ "type": "user", "message": { "role": "user", "content": prompt },
+            "parent_tool_use_id": null, "session_id": "" });
+        input.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+        let mut output = BufReader::new(cli.stdout.take().unwrap()).lines();
+        let mut last = None;
+        let result = loop {
+            let line = output.next_line().await.unwrap().expect("a result");
+            let line: Value = serde_json::from_str(&line).unwrap();
+            let is_kept = line["type"] == "assistant" || line["subtype"] == "compact_boundary";
+            if is_kept && line["parent_tool_use_id"].is_null() {
+                last = line["uuid"].as_str().map(str::to_owned);
+            }
+            if line["type"] == "result" {
+                break line;
+            }
+        };
+        let last = last.expect("something that is written down");
+        while !self.has_written(&last) {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        drop(input);
+        cli.wait().await.unwrap();
+        result
+    }
+
+    fn has_written(&self, uuid: &str) -> bool {
+        let files = walk(&self.claude_home().join("projects")).into_iter();
+        let mut transcripts =
+            files.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+        transcripts.any(|path| std::fs::read_to_string(path).is_ok_and(|text| text.contains(uuid)))
     }
 
     /// The lines of a session's own transcript, parsed the slow and certain way.
