@@ -4,15 +4,24 @@ import type { NewAttachment } from "../gen/events";
 export const imageTypes = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const;
 export const MOST_IMAGES = 20;
 const LARGEST_BYTES = 5 << 20;
+/** All of a prompt's together: the server takes messages of 32 MiB, in which they are a third longer. */
+const LARGEST_TOTAL_BYTES = 22 << 20;
 
-export type ImageProblem = "type" | "size" | "count";
+export type ImageProblem = "type" | "size" | "count" | "total";
 
-/** What is refused and why; nothing if it may be sent. */
-export function problemOf(file: { type: string; size: number }, already: number): ImageProblem | undefined {
+/** `already`: the sizes of those that go along. What is refused and why; nothing if it may be sent. */
+export function problemOf(
+  file: { type: string; size: number },
+  already: readonly number[],
+): ImageProblem | undefined {
   if (!(imageTypes as readonly string[]).includes(file.type)) return "type";
   if (file.size > LARGEST_BYTES) return "size";
-  return already >= MOST_IMAGES ? "count" : undefined;
+  if (already.length >= MOST_IMAGES) return "count";
+  const total = already.reduce((sum, size) => sum + size, file.size);
+  return total > LARGEST_TOTAL_BYTES ? "total" : undefined;
 }
+
+export const sizeOf = ({ data }: NewAttachment): number => Math.ceil((data.length * 3) / 4);
 
 export async function readImage(file: File): Promise<NewAttachment> {
   const address = await new Promise<string>((resolve, reject) => {

@@ -1,7 +1,7 @@
 import { useCallback, useState } from "react";
 import { create } from "zustand";
 import type { NewAttachment } from "../gen/events";
-import { type ImageProblem, problemOf, readImage } from "./images";
+import { type ImageProblem, problemOf, readImage, sizeOf } from "./images";
 
 export interface Images {
   readonly images: NewAttachment[];
@@ -52,15 +52,18 @@ export function useImages(owner: string): Images {
   const add = useCallback(
     (files: readonly File[]) => {
       setProblem(undefined);
-      const already = imagesOf(owner).length;
-      for (const [index, file] of files.entries()) {
-        const refused = problemOf(file, already + index);
-        if (refused) setProblem(refused);
-        else
-          void readImage(file).then(
-            (image) => setImages(owner, [...imagesOf(owner), image]),
-            () => setProblem("type"),
-          );
+      const sizes = imagesOf(owner).map(sizeOf);
+      for (const file of files) {
+        const refused = problemOf(file, sizes);
+        if (refused) {
+          setProblem(refused);
+          continue;
+        }
+        sizes.push(file.size);
+        void readImage(file).then(
+          (image) => setImages(owner, [...imagesOf(owner), image]),
+          () => setProblem("type"),
+        );
       }
     },
     [owner],
