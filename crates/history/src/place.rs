@@ -75,10 +75,10 @@ fn is_plain_name(text: &str) -> bool {
     let is_sign = |letter: char| matches!(letter, '-' | '_' | '.');
     (1..=255).contains(&text.len())
         && !text.starts_with('.')
-        && (text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || is_sign(char::from(byte)))
-            || text
+        // All bytes at once, as nearly every name is plain: a list of sessions asks this of thousands.
+        && (text.bytes().fold(true, |plain, byte| {
+            plain & (byte.is_ascii_alphanumeric() | is_sign(char::from(byte)))
+        }) || text
                 .chars()
                 .all(|letter| letter.is_alphanumeric() || is_sign(letter)))
 }

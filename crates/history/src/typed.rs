@@ -96,7 +96,12 @@ fn of_text(text: &str) -> Typed {
 
 /// The first characters, to be shown as a title.
 pub(crate) fn shortened(text: &str, characters: usize) -> String {
-    text.chars().take(characters).collect()
+    // No text has more characters than bytes.
+    if text.len() <= characters {
+        return text.to_owned();
+    }
+    let end = text.char_indices().nth(characters).map(|(at, _)| at);
+    end.map_or(text, |end| &text[..end]).to_owned()
 }
 
 /// The text without every wrapper and what it wraps. A wrapper that never ends takes all that follows.
@@ -147,6 +152,23 @@ mod tests {
 
     fn prompt(text: &str) -> Typed {
         Typed::Prompt(text.into())
+    }
+
+    #[test]
+    fn a_title_is_cut_between_characters() {
+        for (text, short) in [
+            ("", ""),
+            ("ab", "ab"),
+            ("abc", "abc"),
+            ("abcd", "abc"),
+            ("标题", "标题"),
+            ("长标题", "长标题"),
+            ("一个长标题", "一个长"),
+            ("a🌱b", "a🌱b"),
+            ("a🌱bc", "a🌱b"),
+        ] {
+            assert_eq!(shortened(text, 3), short);
+        }
     }
 
     #[test]
