@@ -16,8 +16,9 @@ use crate::prompt::Image;
 use crate::session::state::SessionRecord;
 use crate::store::{Commit, Store, StoreError};
 
-/// How often what was shown is written, at most: a sync costs more than everything else that a message costs.
-const PACE: Duration = Duration::from_millis(100);
+/// How often what was shown is written, at most: a sync costs more than everything else that a message costs, and with
+/// fifty agents at work there are fifty times as many.
+const PACE: Duration = Duration::from_millis(250);
 
 /// So much is written without waiting.
 const MANY: usize = 4096;
