@@ -7,13 +7,12 @@ import type { MouseEvent } from "react";
 import { create } from "zustand";
 import { giveBackImages, takeImages } from "../conversation/useImages";
 import { readStored, writeStored } from "../lib/storage";
+import { UNDO_MS } from "../store/controller";
 import { go } from "../store/route";
 import { toasts } from "../ui/toasts";
 
 const DRAFT = "draft.new";
 const ASIDE = "draft.aside";
-/** As long as a deletion can be undone. */
-const UNDO_MS = 10_000;
 
 const useTimes = create<{ readonly times: number }>()(() => ({ times: 0 }));
 

@@ -38,7 +38,7 @@ import { type AppState, change, reduceEvents, store, withoutKey } from "./state"
 /** How many log entries a session opens with; older ones come as the user scrolls up. */
 const FIRST_PAGE = 400;
 const OLDER_PAGE = 1_000;
-/** How long a deletion can be undone. */
+/** How long it can be undone that something was deleted or put aside. */
 export const UNDO_MS = 10_000;
 
 type ErrorListener = (message: string) => void;

@@ -418,7 +418,7 @@ struct Greeting {
     offers: LastOffers,
 }
 
-/// Makes sure that no other Tiller of this user drives the conversation.
+/// Who drives the conversation, if that is a process which nobody here has started.
 #[cfg(target_os = "linux")]
 async fn found_driver(
     conversation: String,
@@ -437,6 +437,7 @@ async fn found_driver(
     found.await.ok().flatten()
 }
 
+/// Makes sure that no other Tiller of this user drives the conversation.
 async fn take_lease(conversation: &str) -> Result<Lease, String> {
     let refused = "Another Tiller of yours drives this conversation. Stop it there, or fork the session.";
     let lease = Lease::take(conversation, lease::PATIENCE).await;

@@ -193,8 +193,6 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test that can't go on says where, and ends")]
-
     use tiller_core::{Page, Store};
 
     use super::super::{SqliteStore, configure, make_shrinkable};
