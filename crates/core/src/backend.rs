@@ -337,6 +337,8 @@ pub struct Driver {
 pub struct Offers {
     /// The names by which a model may be chosen.
     pub models: Vec<String>,
+    /// The levels of effort that any of its models takes; none if it does not say.
+    pub efforts: Vec<String>,
     /// The agent's own list of models, and of commands.
     pub model_list: Option<RawJson>,
     pub commands: Option<RawJson>,

@@ -101,11 +101,15 @@ pub struct Image {
 pub enum PromptRefused {
     #[error("The prompt is empty: write what the agent should do.")]
     Empty,
+    #[error("The prompt has a NUL character in it, which can't be sent: take it out.")]
+    Nul,
     #[error("At most {MAX_IMAGES} images can be sent with one message.")]
     TooManyImages,
-    #[error("The image {0} is larger than 5 MiB: make it smaller.")]
+    #[error("The image '{0}' is larger than 5 MiB: make it smaller.")]
     ImageTooLarge(String),
-    #[error("{0} is no PNG, JPEG, GIF or WebP image of the type that was said.")]
+    #[error(
+        "The attachment '{0}' is no PNG, JPEG, GIF or WebP image, or not of the media type that was said."
+    )]
     NotAnImage(String),
 }
 
@@ -140,6 +144,9 @@ impl NewPrompt {
         if text.is_empty() && self.images.is_empty() {
             return Err(PromptRefused::Empty);
         }
+        if text.contains('\0') {
+            return Err(PromptRefused::Nul);
+        }
         if self.images.len() > MAX_IMAGES {
             return Err(PromptRefused::TooManyImages);
         }
@@ -147,7 +154,7 @@ impl NewPrompt {
         let mut images = Vec::new();
         for (number, image) in self.images.into_iter().enumerate() {
             let name = image.name.filter(|name| !name.trim().is_empty());
-            let title = name.clone().unwrap_or_else(|| format!("number {}", number + 1));
+            let title = name.clone().unwrap_or_else(|| format!("{}", number + 1));
             if image.bytes.len() > MAX_IMAGE {
                 return Err(PromptRefused::ImageTooLarge(title));
             }
@@ -291,6 +298,7 @@ mod tests {
             NewPrompt::from("  \n").checked().unwrap_err(),
             PromptRefused::Empty
         );
+        assert_eq!(NewPrompt::from("a\0b").checked().unwrap_err(), PromptRefused::Nul);
     }
 
     #[test]

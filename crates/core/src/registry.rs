@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, oneshot};
 
 use crate::backend::claude::Runs;
-use crate::backend::{Backend, BackendInfo, Driver, Inquiry, InquiryFailed, InquiryReply};
+use crate::backend::{Backend, BackendInfo, Driver, Inquiry, InquiryFailed, InquiryReply, Offers};
 use crate::credentials::Viewer;
 use crate::event::{DecisionRequest, Event, EventBody};
 use crate::hub::{Hub, LiveFeed};
@@ -21,7 +21,7 @@ use crate::session::{
     SessionStatus, Settings, State, TitleSource, spawn,
 };
 use crate::store::{Commit, Store, StoreError};
-use crate::title::title_from_prompt;
+use crate::title::{MAX_TITLE, title_as_given, title_from_prompt};
 
 /// How long agents get to end when the server stops; the promise is ten seconds for everything.
 const CLOSE_TIME: Duration = Duration::from_secs(8);
@@ -32,9 +32,6 @@ const TITLES_AT_ONCE: usize = 2;
 /// How many of a session's latest events are looked at when its agent is found again: a doubled line follows its twin
 /// closely.
 const RECENT: u32 = 512;
-
-/// How long a title may be.
-const MAX_TITLE: usize = 200;
 
 mod notes;
 mod rest;
@@ -139,10 +136,16 @@ pub enum CommandError {
     Model(String),
     #[error("A session's name has 1 to {MAX_NAME} bytes, none of them a control character.")]
     Name,
-    #[error("'{0}' is no level of effort.")]
+    #[error("'{0}' is no level of effort that the agent offers.")]
     Effort(String),
     #[error("A budget is an amount of dollars above zero.")]
     Budget,
+    #[error("A turn has at least one call of the model: give a number above zero, or none.")]
+    Turns,
+    #[error(
+        "Agents here are run by '{have}', not by '{wanted}': leave 'backend' out, or start a server with --backend."
+    )]
+    Backend { wanted: String, have: String },
     #[error("A turn is running. Stop it first.")]
     Busy,
     #[error(
@@ -341,11 +344,11 @@ impl Sessions {
     async fn start_as(&self, id: SessionId, start: StartSession) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
         let (prompt, images) = start.prompt.checked()?;
-        check_settings(&start.settings)?;
+        check_settings(&start.settings, self.offers().as_deref())?;
         let cwd = self.shared.paths.working_directory(start.cwd.as_deref())?;
-        let (title, title_source) = match start.title.trim() {
-            "" => (title_from_prompt(&prompt.text), TitleSource::Prompt),
-            title => (title.to_owned(), TitleSource::User),
+        let (title, title_source) = match title_as_given(&start.title) {
+            empty if empty.is_empty() => (title_from_prompt(&prompt.text), TitleSource::Prompt),
+            title => (title, TitleSource::User),
         };
         if (start.resume.is_some() || start.fork_of.is_some()) && self.viewer.key.is_some() {
             return Err(CommandError::UnknownSession);
@@ -685,7 +688,7 @@ fn allowed(scope: bool) -> Result<(), CommandError> {
 }
 
 /// What ends up on a command line must look like what it is meant to be.
-fn check_settings(settings: &Settings) -> Result<(), CommandError> {
+fn check_settings(settings: &Settings, offers: Option<&Offers>) -> Result<(), CommandError> {
     let in_name = |character: char| character.is_ascii_alphanumeric() || "._:/@[]-".contains(character);
     let is_name = |name: &str| name.len() <= 128 && !name.starts_with('-') && name.chars().all(in_name);
     if let Some(model) = settings.model.as_ref().filter(|model| !is_name(model)) {
@@ -694,8 +697,13 @@ fn check_settings(settings: &Settings) -> Result<(), CommandError> {
     let is_word = |word: &str| {
         !word.is_empty() && word.len() <= 32 && word.chars().all(|character| character.is_ascii_lowercase())
     };
-    if let Some(effort) = settings.effort.as_ref().filter(|effort| !is_word(effort)) {
+    let levels = offers.map_or(&[][..], |offers| &offers.efforts);
+    let is_level = |level: &String| is_word(level) && (levels.is_empty() || levels.contains(level));
+    if let Some(effort) = settings.effort.as_ref().filter(|effort| !is_level(effort)) {
         return Err(CommandError::Effort(effort.clone()));
+    }
+    if settings.max_turns == Some(0) {
+        return Err(CommandError::Turns);
     }
     if settings
         .max_budget_usd

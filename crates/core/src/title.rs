@@ -1,6 +1,24 @@
 //! Titles: a readable one at once from the prompt, and a better one from a model.
 
+/// How long a title may be that someone gives.
+pub(crate) const MAX_TITLE: usize = 200;
+
+/// How long one is that we make.
 const MAX_CHARACTERS: usize = 50;
+
+/// A title on one line, whatever was in it: it stands in lists, and in terminals.
+pub(crate) fn on_one_line(title: &str) -> String {
+    title
+        .split(|character: char| character.is_whitespace() || character.is_control())
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// A title that came with something else, which is not to fail for its length.
+pub(crate) fn title_as_given(title: &str) -> String {
+    cut(on_one_line(title), MAX_TITLE)
+}
 
 /// The first line of the prompt that says something, cut at a word where possible.
 pub fn title_from_prompt(prompt: &str) -> String {
@@ -10,11 +28,14 @@ pub fn title_from_prompt(prompt: &str) -> String {
         .find(|line| !line.is_empty())
         .unwrap_or("");
     let line = line.trim_start_matches(['#', '>', '-', '*', ' ']);
-    let folded = line.split_whitespace().collect::<Vec<_>>().join(" ");
-    if folded.chars().count() <= MAX_CHARACTERS {
-        return folded;
+    cut(on_one_line(line), MAX_CHARACTERS)
+}
+
+fn cut(title: String, most: usize) -> String {
+    if title.chars().count() <= most {
+        return title;
     }
-    let cut: String = folded.chars().take(MAX_CHARACTERS - 1).collect();
+    let cut: String = title.chars().take(most - 1).collect();
     // A space in the last third is a better place to cut than the middle of a word; Chinese has none.
     let end = cut
         .rfind(' ')
@@ -36,7 +57,7 @@ pub(crate) fn title_from_model(answer: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{title_from_model, title_from_prompt};
+    use super::{MAX_TITLE, title_as_given, title_from_model, title_from_prompt};
 
     #[test]
     fn short_prompts_are_their_own_title() {
@@ -46,6 +67,14 @@ mod tests {
         );
         assert_eq!(title_from_prompt("\n\n# 修复登录页面"), "修复登录页面");
         assert_eq!(title_from_prompt("   "), "");
+    }
+
+    #[test]
+    fn a_title_is_one_line_of_bounded_length() {
+        assert_eq!(title_as_given(" a\nb\u{1b}[31m\u{7}\0z\t "), "a b [31m z");
+        assert_eq!(title_as_given("\0 \n"), "");
+        assert_eq!(title_as_given(&"修".repeat(10_000)).chars().count(), MAX_TITLE);
+        assert_eq!(title_from_prompt("\u{1b}[31mred"), "[31mred");
     }
 
     #[test]

@@ -169,13 +169,17 @@ impl From<CommandError> for ApiError {
             | CommandError::Model(_)
             | CommandError::Effort(_)
             | CommandError::Budget
+            | CommandError::Turns
+            | CommandError::Backend { .. }
             | CommandError::Title
             | CommandError::Name
             | CommandError::Busy
             | CommandError::DrivenElsewhere(_)
             | CommandError::Takeover(_)
             | CommandError::Inquiry(_)
-            | CommandError::Refused(Refusal::NoResumeId | Refusal::QueueChanged) => Self::WrongForm,
+            | CommandError::Refused(Refusal::NoResumeId | Refusal::QueueChanged | Refusal::EmptyPrompt) => {
+                Self::WrongForm
+            }
             CommandError::Store(error) => Self::internal(&error),
             CommandError::Stopping => Self::internal(&error),
         }

@@ -2,6 +2,7 @@
 
 mod commands;
 mod images;
+mod parse;
 mod socket;
 mod translate;
 pub mod wire;

@@ -1,4 +1,4 @@
-//! WebSocket messages that are longer than this server takes.
+//! WebSocket messages that this server does not take: longer than it reads, or no text.
 
 use std::time::Duration;
 
@@ -26,16 +26,20 @@ pub(crate) fn is_too_long(text: &str) -> bool {
     text.len() > MAX_MESSAGE
 }
 
-/// If that is why reading has failed: says so, as the end of the connection.
+/// Says why reading has failed, as the end of the connection, if it was for what the other side has sent.
 pub(crate) async fn refuse(socket: &mut WebSocket, error: axum::Error) {
     let cause = error.into_inner();
     let cause = cause.downcast_ref::<tungstenite::Error>();
-    if !matches!(cause, Some(tungstenite::Error::Capacity(_))) {
-        return;
-    }
+    let (code, reason) = match cause {
+        Some(tungstenite::Error::Capacity(_)) => (close_code::SIZE, TOO_LONG),
+        Some(tungstenite::Error::Utf8(_)) => {
+            (close_code::INVALID, "A text frame is UTF-8. This one was not.")
+        }
+        _ => return,
+    };
     let reason = CloseFrame {
-        code: close_code::SIZE,
-        reason: TOO_LONG.into(),
+        code,
+        reason: reason.into(),
     };
     let told = tokio::time::timeout(LINGER, socket.send(Message::Close(Some(reason)))).await;
     if let Ok(Ok(())) = told {

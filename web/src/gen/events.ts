@@ -247,6 +247,10 @@ effort?: string,
  */
 maxTurns?: number, maxBudgetUsd?: number, 
 /**
+ * Who runs the agent: this server's backend by its name, or `auto`. Another one is refused.
+ */
+backend?: string, 
+/**
  * The id of a conversation in the agent's own history to go on with; its folder is then the session's.
  */
 resume?: string, 

@@ -5,17 +5,20 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{CommandError, Entry, MAX_TITLE, Page, Sessions, Titles, allowed, check_settings};
+use super::{CommandError, Entry, Page, Sessions, Titles, allowed, check_settings};
 use crate::backend::{Driver, Inquiry, Offers};
 use crate::event::Notice;
 use crate::ids::{SessionId, Timestamp};
 use crate::json::RawJson;
-use crate::prompt::Image;
+use crate::prompt::{Image, PromptRefused};
 use crate::session::{AgentStatus, Input, Refusal, SessionRecord, SessionStatus, SettingsPatch, TitleSource};
-use crate::title::{title_from_model, title_from_prompt};
+use crate::title::{MAX_TITLE, on_one_line, title_as_given, title_from_model, title_from_prompt};
 
 /// How far back the last message of an agent is looked for.
 const LAST_MESSAGES: u32 = 500;
+
+/// How many processes one driver may be made of.
+const WRAPPED: u32 = 4;
 
 impl Sessions {
     /// Changes settings: at once where a running agent can be told (model, permission mode, approval), else from the
@@ -28,8 +31,9 @@ impl Sessions {
         allowed(self.viewer.scopes.run)?;
         let (record, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
         let settings = patch.applied(&record.settings);
-        check_settings(&settings)?;
-        if let (Some(model), Some(offers)) = (&settings.model, self.offers())
+        let offers = self.offers();
+        check_settings(&settings, offers.as_deref())?;
+        if let (Some(model), Some(offers)) = (&settings.model, offers)
             && record.settings.model.as_ref() != Some(model)
             && !offers.models.contains(model)
             // The agent lists the newest of each family; whoever pins another by its full name knows what they do.
@@ -50,7 +54,7 @@ impl Sessions {
     /// Gives a session the title that a person chose.
     pub async fn rename(&self, session: SessionId, title: &str) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
-        let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+        let title = on_one_line(title);
         self.find(session).ok_or(CommandError::UnknownSession)?;
         if title.is_empty() || title.chars().count() > MAX_TITLE {
             return Err(CommandError::Title);
@@ -76,6 +80,9 @@ impl Sessions {
         expected: Option<Vec<String>>,
     ) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
+        if prompts.iter().any(|prompt| prompt.contains('\0')) {
+            return Err(PromptRefused::Nul.into());
+        }
         let prompts = prompts.iter().map(|prompt| prompt.trim().to_owned()).collect();
         self.input(session, Input::Queue { prompts, expected })
             .await
@@ -150,9 +157,9 @@ impl Sessions {
             id: SessionId::random(),
             owner: self.viewer.key.clone(),
             title: title
-                .map(str::trim)
+                .map(title_as_given)
                 .filter(|title| !title.is_empty())
-                .map_or_else(|| format!("{} ⑂", source.title), str::to_owned),
+                .unwrap_or_else(|| title_as_given(&format!("{} ⑂", source.title))),
             title_source: TitleSource::User,
             archived: false,
             claude_session_id: None,
@@ -268,12 +275,16 @@ impl Sessions {
     pub async fn take_over(&self, session: SessionId) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
         self.find(session).ok_or(CommandError::UnknownSession)?;
-        if let Some(driver) = self.driver(session).await {
+        // The first that is found may be what someone has wrapped around the one that drives.
+        for _ in 0..WRAPPED {
+            let Some(driver) = self.driver(session).await else {
+                return Ok(());
+            };
             tracing::info!(pid = driver.pid, %session, "ending a process that drives a conversation from elsewhere");
             let ended = self.shared.backend.end_driver(driver).await;
             ended.map_err(CommandError::Takeover)?;
         }
-        Ok(())
+        self.check_driver(session).await
     }
 
     /// Who drives any of these conversations, each of which comes with its folder, from elsewhere. `None`: that can't be

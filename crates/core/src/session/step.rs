@@ -118,6 +118,8 @@ pub enum Refusal {
     QueueChanged,
     #[error("The session is being deleted. Undo that first.")]
     Deleted,
+    #[error("A waiting prompt would be empty: write what the agent should do, or take it away.")]
+    EmptyPrompt,
 }
 
 /// Takes `input`. The state is changed only if the result is `Ok`.

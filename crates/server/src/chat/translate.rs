@@ -45,15 +45,20 @@ impl From<CommandError> for Refused {
             CommandError::Refused(Refusal::RequestNotFound) => Code::RequestNotFound,
             CommandError::Refused(Refusal::AlreadyAnswered) => Code::AlreadyAnswered,
             CommandError::Refused(Refusal::NoResumeId) => Code::NoResumeId,
+            CommandError::Prompt(PromptRefused::Nul) => Code::ParseError,
             CommandError::Prompt(_) => Code::InvalidImage,
             CommandError::Effort(_)
             | CommandError::Budget
+            | CommandError::Turns
+            | CommandError::Backend { .. }
             | CommandError::Title
             | CommandError::Busy
             | CommandError::DrivenElsewhere(_)
             | CommandError::Takeover(_)
             | CommandError::Inquiry(_)
-            | CommandError::Refused(Refusal::QueueChanged | Refusal::Deleted) => Code::ParseError,
+            | CommandError::Refused(Refusal::QueueChanged | Refusal::Deleted | Refusal::EmptyPrompt) => {
+                Code::ParseError
+            }
             CommandError::Store(_) | CommandError::Stopping => Code::Internal,
         };
         Self(code, error.to_string())

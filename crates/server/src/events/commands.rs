@@ -88,13 +88,13 @@ async fn command(
         ClientEvent::SessionRewind(rewind) => {
             let id = session_id(&rewind.session_id)?;
             let message = rewind.user_message_id;
-            let answer = sessions.rewind(id, message.clone(), rewind.dry_run).await?;
-            return Ok(Some(translate::rewound(
-                rewind.session_id,
-                message,
-                rewind.dry_run,
-                &answer,
-            )));
+            // The agent tells what changes only when it changes nothing.
+            let mut rewound = translate::Rewound::of(&sessions.rewind(id, message.clone(), true).await?);
+            if !rewind.dry_run && rewound.can_rewind {
+                let done = translate::Rewound::of(&sessions.rewind(id, message.clone(), false).await?);
+                (rewound.can_rewind, rewound.error) = (done.can_rewind, done.error);
+            }
+            return Ok(Some(rewound.said(rewind.session_id, message, rewind.dry_run)));
         }
         ClientEvent::SessionInquire(inquire) => {
             let id = session_id(&inquire.session_id)?;
@@ -138,6 +138,13 @@ async fn command(
 /// Starts a session. A conversation of ours that is to be resumed goes on where it is; one from the agent's own
 /// history becomes a session in its own folder.
 async fn begin(app: &App, sessions: &Sessions, mut start: SessionStart) -> Result<SessionId, CommandError> {
+    let have = sessions.backend().name;
+    if let Some(wanted) = start.backend.take()
+        && !["", "auto", have].contains(&wanted.as_str())
+    {
+        let have = have.to_owned();
+        return Err(CommandError::Backend { wanted, have });
+    }
     let resume = start.resume.take().filter(|id| !id.trim().is_empty());
     let forks = start.fork;
     let mut wanted = translate::start(start)?;
@@ -176,7 +183,7 @@ pub(super) async fn delete(
     id: SessionId,
     after_ms: Option<u32>,
 ) -> Result<(), CommandError> {
-    match after_ms.filter(|after| *after > 0) {
+    match after_ms {
         None => sessions.delete(id).await,
         Some(after) => {
             let at = Timestamp(Timestamp::now().0 + i64::from(after));

@@ -15,7 +15,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::commands::{self, Failed, session_id};
-use super::translate::{self, NotUnderstood};
+use super::parse::parse;
+use super::translate;
 use super::wire::{ClientEvent, ServerEvent};
 use crate::app::App;
 use crate::auth::Visitor;
@@ -151,9 +152,9 @@ impl Connection {
     }
 
     async fn frame(&mut self, app: &App, text: &str) -> Result<(), Gone> {
-        match translate::parse(text) {
+        match parse(text) {
             Ok(event) => self.handle(app, event).await,
-            Err(NotUnderstood(reason)) => self.not_understood(None, &reason).await,
+            Err(wrong) => self.not_understood(wrong.session.as_deref(), &wrong.reason).await,
         }
     }
 
@@ -178,7 +179,11 @@ impl Connection {
             ClientEvent::SessionHistory(request) => {
                 let page = match translate::page(&request) {
                     Ok(page) => page,
-                    Err(NotUnderstood(reason)) => return self.not_understood(None, &reason).await,
+                    Err(wrong) => {
+                        return self
+                            .not_understood(Some(&request.session_id), &wrong.reason)
+                            .await;
+                    }
                 };
                 let outcome = match session_id(&request.session_id) {
                     Ok(id) => self.sessions.history(id, page).await,
@@ -202,7 +207,7 @@ impl Connection {
                     .and_then(|decision| Ok((decision, translate::answer(response.result)?)));
                 let (decision, answer) = match parsed {
                     Ok(parsed) => parsed,
-                    Err(NotUnderstood(reason)) => return self.not_understood(Some(&session), &reason).await,
+                    Err(wrong) => return self.not_understood(Some(&session), &wrong.reason).await,
                 };
                 let outcome = match session_id(&session) {
                     Ok(id) => self.sessions.answer(id, decision, answer).await,
@@ -240,8 +245,9 @@ impl Connection {
                 .await;
         };
         // Success is told to everyone by the feed, this client included, unless it chose not to hear it.
-        match commands::delete(&self.sessions, id, after_ms).await {
-            Ok(()) if after_ms.is_some() || self.hears(id) => Ok(()),
+        let later = after_ms.filter(|after| *after > 0);
+        match commands::delete(&self.sessions, id, later).await {
+            Ok(()) if later.is_some() || self.hears(id) => Ok(()),
             Ok(()) => {
                 self.send(&ServerEvent::SessionDeleted { session_id: session })
                     .await

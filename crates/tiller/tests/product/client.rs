@@ -65,6 +65,22 @@ impl EventClient {
         self.socket.send(Message::text(text)).await.unwrap();
     }
 
+    /// Sends a text frame that is none.
+    pub(crate) async fn send_no_text(&mut self) {
+        let [text, two_bytes_masked, no_mask] = [0x81, 0x82, 0];
+        let frame = [
+            text,
+            two_bytes_masked,
+            no_mask,
+            no_mask,
+            no_mask,
+            no_mask,
+            0xFF,
+            0xFE,
+        ];
+        self.socket.get_mut().write_all(&frame).await.unwrap();
+    }
+
     /// Begins a message of this length, and no more than that.
     pub(crate) async fn announce(&mut self, length: u64) {
         let [text, eight_bytes_of_length, no_mask] = [0x81, 0xFF, 0];

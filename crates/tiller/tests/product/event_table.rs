@@ -93,6 +93,69 @@ async fn unknown_sessions_dead_agents_and_repeated_deletions() {
 }
 
 #[tokio::test]
+async fn what_is_wrong_with_an_event_is_named_and_no_session_is_made() {
+    let world = World::with_claude(Script::new(), Some("/bin/false".into())).await;
+    let server = world.serve().await;
+    let cookie = server.sign_in().await;
+    let mut client = EventClient::connect_to(&server, "/ws/events?only=subscribed", &cookie).await;
+    let image = json!([{ "mediaType": "text/plain", "data": "eA==" }]);
+    for (field, value, code, named) in [
+        (
+            "permissionMode",
+            json!("nope"),
+            "invalid_request",
+            "'payload.permissionMode'",
+        ),
+        ("maxTurns", json!(-1), "invalid_request", "'payload.maxTurns'"),
+        ("maxTurns", json!(0), "invalid_request", "above zero"),
+        ("effort", json!("--x"), "invalid_request", "effort"),
+        ("backend", json!("other"), "invalid_request", "--backend"),
+        ("prompt", json!("a\0b"), "invalid_request", "NUL"),
+        ("attachments", image, "attachment_invalid", "'1'"),
+    ] {
+        let mut start = json!({ "title": "", "prompt": "hello", "cwd": world.project() });
+        start[field] = value;
+        client.send("session.start", start).await;
+        let error = client.until_type("runner.error").await;
+        assert_eq!(error["code"], code, "{field}: {error}");
+        assert!(
+            error["message"].as_str().unwrap().contains(named),
+            "{field}: {error}"
+        );
+    }
+    client
+        .send("session.rename", json!({ "sessionId": NOBODY }))
+        .await;
+    assert_eq!(client.until_type("runner.error").await["sessionId"], NOBODY);
+    // Nothing is asked of the payload of a list, so nothing in it is wrong.
+    client.send("session.list", json!({})).await;
+    assert_eq!(client.until_type("session.list").await["sessions"], json!([]));
+
+    // A title is one line of bounded length, whatever was sent; this server's own backend may be named.
+    let title = format!("a\nb\u{1b}[31m\0{}", "c".repeat(10_000));
+    client
+        .send(
+            "session.start",
+            json!({ "title": title, "prompt": "hello", "cwd": world.project(), "backend": "claude",
+                "requestId": "mine" }),
+        )
+        .await;
+    let session = client.until_type("session.started").await["sessionId"].clone();
+    client.send("session.list", Value::Null).await;
+    let title = client.until_type("session.list").await["sessions"][0]["title"].clone();
+    let title = title.as_str().unwrap();
+    assert!(title.starts_with("a b [31m ccc"), "{title:?}");
+    assert_eq!(title.chars().count(), 200);
+
+    // No time to think better of it is none, and whoever deletes is told.
+    client
+        .send("session.delete", json!({ "sessionId": session, "afterMs": 0 }))
+        .await;
+    assert_eq!(client.until_type("session.deleted").await["sessionId"], session);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_session_without_an_id_does_not_go_on_and_recent_folders_are_few() {
     // An agent that never says a word.
     let world = World::with_claude(Script::new(), Some("/bin/false".into())).await;

@@ -1,4 +1,4 @@
-//! Messages that are longer than the server takes: who sends one is told, and nobody else notices.
+//! Messages that are longer than the server takes, or no text: who sends one is told, and nobody else notices.
 
 use serde_json::{Value, json};
 use tiller_testkit::model::Script;
@@ -51,5 +51,11 @@ async fn a_message_that_is_too_long_is_answered_with_what_to_do() {
     events.send("session.list", Value::Null).await;
     let listed = events.until_type("session.list").await;
     assert_eq!(listed["sessions"][0]["id"], json!(session));
+
+    // Neither is what is no text, which ends the connection as the protocol has it.
+    events.send_no_text().await;
+    let (code, reason) = events.until_closed().await;
+    assert_eq!(code, 1007);
+    assert!(reason.contains("UTF-8"), "{reason}");
     server.stop().await;
 }

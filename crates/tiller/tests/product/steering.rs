@@ -70,6 +70,13 @@ async fn names_and_waiting_prompts_are_the_users() {
         .send("session.queue", replace(json!([]), json!(["second"])))
         .await;
     assert_eq!(until_error(&mut client).await, "queue_changed");
+    client
+        .send(
+            "session.queue",
+            json!({ "sessionId": session, "prompts": ["second", " "] }),
+        )
+        .await;
+    assert_eq!(until_error(&mut client).await, "prompt_empty");
     let all = json!(["second", "third", "kept"]);
     client
         .send("session.queue", replace(json!(["edited", "kept"]), all))
@@ -330,7 +337,14 @@ async fn files_are_rewound_and_a_conversation_is_forked() {
     );
     assert_eq!(notes(), "two\n", "a dry run changes nothing");
     client.send("session.rewind", rewind(false)).await;
-    assert_eq!(client.until_type("session.rewound").await["canRewind"], true);
+    let rewound = client.until_type("session.rewound").await;
+    assert_eq!(
+        rewound,
+        json!({ "sessionId": session, "userMessageId": second["uuid"], "dryRun": false, "canRewind": true,
+            "filesChanged": preview["filesChanged"], "insertions": preview["insertions"],
+            "deletions": preview["deletions"] }),
+        "what was announced is what was done"
+    );
     assert_eq!(notes(), "one\n");
 
     client

@@ -15,7 +15,7 @@ use crate::backend::Driver;
 use crate::ids::Timestamp;
 use crate::processes::Stat;
 
-/// How long a process gets to end after each signal.
+/// How long a process gets to end after each signal; then it is killed.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// How much of a command line is shown.
@@ -250,25 +250,37 @@ fn last_write(claude_home: &Path, cwd: &Path, conversation: &str) -> Option<i64>
     i64::try_from(since.as_millis()).ok()
 }
 
-/// Ends the process as its own user at a terminal would, then less gently. An error if it is still there.
+/// Ends the process as its own user at a terminal would, then less gently, then by force: someone has asked for it. An
+/// error if it is still there.
 pub(super) async fn end(driver: &Driver) -> Result<(), String> {
-    for signal in [Signal::INT, Signal::TERM] {
+    end_after(driver, PATIENCE).await
+}
+
+async fn end_after(driver: &Driver, patience: Duration) -> Result<(), String> {
+    for (signal, patience) in [
+        (Signal::INT, patience),
+        (Signal::TERM, patience),
+        (Signal::KILL, PATIENCE),
+    ] {
         let Some(pid) = alive(driver) else { return Ok(()) };
-        if let Err(error) = rustix::process::kill_process(pid, signal) {
-            tracing::debug!(%error, pid = driver.pid, "a signal was not taken");
+        // One that was suspended in its terminal hears nothing else until it goes on.
+        for signal in [signal, Signal::CONT] {
+            if let Err(error) = rustix::process::kill_process(pid, signal) {
+                tracing::debug!(%error, pid = driver.pid, "a signal was not taken");
+            }
         }
         let gone = async {
             while alive(driver).is_some() {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        if tokio::time::timeout(PATIENCE, gone).await.is_ok() {
+        if tokio::time::timeout(patience, gone).await.is_ok() {
             return Ok(());
         }
     }
     Err(format!(
-        "The process {} does not end. End it yourself.",
-        driver.pid
+        "The process {} ({}) could not be ended, not even by force. Try again later, or fork the session and go on in the fork.",
+        driver.pid, driver.command
     ))
 }
 
@@ -313,18 +325,16 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_process_is_found_with_its_start_and_ended_once() {
-        let conversation = uuid::Uuid::new_v4().to_string();
-        let folder = tempfile::tempdir().unwrap();
+    /// A process that claims to drive the conversation, and does with signals what `trap` says.
+    async fn foreign(trap: &str, conversation: &str) -> tokio::process::Child {
         let mut child = tokio::process::Command::new("/bin/sh")
             .args([
                 "-c",
-                "trap 'exit 0' INT; echo ready; while :; do read -r line; done",
+                &format!("{trap}; echo ready; while :; do read -r line; done"),
                 "claude",
                 "--resume",
             ])
-            .arg(&conversation)
+            .arg(conversation)
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())
             .kill_on_drop(true)
@@ -332,13 +342,50 @@ mod tests {
             .unwrap();
         // A process that has only just been made has no command line yet.
         let mut ready = [0; 6];
+        let stdout = child.stdout.as_mut().unwrap();
+        stdout.read_exact(&mut ready).await.unwrap();
         child
-            .stdout
-            .as_mut()
-            .unwrap()
-            .read_exact(&mut ready)
-            .await
-            .unwrap();
+    }
+
+    #[tokio::test]
+    async fn one_that_is_suspended_or_takes_no_signal_is_ended_too() {
+        use std::os::unix::process::ExitStatusExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        for (trap, suspended, ended_by) in [
+            ("trap 'exit 7' INT", true, (Some(7), None)),
+            ("trap '' INT TERM", false, (None, Some(9))),
+        ] {
+            let conversation = uuid::Uuid::new_v4().to_string();
+            let mut child = foreign(trap, &conversation).await;
+            let wanted = Wanted {
+                conversation: &conversation,
+                cwd: folder.path(),
+                since: Timestamp::now(),
+                claude_home: folder.path(),
+            };
+            let driver = find(&wanted).expect("found");
+            if suspended {
+                let pid = alive(&driver).unwrap();
+                rustix::process::kill_process(pid, Signal::STOP).unwrap();
+            }
+            // Only one of them is to be out of patience.
+            let patience = if suspended {
+                PATIENCE
+            } else {
+                Duration::from_millis(100)
+            };
+            end_after(&driver, patience).await.unwrap();
+            let status = child.wait().await.unwrap();
+            assert_eq!((status.code(), status.signal()), ended_by, "{trap}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_process_is_found_with_its_start_and_ended_once() {
+        let conversation = uuid::Uuid::new_v4().to_string();
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = foreign("trap 'exit 0' INT", &conversation).await;
         let wanted = Wanted {
             conversation: &conversation,
             cwd: folder.path(),

@@ -32,6 +32,11 @@ impl LastOffers {
         let names = told.models.iter().map(|model| model.value.clone());
         let offers = Offers {
             models: names.chain(told.models.iter().filter_map(resolved)).collect(),
+            efforts: told
+                .models
+                .iter()
+                .flat_map(|model| model.supported_effort_levels.iter().cloned())
+                .collect(),
             model_list: RawJson::of(&told.models).ok(),
             commands: RawJson::of(&told.commands).ok(),
         };

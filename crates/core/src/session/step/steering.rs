@@ -62,7 +62,7 @@ impl Step<'_> {
         }
         // What a prompt carries beside its words stays with it: with the same words wherever they went, and with new
         // words in the place of the old ones.
-        let mut old: Vec<_> = std::mem::take(waiting).into_iter().map(Some).collect();
+        let mut old: Vec<_> = waiting.iter().cloned().map(Some).collect();
         let mut replaced: Vec<_> = texts
             .iter()
             .map(|text| {
@@ -80,7 +80,15 @@ impl Step<'_> {
                 });
             }
         }
-        *waiting = replaced.into_iter().flatten().collect();
+        let replaced: Vec<_> = replaced.into_iter().flatten().collect();
+        // An image needs no words.
+        if replaced
+            .iter()
+            .any(|prompt| prompt.text.is_empty() && prompt.attachments.is_empty())
+        {
+            return Err(Refusal::EmptyPrompt);
+        }
+        *waiting = replaced;
         self.effects.push(Effect::QueueChanged);
         Ok(())
     }

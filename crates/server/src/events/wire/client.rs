@@ -116,6 +116,9 @@ pub struct SessionStart {
     pub max_turns: Option<u32>,
     #[serde(default)]
     pub max_budget_usd: Option<f64>,
+    /// Who runs the agent: this server's backend by its name, or `auto`. Another one is refused.
+    #[serde(default)]
+    pub backend: Option<String>,
     /// The id of a conversation in the agent's own history to go on with; its folder is then the session's.
     #[serde(default)]
     pub resume: Option<String>,
