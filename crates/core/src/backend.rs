@@ -416,7 +416,7 @@ pub struct HookCall {
     pub tool_use_id: Option<String>,
 }
 
-/// How long an agent waits for the answer to a callback.
+/// How long an agent waits for the answer to a callback, unless the backend is told otherwise.
 pub const HOOK_TIME: Duration = Duration::from_mins(1);
 
 /// How an agent ended.

@@ -47,6 +47,8 @@ pub struct Reply {
     /// The agent's own id of the request.
     pub agent_request: String,
     pub answer: Answer,
+    /// The key that was used to answer. `None`: the person at the machine did, or nobody.
+    pub by: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -459,9 +459,12 @@ impl Sessions {
         answer: Answer,
     ) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.approve)?;
-        self.input(session, Input::Answer { decision, answer })
-            .await
-            .map(drop)
+        let input = Input::Answer {
+            decision,
+            answer,
+            by: self.viewer.key.clone(),
+        };
+        self.input(session, input).await.map(drop)
     }
 
     /// Removes a session, its events and its agent. Fine if there is none.

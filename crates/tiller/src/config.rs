@@ -34,6 +34,8 @@ pub(crate) struct Config {
     pub(crate) on_stop: OnStop,
     /// How many seconds agents that no server comes back for may go without work.
     pub(crate) agent_grace_s: Option<u64>,
+    /// How many seconds an agent waits for the answer to a hook's callback before it goes on without.
+    pub(crate) hook_timeout_s: u64,
     /// After how many seconds without anything to do an agent is put to sleep; 0 is never. The next message wakes it.
     pub(crate) hibernate_after_s: u64,
     /// How much memory all agents together may use before those that have nothing to do are put to sleep; 0 is any
@@ -53,6 +55,7 @@ impl Default for Config {
             delta_retention_hours: 24,
             on_stop: OnStop::default(),
             agent_grace_s: None,
+            hook_timeout_s: 60,
             hibernate_after_s: 1800,
             agent_memory_mb: None,
         }

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use tiller_core::credentials::{CredentialStore, SecretHash};
@@ -110,7 +111,9 @@ impl Service {
         let claude = (args.claude_bin.clone(), args.claude_home.clone());
         let backend = backend::choose(args.backend, args.transport, claude.0, claude.1).await?;
         backend.detect_version();
-        let backend = backend.kept(backend::keeping(data_dir, config.agent_grace()?));
+        let backend = backend
+            .kept(backend::keeping(data_dir, config.agent_grace()?))
+            .waiting_for_hooks(Duration::from_secs(config.hook_timeout_s));
 
         let listener = listen(address, port).await?;
         let bound = listener.local_addr()?;

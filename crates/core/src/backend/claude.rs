@@ -57,6 +57,7 @@ pub struct ClaudeBackend {
     claims: Claims,
     /// How agents outlive us; `None`: they don't.
     keeping: Option<Keeping>,
+    hook_time: Duration,
     /// For agents that connect to us, which have no keeper. `None`: all speak over pipes.
     runs: Option<Runs>,
 }
@@ -78,6 +79,7 @@ impl ClaudeBackend {
             offers: LastOffers::default(),
             claims: Claims::default(),
             keeping: None,
+            hook_time: HOOK_TIME,
             runs: None,
         }
     }
@@ -92,6 +94,13 @@ impl ClaudeBackend {
     /// Gives every agent a keeper, so that it outlives this program.
     pub fn kept(mut self, keeping: Keeping) -> Self {
         self.keeping = Some(keeping);
+        self
+    }
+
+    /// How long an agent waits for the answer to a callback, if not for [`HOOK_TIME`].
+    #[must_use]
+    pub fn waiting_for_hooks(mut self, time: Duration) -> Self {
+        self.hook_time = time;
         self
     }
 
@@ -118,7 +127,7 @@ impl Backend for ClaudeBackend {
     }
 
     fn launch(&self, launch: Launch) -> AgentChannels {
-        let (channels, ends) = channels();
+        let (channels, ends) = channels(self.hook_time);
         let executable = self.executable.clone();
         let options = options(&launch, self.claude_home.clone());
         let greeting = Greeting {
@@ -145,12 +154,12 @@ impl Backend for ClaudeBackend {
                     Ok(started) => started,
                     Err(message) => return ends.exited(Exit::NotStarted { message }, None).await,
                 };
-                let asked = initialize(&started.link, &greeting.hooks, greeting.offers);
+                let asked = initialize(&started.link, &greeting.hooks, ends.hook_time, greeting.offers);
                 return ends.relay(started, asked, Found::New, lease).await;
             }
             let exit = match start(&executable, &options, keeping.as_ref(), &launch.run).await {
                 Ok(started) => {
-                    let asked = initialize(&started.link, &greeting.hooks, greeting.offers);
+                    let asked = initialize(&started.link, &greeting.hooks, ends.hook_time, greeting.offers);
                     return ends.relay(started, asked, Found::New, lease).await;
                 }
                 Err(message) => Exit::NotStarted { message },
@@ -168,7 +177,7 @@ impl Backend for ClaudeBackend {
         let Some(keeping) = self.keeping.clone() else {
             return AgentChannels::of_nobody();
         };
-        let (channels, ends) = channels();
+        let (channels, ends) = channels(self.hook_time);
         tokio::spawn(async move {
             // It is ours: whoever else has the lease has found no agent of its own.
             let lease = Lease::take(&attach.conversation, lease::NO_PATIENCE).await;
@@ -235,7 +244,7 @@ impl Backend for ClaudeBackend {
                     return None;
                 }
             };
-            let _in_line = initialize(&link, &[], LastOffers::default());
+            let _in_line = initialize(&link, &[], HOOK_TIME, LastOffers::default());
             let asked = inquire(&link, Inquiry::Title { prompt });
             // What it says beside the answer is read, so that it does not wait for a reader.
             let reading = async { while inbox.next().await.is_some() {} };
@@ -449,9 +458,10 @@ struct Ends {
     commands: mpsc::Receiver<AgentCommand>,
     events: mpsc::Sender<Vec<Heard>>,
     settled: oneshot::Receiver<()>,
+    hook_time: Duration,
 }
 
-fn channels() -> (AgentChannels, Ends) {
+fn channels(hook_time: Duration) -> (AgentChannels, Ends) {
     let (commands, command_inbox) = mpsc::channel(COMMANDS);
     let (event_outbox, events) = mpsc::channel(EVENTS);
     let (settled, is_settled) = oneshot::channel();
@@ -464,6 +474,7 @@ fn channels() -> (AgentChannels, Ends) {
         commands: command_inbox,
         events: event_outbox,
         settled: is_settled,
+        hook_time,
     };
     (channels, ends)
 }
@@ -489,7 +500,7 @@ impl Ends {
             busy: matches!(found, Found::Again { busy: true }),
             run: run.clone(),
             position: None,
-            hook_time: HOOK_TIME,
+            hook_time: self.hook_time,
         };
         let exit = relay.run(inbox, &mut self.commands).await;
         // Before anyone hears of the end, and starts the next one.

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{CommandError, Entry, Page, Sessions, Titles, allowed, check_settings};
 use crate::backend::{Driver, Inquiry, Offers};
@@ -19,6 +20,9 @@ const LAST_MESSAGES: u32 = 500;
 
 /// How many processes one driver may be made of.
 const WRAPPED: u32 = 4;
+
+/// How long it may take to find an agent that an earlier server started. Mostly a few milliseconds.
+const FINDING: Duration = Duration::from_secs(5);
 
 impl Sessions {
     /// Changes settings: at once where a running agent can be told (model, permission mode, approval), else from the
@@ -240,6 +244,7 @@ impl Sessions {
     /// Refuses if a process that nobody here has started drives the session's conversation: two would fork it. Otherwise
     /// nobody else begins to for a moment, so that what was not refused here is not refused later.
     pub(super) async fn check_driver(&self, session: SessionId) -> Result<(), CommandError> {
+        self.until_found(session).await;
         let Some((conversation, record)) = self.without_agent(session) else {
             return Ok(());
         };
@@ -251,7 +256,24 @@ impl Sessions {
         }
     }
 
+    /// Waits until it is known whether an agent that an earlier server started is still there: what is said for one that
+    /// is gone could not be given back.
+    async fn until_found(&self, session: SessionId) {
+        let view = match self.entries().get(&session) {
+            Some(Entry::Awake(actor)) => Some(actor.view.clone()),
+            Some(Entry::Dormant(_)) | None => None,
+        };
+        if let Some(mut view) = view {
+            let known = view.wait_for(|view| !view.attaching);
+            // A session that is deleted meanwhile, or a keeper that does not answer, is for others to tell.
+            if !matches!(tokio::time::timeout(FINDING, known).await, Ok(Ok(_))) {
+                tracing::debug!(%session, "it is not known whether the agent is still there");
+            }
+        }
+    }
+
     async fn driver(&self, session: SessionId) -> Option<Driver> {
+        self.until_found(session).await;
         let (conversation, record) = self.without_agent(session)?;
         let backend = &self.shared.backend;
         backend

@@ -63,6 +63,8 @@ pub(crate) struct View {
     pub(crate) record: SessionRecord,
     pub(crate) pending: Vec<DecisionRequest>,
     pub(crate) agent: AgentStatus,
+    /// Whether it is not yet known if an agent of an earlier server is still there.
+    pub(crate) attaching: bool,
     pub(crate) pid: Option<u32>,
     /// Whether its agent could be ended without anybody missing it.
     pub(crate) may_hibernate: bool,
@@ -103,6 +105,7 @@ impl View {
             record: state.record.clone(),
             pending: state.pending.clone(),
             agent: state.agent_status(),
+            attaching: state.agent == AgentState::Attaching,
             pid: state.agent_pid,
             may_hibernate: state.may_hibernate(),
         }

@@ -58,6 +58,8 @@ pub enum Input {
     Answer {
         decision: DecisionRef,
         answer: Answer,
+        /// The key that was used; `None`: the person at the machine.
+        by: Option<String>,
     },
     Agent(AgentEvent),
     /// A stopped turn has had its time to end by itself.
@@ -156,7 +158,7 @@ pub(crate) fn step_on(
         Input::Restore => step.restore(),
         Input::Wake => step.wake()?,
         Input::Hibernate => step.hibernate(),
-        Input::Answer { decision, answer } => step.answer(&decision, answer)?,
+        Input::Answer { decision, answer, by } => step.answer(&decision, answer, by)?,
         Input::Agent(event) => step.agent(event),
         Input::StopOverdue { turn } => step.stop_overdue(turn),
         Input::Close { reason } => step.close(reason),
@@ -326,7 +328,7 @@ impl Step<'_> {
         let Some(turn) = &mut self.state.turn else {
             // No turn runs, but something that an earlier one left in the background may be asking.
             for pending in std::mem::take(&mut self.state.pending) {
-                self.settle_with(&pending, Behavior::Withdrawn, aborted());
+                self.settle_with(&pending, Behavior::Withdrawn, aborted(), None);
             }
             self.set_idle();
             return;
@@ -358,7 +360,7 @@ impl Step<'_> {
         }
     }
 
-    fn answer(&mut self, decision: &DecisionRef, answer: Answer) -> Result<(), Refusal> {
+    fn answer(&mut self, decision: &DecisionRef, answer: Answer, by: Option<String>) -> Result<(), Refusal> {
         let found = self
             .state
             .pending
@@ -381,7 +383,7 @@ impl Step<'_> {
             Answer::Allow { .. } => Behavior::Allow,
             Answer::Deny { .. } => Behavior::Deny,
         };
-        self.settle_with(&pending, behavior, answer);
+        self.settle_with(&pending, behavior, answer, by);
         Ok(())
     }
 
@@ -396,10 +398,17 @@ impl Step<'_> {
     }
 
     /// Puts an answer on record, and gives it.
-    fn settle_with(&mut self, pending: &DecisionRequest, behavior: Behavior, answer: Answer) {
+    fn settle_with(
+        &mut self,
+        pending: &DecisionRequest,
+        behavior: Behavior,
+        answer: Answer,
+        by: Option<String>,
+    ) {
         let reply = Reply {
             agent_request: pending.agent_request.clone(),
             answer: answer.to(pending.input.clone()),
+            by,
         };
         self.settle_and(pending, behavior, Some(reply.clone()));
         self.effects.push(Effect::Send(AgentCommand::Answer {

@@ -225,6 +225,7 @@ pub(super) fn allow(tool_use: &str) -> Input {
             input: None,
             permissions: None,
         },
+        by: None,
     }
 }
 
@@ -367,7 +368,8 @@ fn an_answer_counts_once_and_for_what_was_shown() {
     assert_eq!(
         story.refuse(Input::Answer {
             decision: wrong,
-            answer: deny.clone()
+            answer: deny.clone(),
+            by: None,
         }),
         Refusal::RequestNotFound
     );
@@ -378,6 +380,7 @@ fn an_answer_counts_once_and_for_what_was_shown() {
     story.take(Input::Answer {
         decision: second,
         answer: deny,
+        by: None,
     });
     assert_eq!(story.tale(), ["deny t2", "> deny r2"]);
     assert_eq!(story.refuse(allow("t9")), Refusal::RequestNotFound);

@@ -10,7 +10,9 @@ use axum::extract::{Extension, Query, State};
 use axum::response::{IntoResponse, Response};
 use futures_util::{FutureExt, SinkExt};
 use serde::Deserialize;
-use tiller_core::{CommandError, Event, Lagged, LiveFeed, Notice, RawJson, SessionId, Sessions, Timestamp};
+use tiller_core::{
+    AgentStatus, CommandError, Event, Lagged, LiveFeed, Notice, RawJson, SessionId, Sessions, Timestamp,
+};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -259,6 +261,21 @@ impl Connection {
     /// Sends what the log has after `after`; from then on the feed goes on where the log ended.
     async fn subscribe(&mut self, session: SessionId, after: u64) -> Result<Result<(), CommandError>, Gone> {
         let mut last = after;
+        // Where no agent runs, nothing can come that the client has seen already: it has seen what a crash of the machine
+        // has taken back, or it has mistaken one server for another.
+        if let Some((record, _)) = self.sessions.find(session)
+            && after > record.last_seq
+            && matches!(
+                self.sessions.agent_status(session),
+                AgentStatus::Absent | AgentStatus::Hibernated
+            )
+        {
+            last = record.last_seq;
+            let reason = format!(
+                "The session's last event is number {last}, and more of it is known here. Load it again from its beginning."
+            );
+            self.not_understood(Some(&session.to_string()), &reason).await?;
+        }
         loop {
             let page = match self.sessions.replay(session, last, REPLAY_PAGE).await {
                 Ok(page) => page,

@@ -141,6 +141,8 @@ struct Replied {
     message: Option<String>,
     #[serde(default)]
     interrupt: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
 }
 
 impl Replied {
@@ -155,6 +157,7 @@ impl Replied {
                 permissions: permissions.as_ref().map(raw).transpose()?,
                 message: None,
                 interrupt: false,
+                by: reply.by.clone(),
             },
             Answer::Deny { message, interrupt } => Self {
                 agent_request,
@@ -163,6 +166,7 @@ impl Replied {
                 permissions: None,
                 message: message.clone(),
                 interrupt: *interrupt,
+                by: reply.by.clone(),
             },
         })
     }
@@ -182,6 +186,7 @@ impl Replied {
         Reply {
             agent_request: self.agent_request,
             answer,
+            by: self.by,
         }
     }
 }

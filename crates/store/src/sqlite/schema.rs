@@ -160,6 +160,13 @@ const MIGRATIONS: &[&str] = &[
         ORDER BY number, seq;
     DROP TABLE messages_before;
 ",
+    "
+    -- Who answered: a key by its name, or 'person'. `answer` is what was said beside yes or no: the input, where it was
+    -- changed, or why not. `rules` is what was allowed from then on.
+    ALTER TABLE decisions ADD COLUMN answered_by TEXT;
+    ALTER TABLE decisions ADD COLUMN answer TEXT;
+    ALTER TABLE decisions ADD COLUMN rules TEXT;
+",
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {

@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use tiller_core::{
-    Commit, DecisionRequest, Event, EventBody, Image, Page, RawJson, SessionId, SessionRecord, Store,
-    StoreError, StoreFuture, Timestamp,
+    Answer, Behavior, Commit, DecisionRequest, Event, EventBody, Image, Page, RawJson, SessionId,
+    SessionRecord, Store, StoreError, StoreFuture, Timestamp,
 };
 
 use super::codec::{self, Encoded, SESSION_COLUMNS};
@@ -387,13 +387,29 @@ fn write_event(connection: &Connection, session: &Owner, event: &Event) -> rusql
             ])?;
         }
         EventBody::DecisionResolved {
-            request, behavior, ..
+            request,
+            behavior,
+            reply,
+            ..
         } => {
-            let sql = "UPDATE decisions SET behavior = ?2, resolved_at = ?3 WHERE id = ?1";
+            let reply = reply.as_deref().filter(|_| *behavior != Behavior::Withdrawn);
+            let (answer, rules) = match reply.map(|reply| &reply.answer) {
+                Some(Answer::Allow { input, permissions }) => (
+                    input.as_ref().map(RawJson::as_str),
+                    permissions.as_ref().map(RawJson::as_str),
+                ),
+                Some(Answer::Deny { message, .. }) => (message.as_deref(), None),
+                None => (None, None),
+            };
+            let sql = "UPDATE decisions SET behavior = ?2, resolved_at = ?3, answered_by = ?4, \
+                       answer = nullif(?5, input), rules = ?6 WHERE id = ?1";
             connection.prepare_cached(sql)?.execute(params![
                 request.to_string(),
                 behavior.as_str(),
-                event.at.0
+                event.at.0,
+                reply.map(|reply| reply.by.as_deref().unwrap_or("person")),
+                answer,
+                rules,
             ])?;
         }
         EventBody::Status(_) | EventBody::UserPrompt { .. } | EventBody::Message { .. } => {}

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where, and ends")]
 
 mod credentials;
+mod found_again;
 mod sessions;
 mod upkeep;
 

@@ -175,6 +175,7 @@ async fn what_was_committed_is_there_after_a_restart() {
                 input: Some(RawJson::parse(r#"{"b":1,"a":"二"}"#).unwrap()),
                 permissions: None,
             },
+            by: Some("a-key".to_owned()),
         })),
     };
     append(&store, &mut record, vec![resolved, message("two")]).await;

@@ -19,25 +19,29 @@ struct NoAgents;
 
 impl Backend for NoAgents {
     fn info(&self) -> BackendInfo {
-        let capabilities = Capabilities {
-            streaming: false,
-            permissions: false,
-            resume: false,
-            subagents: false,
-        };
-        BackendInfo {
-            name: "none",
-            version: None,
-            transport: "none",
-            reason: String::new(),
-            why: WhyChosen::NotInstalled,
-            path: None,
-            capabilities,
-        }
+        no_agent()
     }
 
     fn launch(&self, launch: Launch) -> AgentChannels {
         panic!("{launch:?}")
+    }
+}
+
+pub(super) fn no_agent() -> BackendInfo {
+    let capabilities = Capabilities {
+        streaming: false,
+        permissions: false,
+        resume: false,
+        subagents: false,
+    };
+    BackendInfo {
+        name: "none",
+        version: None,
+        transport: "none",
+        reason: String::new(),
+        why: WhyChosen::NotInstalled,
+        path: None,
+        capabilities,
     }
 }
 

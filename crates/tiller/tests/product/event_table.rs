@@ -147,6 +147,26 @@ async fn what_is_wrong_with_an_event_is_named_and_no_session_is_made() {
     assert!(title.starts_with("a b [31m ccc"), "{title:?}");
     assert_eq!(title.chars().count(), 200);
 
+    // Whoever knows more than there is would wait for ever.
+    let mut from_elsewhere = EventClient::connect(&server, &cookie).await;
+    from_elsewhere
+        .send(
+            "session.subscribe",
+            json!({ "sessionId": session, "afterSeq": 0 }),
+        )
+        .await;
+    let last = from_elsewhere.until_status("error").await["seq"].clone();
+    client
+        .send(
+            "session.subscribe",
+            json!({ "sessionId": session, "afterSeq": 1000 }),
+        )
+        .await;
+    let ahead = client.until_type("runner.error").await;
+    assert_eq!(ahead["sessionId"], session);
+    let said = format!("last event is number {last}, ");
+    assert!(ahead["message"].as_str().unwrap().contains(&said), "{ahead}");
+
     // No time to think better of it is none, and whoever deletes is told.
     client
         .send("session.delete", json!({ "sessionId": session, "afterMs": 0 }))

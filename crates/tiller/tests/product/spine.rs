@@ -136,8 +136,10 @@ async fn an_allowed_tool_runs_and_a_denied_one_is_told_to_the_model() {
     );
     assert!(world.project().join("made.txt").exists());
     assert_eq!(
-        world.query("SELECT behavior FROM decisions ORDER BY asked_at"),
-        ["allow", "deny"]
+        world.query(
+            "SELECT behavior || ' by ' || answered_by || ifnull(': ' || answer, '') FROM decisions ORDER BY asked_at"
+        ),
+        ["allow by person", "deny by person: keep my file"]
     );
     server.stop().await;
 }

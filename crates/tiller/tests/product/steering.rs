@@ -523,3 +523,60 @@ async fn a_session_that_a_terminal_drives_is_not_forked_silently() {
     assert!(client.streamed().contains("Known: remember 42 | what was it."));
     server.stop().await;
 }
+
+#[tokio::test]
+async fn a_hook_that_nobody_answers_is_closed_for_everyone_and_the_turn_goes_on() {
+    let script = Script::new().on("hello", [Reply::text("Hi.")]).on(
+        "list",
+        [
+            Reply::tool("Bash", json!({ "command": "echo listed" })),
+            Reply::text("It said {{tool_result}}"),
+        ],
+    );
+    let world = World::new(script).await;
+    world.configure("titles = \"prompt\"\nhook_timeout_s = 1\n");
+    let server = world.serve().await;
+    let cookie = server.sign_in().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    let mut other = EventClient::connect(&server, &cookie).await;
+    let session = client.start(&world.project(), "hello").await;
+    client.until_status("completed").await;
+    client
+        .send(
+            "session.configure",
+            json!({ "sessionId": session, "approval": "auto" }),
+        )
+        .await;
+    client
+        .send(
+            "session.hooks",
+            json!({ "sessionId": session, "events": ["PreToolUse"] }),
+        )
+        .await;
+    say(&mut client, &session, "list").await;
+    let called = client.until_type("hook.callback").await;
+    assert_eq!(
+        called["input"]["tool_input"]["command"], "echo listed",
+        "{called}"
+    );
+    for client in [&mut client, &mut other] {
+        let closed = client.until_type("hook.resolved").await;
+        assert_eq!(closed["callbackId"], called["callbackId"]);
+        assert_eq!(closed["sessionId"], json!(session));
+    }
+    client.until_status("completed").await;
+    assert!(
+        client.streamed().ends_with("It said listed"),
+        "{}",
+        client.streamed()
+    );
+    // An answer comes too late, and is told so.
+    client
+        .send(
+            "hook.response",
+            json!({ "sessionId": session, "callbackId": called["callbackId"], "output": { "continue": true } }),
+        )
+        .await;
+    assert_eq!(until_error(&mut client).await, "request_not_found");
+    server.stop().await;
+}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -12,7 +13,7 @@ use tiller_agent::{
     RewindFiles,
 };
 
-use crate::backend::{HOOK_TIME, Inquiry, InquiryFailed, Offers};
+use crate::backend::{Inquiry, InquiryFailed, Offers};
 use crate::json::RawJson;
 
 /// What the CLI offers, as the last one that was started has told.
@@ -65,10 +66,15 @@ pub(super) fn aside(exchange: impl Future<Output = ()> + Send + 'static) {
 }
 
 /// The first request to a CLI that was just started. It is in line before anything else that is sent.
-pub(super) fn initialize(link: &Link, hooks: &[String], offers: LastOffers) -> Option<Exchange> {
+pub(super) fn initialize(
+    link: &Link,
+    hooks: &[String],
+    hook_time: Duration,
+    offers: LastOffers,
+) -> Option<Exchange> {
     let link = link.clone();
     let request = Initialize {
-        hooks: registered(hooks),
+        hooks: registered(hooks, hook_time),
         ..Initialize::default()
     };
     begin(async move {
@@ -80,12 +86,12 @@ pub(super) fn initialize(link: &Link, hooks: &[String], offers: LastOffers) -> O
 }
 
 /// One callback for each event, whose id is the event's name.
-fn registered(hooks: &[String]) -> BTreeMap<String, Vec<HookMatcher>> {
+fn registered(hooks: &[String], hook_time: Duration) -> BTreeMap<String, Vec<HookMatcher>> {
     let matcher = |event: &String| HookMatcher {
         matcher: None,
         hook_callback_ids: vec![event.clone()],
         // We answer first.
-        timeout: Some(HOOK_TIME.as_secs_f64() + 10.0),
+        timeout: Some(hook_time.as_secs_f64() + 10.0),
     };
     hooks
         .iter()

@@ -656,7 +656,7 @@ mod tests {
     async fn what_the_agent_offers_is_known_before_it_introduces_itself() {
         let offers = LastOffers::default();
         let mut agent = Played::start_with(Duration::from_mins(1), |link| {
-            initialize(link, &[], offers.clone())
+            initialize(link, &[], Duration::ZERO, offers.clone())
         });
         let asked = agent.hear().await;
         let models = json!({ "models": [{ "value": "haiku" }], "commands": [] });

@@ -146,6 +146,7 @@ fn addressed(input: Input, number: usize, state: &State) -> Input {
         Input::Answer { answer, .. } if !state.pending.is_empty() => Input::Answer {
             decision: DecisionRef::Request(state.pending[number % state.pending.len()].id),
             answer,
+            by: None,
         },
         Input::Agent(AgentEvent::TakesBack { .. }) if !state.pending.is_empty() => {
             let agent_request = state.pending[number % state.pending.len()].agent_request.clone();

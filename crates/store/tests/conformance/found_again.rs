@@ -1,0 +1,111 @@
+//! What is said before it is known whether the agent of an earlier server is still there.
+
+use std::future::{poll_fn, ready};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
+use tiller_core::backend::{
+    AgentChannels, AgentEvent, Attach, Backend, BackendInfo, Driver, Exit, Heard, Launch,
+};
+use tiller_core::{
+    CommandError, Commit, PathPolicy, SessionRecord, SessionStatus, Sessions, Store, Timestamp, Titles,
+};
+use tokio::sync::{mpsc, oneshot};
+
+use super::open;
+use super::sessions::record;
+use super::upkeep::no_agent;
+
+/// An agent that takes its time to be found, and that someone else has taken the place of.
+#[derive(Default)]
+struct Replaced {
+    looking: Mutex<Option<mpsc::Sender<Vec<Heard>>>>,
+}
+
+impl Backend for Replaced {
+    fn info(&self) -> BackendInfo {
+        no_agent()
+    }
+
+    fn launch(&self, launch: Launch) -> AgentChannels {
+        panic!("{launch:?}")
+    }
+
+    fn attach(&self, _attach: Attach) -> AgentChannels {
+        let (tell, events) = mpsc::channel(1);
+        *self.looking.lock().unwrap() = Some(tell);
+        AgentChannels {
+            commands: mpsc::channel(1).0,
+            events,
+            settled: oneshot::channel().0,
+        }
+    }
+
+    fn driver(
+        &self,
+        _conversation: String,
+        _cwd: PathBuf,
+        _since: Timestamp,
+    ) -> Pin<Box<dyn Future<Output = Option<Driver>> + Send>> {
+        let driver = Driver {
+            pid: 7,
+            command: "claude".to_owned(),
+            since: Timestamp(0),
+            started: 0,
+        };
+        Box::pin(ready(Some(driver)))
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_waits_until_it_is_known_who_drives() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let resting = SessionRecord {
+        status: SessionStatus::Completed,
+        claude_session_id: Some("c1".to_owned()),
+        queue: Vec::new(),
+        delete_at: None,
+        turn: None,
+        ..record("resting")
+    };
+    assert!(resting.run.is_some(), "an earlier server has started an agent");
+    let (id, last_seq) = (resting.id, resting.last_seq);
+    let first = Commit {
+        record: resting,
+        events: Vec::new(),
+        images: Vec::new(),
+    };
+    store.commit(first).await.unwrap();
+    let home = folder.path();
+    let paths = PathPolicy::new(home, &[home.to_owned()], home, &home.join("data")).unwrap();
+    let backend = Arc::new(Replaced::default());
+    let sessions = Sessions::open(Arc::new(store), backend.clone(), paths, Titles::Prompt)
+        .await
+        .unwrap();
+
+    let mut said = Box::pin(sessions.prompt(id, "hello"));
+    // Whatever is ready is done; then it waits.
+    for _ in 0..100 {
+        let waits = poll_fn(|context| Poll::Ready(said.as_mut().poll(context).is_pending())).await;
+        assert!(waits, "nothing is known yet");
+        tokio::task::yield_now().await;
+    }
+    let looking = backend.looking.lock().unwrap().take().expect("it is looked for");
+    let gone = AgentEvent::Exited(Exit::Ended {
+        message: "gone".to_owned(),
+    });
+    looking.send(vec![Heard::lost(gone)]).await.unwrap();
+    let refused = said.await.unwrap_err();
+    assert!(
+        matches!(&refused, CommandError::DrivenElsewhere(driver) if driver.pid == 7),
+        "{refused}"
+    );
+    let (record, _) = sessions.find(id).unwrap();
+    assert_eq!(
+        (record.status, record.last_seq),
+        (SessionStatus::Completed, last_seq)
+    );
+}
