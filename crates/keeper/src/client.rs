@@ -12,24 +12,22 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, sink, stream};
-use tiller_agent::{
-    Ended, Framer, Launch, Line, Located, MAX_LINE, Process, SharedTree, Tree, TreeIdentity, Wire,
-};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tiller_agent::{Ended, Launch, Line, Process, SharedTree, Tree, TreeIdentity, Wire};
+use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::Command;
 use tokio::sync::{mpsc, watch};
 
-use crate::files::{EXIT_FILE, ExitFile, PID_FILE, SOCKET};
-use crate::output::OutputReader;
+use crate::files::{PID_FILE, SOCKET};
+use crate::lines::{Output, Telling, next_news, read_exit};
 use crate::wire::{Frames, Instruction, News, Order};
 
 /// Lines and other orders that wait to be passed on.
 const ORDERS: usize = 64;
 
-/// How much of the output is read at once.
-const READ: usize = 64 * 1024;
+/// Room for a line that is passed on; what is longer is given back.
+const LINE: usize = 64 * 1024;
 
 /// How long a keeper may take to clear its folder away, and how often that is looked at.
 const FINISH_TIME: Duration = Duration::from_secs(2);
@@ -53,7 +51,7 @@ pub struct Keeping {
 
 /// An agent with a keeper.
 pub struct Kept {
-    /// The connection to the agent.
+    /// The connection to the agent. Its end is heard by whoever reads what it says: nobody else hears the keeper.
     pub wire: Wire,
     /// The last numbered line that was passed on to it. `None`: the keeper is gone, and with it the agent; what it had
     /// still to say comes over the wire, and then its end.
@@ -249,14 +247,6 @@ impl Address {
     }
 }
 
-/// How a run stands, as the connection's reader knows it.
-#[derive(Debug, Clone, Default)]
-struct Standing {
-    /// How much output there is.
-    end: u64,
-    ended: Option<Ended>,
-}
-
 /// A keeper that has said how things stand.
 struct Connection {
     reading: OwnedReadHalf,
@@ -306,17 +296,19 @@ impl Connection {
         };
         let (lines, line_inbox) = mpsc::channel(ORDERS);
         let (orders, order_inbox) = mpsc::channel(ORDERS);
-        let (tell, standing) = watch::channel(Standing { end, ended: None });
+        let (tell_ended, ended) = watch::channel(None);
         let tree = read_identity(folder)
             .and_then(|identity| Tree::find(&identity))
             .map(SharedTree::new);
-        let writing = write(self.writing, line_inbox, order_inbox);
-        let reading = read(self.reading, self.frames, tell, folder.to_owned(), tree.clone());
-        // In one task, so that both halves of the connection go at the same time, also when a runtime shuts down:
-        // to the reader a half-closed connection would look like a keeper that has died.
-        tokio::spawn(async move { tokio::join!(writing, reading) });
+        tokio::spawn(write(Writing(Some(self.writing)), line_inbox, order_inbox));
+        let keeper = Telling {
+            connection: self.reading,
+            frames: self.frames,
+            tree: tree.clone(),
+        };
+        let output = Output::new(folder, position, end, Some(keeper), tell_ended);
         Kept {
-            wire: wire(folder, position, lines, KeptProcess { pid, tree, standing }),
+            wire: wire(output, lines, KeptProcess { pid, tree, ended }),
             last_input,
             run: Run {
                 folder: folder.to_owned(),
@@ -337,18 +329,16 @@ async fn remains(folder: &Path, position: u64) -> Result<Kept, Lost> {
         // Without its keeper it talks to nobody.
         tree.kill().await;
     }
-    let ended = Some(read_exit(folder));
-    let (tell, standing) = watch::channel(Standing { end: 0, ended });
+    let (tell_ended, ended) = watch::channel(Some(read_exit(folder)));
     let (lines, _) = mpsc::channel(1);
     let (orders, _) = mpsc::channel(1);
-    drop(tell);
     let process = KeptProcess {
         pid: None,
         tree,
-        standing,
+        ended,
     };
     Ok(Kept {
-        wire: wire(folder, position, lines, process),
+        wire: wire(Output::new(folder, position, 0, None, tell_ended), lines, process),
         last_input: None,
         run: Run {
             folder: folder.to_owned(),
@@ -357,13 +347,7 @@ async fn remains(folder: &Path, position: u64) -> Result<Kept, Lost> {
     })
 }
 
-fn wire(folder: &Path, position: u64, lines: mpsc::Sender<Line>, process: KeptProcess) -> Wire {
-    let output = Output {
-        reader: OutputReader::new(folder, position),
-        framer: Framer::starting_at(position, MAX_LINE),
-        buffer: vec![0; READ],
-        standing: process.standing.clone(),
-    };
+fn wire(output: Output, lines: mpsc::Sender<Line>, process: KeptProcess) -> Wire {
     let outgoing = sink::unfold(lines, |lines, line: Line| async move {
         lines
             .send(line)
@@ -382,62 +366,23 @@ fn wire(folder: &Path, position: u64, lines: mpsc::Sender<Line>, process: KeptPr
     }
 }
 
-/// The agent's lines, from its files.
-struct Output {
-    reader: OutputReader,
-    framer: Framer,
-    buffer: Vec<u8>,
-    standing: watch::Receiver<Standing>,
-}
-
-impl Output {
-    async fn next(&mut self) -> Option<Vec<Located>> {
-        loop {
-            let lines = self.framer.frames();
-            if !lines.is_empty() {
-                return Some(lines);
-            }
-            let (end, ended) = {
-                let standing = self.standing.borrow_and_update();
-                (standing.end, standing.ended.is_some())
-            };
-            if self.reader.position() < end || ended {
-                match self.reader.read(&mut self.buffer) {
-                    Ok(0) if ended => {
-                        let frame = self.framer.finish()?;
-                        return Some(vec![self.framer.locate(frame)]);
-                    }
-                    Ok(0) => {}
-                    Ok(count) => {
-                        self.framer.push(&self.buffer[..count]);
-                        continue;
-                    }
-                    Err(error) => {
-                        tracing::error!(%error, "what the agent said can't be read");
-                        return None;
-                    }
-                }
-            }
-            // Told of the end at the latest.
-            self.standing.changed().await.ok()?;
-        }
-    }
-}
-
 /// An agent's process, which is its keeper's child.
 struct KeptProcess {
     pid: Option<u32>,
     tree: Option<SharedTree>,
-    standing: watch::Receiver<Standing>,
+    ended: watch::Receiver<Option<Ended>>,
 }
 
 impl Process for KeptProcess {
     fn wait(&mut self) -> BoxFuture<'_, Ended> {
         Box::pin(async {
-            let told = self.standing.wait_for(|standing| standing.ended.is_some()).await;
-            told.ok()
-                .and_then(|standing| standing.ended.clone())
-                .unwrap_or_else(unknown_end)
+            let ended = self.ended.wait_for(Option::is_some).await;
+            let ended = ended.ok().and_then(|ended| ended.clone());
+            match ended {
+                Some(ended) => ended,
+                // Whoever tells always tells the end, unless this program is about to end itself: then the agent goes on.
+                None => std::future::pending().await,
+            }
         })
     }
 
@@ -471,12 +416,29 @@ impl Process for KeptProcess {
     }
 }
 
+/// Our half of the connection, which does not close when it goes: when a runtime shuts down its tasks go one by one, and
+/// to the reader a half-closed connection would look like a keeper that has died.
+struct Writing(Option<OwnedWriteHalf>);
+
+impl Writing {
+    async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.0 {
+            Some(half) => half.write_all(bytes).await,
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        if let Some(half) = self.0.take() {
+            half.forget();
+        }
+    }
+}
+
 /// Passes orders on. The end of the lines is the end of the agent's input.
-async fn write(
-    mut connection: OwnedWriteHalf,
-    mut lines: mpsc::Receiver<Line>,
-    mut orders: mpsc::Receiver<Order>,
-) {
+async fn write(mut connection: Writing, mut lines: mpsc::Receiver<Line>, mut orders: mpsc::Receiver<Order>) {
     let mut bytes = Vec::new();
     let mut open = true;
     loop {
@@ -491,93 +453,19 @@ async fn write(
         };
         bytes.clear();
         order.encode(&mut bytes);
-        if let Err(error) = connection.write_all(&bytes).await {
+        if let Err(error) = connection.write(&bytes).await {
             tracing::debug!(%error, "the keeper is gone");
             return;
         }
         // Lines with pictures are rare; their room is given back.
-        if bytes.capacity() > READ {
+        if bytes.capacity() > LINE {
             bytes = Vec::new();
-        }
-    }
-}
-
-/// Notes what the keeper tells, until it is gone.
-async fn read(
-    mut connection: OwnedReadHalf,
-    mut frames: Frames,
-    standing: watch::Sender<Standing>,
-    folder: PathBuf,
-    tree: Option<SharedTree>,
-) {
-    loop {
-        match next_news(&mut connection, &mut frames).await {
-            Ok(Some(News::Wrote { end })) => standing.send_modify(|standing| standing.end = end),
-            Ok(Some(News::Exited { ended, end })) => {
-                standing.send_modify(|standing| {
-                    standing.end = end;
-                    standing.ended = Some(ended);
-                });
-                // Kept open: the keeper waits for the word that everything is read.
-            }
-            Ok(Some(News::Running { .. } | News::NotStarted { .. })) => {}
-            Ok(Some(News::Replaced)) => {
-                tracing::warn!("another program has taken over an agent of ours");
-                standing.send_modify(|standing| standing.ended = Some(unknown_end()));
-            }
-            Ok(None) | Err(_) => break,
-        }
-    }
-    if standing.borrow().ended.is_none() {
-        tracing::warn!("an agent's keeper went away");
-        if let Some(tree) = tree {
-            tree.kill().await;
-        }
-        standing.send_modify(|standing| standing.ended = Some(read_exit(&folder)));
-    }
-}
-
-async fn next_news(connection: &mut OwnedReadHalf, frames: &mut Frames) -> io::Result<Option<News>> {
-    let mut buffer = [0; 4096];
-    loop {
-        while let Some((kind, body)) = frames.next()? {
-            if let Some(news) = News::decode(kind, body)? {
-                return Ok(Some(news));
-            }
-        }
-        match connection.read(&mut buffer).await? {
-            0 => return Ok(None),
-            count => frames.push(&buffer[..count]),
         }
     }
 }
 
 fn read_identity(folder: &Path) -> Option<TreeIdentity> {
     serde_json::from_slice(&fs::read(folder.join(PID_FILE)).ok()?).ok()
-}
-
-fn read_exit(folder: &Path) -> Ended {
-    let exit = fs::read(folder.join(EXIT_FILE)).ok();
-    match exit.and_then(|bytes| serde_json::from_slice::<ExitFile>(&bytes).ok()) {
-        Some(exit) => Ended {
-            code: exit.code,
-            signal: exit.signal,
-            stderr_tail: exit.stderr,
-            uptime: Duration::from_millis(exit.uptime_ms),
-        },
-        None => unknown_end(),
-    }
-}
-
-/// Neither the keeper nor its files tell.
-fn unknown_end() -> Ended {
-    Ended {
-        code: None,
-        signal: None,
-        stderr_tail: String::new(),
-        // Certainly no run that ended at once.
-        uptime: Duration::MAX,
-    }
 }
 
 fn unexpected() -> io::Error {

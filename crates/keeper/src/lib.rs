@@ -12,6 +12,7 @@
 mod client;
 mod files;
 mod keep;
+mod lines;
 mod output;
 #[cfg(target_os = "linux")]
 mod slim;

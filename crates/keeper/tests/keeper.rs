@@ -147,10 +147,13 @@ async fn an_agent_is_heard_told_and_seen_to_its_end() {
     assert_eq!(line(&mut kept).await.0, "got two");
     let Kept { mut wire, run, .. } = kept;
     drop(wire.outgoing);
-    let ended = tokio::time::timeout(PATIENCE, wire.process.wait()).await.unwrap();
+    let last = tokio::time::timeout(PATIENCE, wire.incoming.next())
+        .await
+        .unwrap();
+    assert!(last.is_none(), "{last:?}");
+    let ended = wire.process.wait().await;
     assert_eq!((ended.code, ended.signal), (Some(7), None));
     assert_eq!(ended.stderr_tail, "gone");
-    assert!(wire.incoming.next().await.is_none());
     run.finish().await;
     until("the run's folder stays", || !place.run_folder("heard").exists()).await;
 }
@@ -177,9 +180,11 @@ fn in_a_program_that_dies<T: Send + 'static>(work: impl Future<Output = (Kept, T
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let (kept, result) = runtime.block_on(work);
-        // A killed program says no last words.
-        std::mem::forget(kept);
+        // A killed program says no last words, and its connections close.
+        let Kept { wire, run, .. } = kept;
+        std::mem::forget((wire.outgoing, wire.process, run));
         runtime.shutdown_background();
+        drop(wire.incoming);
         result
     })
     .join()
@@ -214,10 +219,12 @@ async fn a_program_that_comes_back_reads_on_where_the_last_one_stopped() {
     assert_eq!(line(&mut kept).await.0, "then words");
     let Kept { mut wire, run, .. } = kept;
     drop(wire.outgoing);
-    let ended = tokio::time::timeout(PATIENCE, wire.process.wait()).await.unwrap();
-    assert_eq!(ended.code, Some(0));
-    let rest: Vec<_> = wire.incoming.by_ref().collect().await;
+    let rest: Vec<_> = tokio::time::timeout(PATIENCE, wire.incoming.by_ref().collect())
+        .await
+        .unwrap();
     assert_eq!(rest.len(), 1);
+    let ended = wire.process.wait().await;
+    assert_eq!(ended.code, Some(0));
     run.finish().await;
     until("the run's folder stays", || {
         !place.run_folder("a-program-that-comes").exists()
@@ -365,6 +372,7 @@ async fn an_agent_in_full_flow_is_kept_on_disk_only_as_long_as_it_is_needed() {
     let kilobytes: u64 = resident.trim().trim_end_matches(" kB").parse().unwrap();
     assert!(kilobytes < 4096, "the keeper takes {kilobytes} kB");
     drop(kept.wire.outgoing);
+    assert!(kept.wire.incoming.next().await.is_none());
     kept.wire.process.wait().await;
     kept.run.finish().await;
 }

@@ -84,6 +84,8 @@ impl Relay {
                     Some(Inbound::Exited(exit)) => return describe(&exit),
                     Some(inbound) => {
                         if let Err(exit) = self.hear_all(inbound, &mut inbox).await {
+                            // Read on by nobody, it must not be waited for.
+                            drop(inbox);
                             return match exit {
                                 Some(exit) => describe(&exit),
                                 None => describe(&self.link.kill().await),
@@ -123,6 +125,7 @@ impl Relay {
                 break;
             }
         }
+        drop(inbox);
         describe(&self.link.exited().await)
     }
 
