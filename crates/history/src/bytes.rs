@@ -10,10 +10,6 @@ impl<'a> Input<'a> {
         Some(*head)
     }
 
-    pub(crate) fn u8(&mut self) -> Option<u8> {
-        self.take().map(u8::from_le_bytes)
-    }
-
     pub(crate) fn u32(&mut self) -> Option<u32> {
         self.take().map(u32::from_le_bytes)
     }

@@ -2,16 +2,18 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 
+use crate::card::{Card, Piece};
 use crate::digest::Digest;
 use crate::error::Result;
 use crate::follow::{Followed, follow};
 use crate::index::Index;
 use crate::lines::Buffer;
-use crate::model::{Project, Session};
+use crate::model::{Project, ProjectSessions, Session};
 use crate::place::{ProjectId, Projects, SessionId, Transcript};
 
 thread_local! {
@@ -28,13 +30,35 @@ pub(crate) fn with_buffer<T>(run: impl FnOnce(&mut Buffer) -> T) -> T {
     })
 }
 
-pub(crate) type Known = HashMap<String, Arc<Followed<Digest>>>;
+/// By the path of the transcript.
+pub(crate) type Known = HashMap<Arc<str>, Arc<Followed<Card>>, BuildHasherDefault<PathHasher>>;
+
+/// Paths are long, and every list looks for each of them: this takes eight bytes at a time. It withstands nobody who wants
+/// many to be alike, but who can put files here can do worse.
+#[derive(Default)]
+pub(crate) struct PathHasher(u64);
+
+impl Hasher for PathHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        for word in words.iter().chain([&last]) {
+            let mixed = (self.0 ^ u64::from_le_bytes(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            self.0 = mixed ^ mixed >> 32;
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// A transcript and what the list shows of it.
 #[derive(Clone)]
 pub(crate) struct Listed {
     pub(crate) transcript: Transcript,
-    pub(crate) digest: Arc<Followed<Digest>>,
+    pub(crate) digest: Arc<Followed<Card>>,
 }
 
 #[derive(Default)]
@@ -59,12 +83,15 @@ impl Catalogue {
     fn all(&self, index: Option<&Index>) -> MutexGuard<'_, State> {
         let mut state = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = index.filter(|_| !state.has_all) {
-            match index.load_all::<Digest>() {
-                Ok(saved) => {
-                    for (path, digest) in saved {
-                        state.digests.entry(path).or_insert_with(|| Arc::new(digest));
-                    }
+            let State { digests, .. } = &mut *state;
+            let loaded = index.load_all(|path, card| {
+                // What was read meanwhile is newer.
+                if !digests.contains_key(path) {
+                    digests.insert(path.into(), Arc::new(card));
                 }
+            });
+            match loaded {
+                Ok(()) => {}
                 Err(error) => {
                     tracing::warn!(%error, "the list of sessions is read without the index");
                     if let Err(error) = index.mend_parts(&error) {
@@ -81,10 +108,10 @@ impl Catalogue {
     fn one(&self, index: Option<&Index>, path: &str) -> MutexGuard<'_, State> {
         let mut state = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.has_all && !state.digests.contains_key(path) {
-            let saved = index.and_then(|index| index.load::<Digest>(path).ok().flatten());
+            let saved = index.and_then(|index| index.load::<Card>(path).ok().flatten());
             state
                 .digests
-                .extend(saved.map(|digest| (path.to_owned(), Arc::new(digest))));
+                .extend(saved.map(|card| (path.into(), Arc::new(card))));
         }
         state
     }
@@ -104,8 +131,8 @@ impl Catalogue {
                 _ => self.all(index),
             };
             for transcript in files {
-                match state.digests.get(&transcript.path) {
-                    Some(digest) if digest.stamp == transcript.stamp => {
+                match state.digests.get(transcript.path.as_str()) {
+                    Some(digest) if digest.is_as_of(transcript.stamp) => {
                         fresh.push(Listed {
                             digest: Arc::clone(digest),
                             transcript,
@@ -128,11 +155,11 @@ impl Catalogue {
             .with_max_len(1)
             .filter_map(|(old, transcript)| {
                 let (mut file, stamp) = root.open(&transcript.path).ok()?;
-                let old = old.map(|old| Followed::clone(&old));
-                match with_buffer(|buffer| follow(&mut file, stamp, old, buffer)) {
+                let old = old.map(|old| old.map(Card::digest));
+                match with_buffer(|buffer| follow::<Digest>(&mut file, stamp, old, buffer)) {
                     Ok(digest) => Some(Listed {
                         transcript: Transcript { stamp, ..transcript },
-                        digest: Arc::new(digest),
+                        digest: Arc::new(digest.map(Card::of)),
                     }),
                     Err(error) => {
                         tracing::warn!(%error, "a transcript could not be read");
@@ -153,7 +180,7 @@ impl Catalogue {
         for listed in &read {
             state
                 .digests
-                .insert(listed.transcript.path.clone(), Arc::clone(&listed.digest));
+                .insert(listed.transcript.path.as_str().into(), Arc::clone(&listed.digest));
         }
         drop(state);
         fresh.extend(read);
@@ -176,10 +203,10 @@ impl Catalogue {
             .iter()
             .map(|entry| entry.transcript.path.as_str())
             .collect();
-        let gone: Vec<String> = state
+        let gone: Vec<Arc<str>> = state
             .digests
             .keys()
-            .filter(|path| !present.contains(path.as_str()))
+            .filter(|path| !present.contains(&***path))
             .cloned()
             .collect();
         for path in &gone {
@@ -187,7 +214,7 @@ impl Catalogue {
         }
         drop(state);
         match index {
-            Some(index) if !gone.is_empty() => index.forget::<Digest>(&gone),
+            Some(index) if !gone.is_empty() => index.forget::<Card>(&gone),
             _ => Ok(()),
         }
     }
@@ -200,8 +227,8 @@ impl Listed {
     }
 
     pub(crate) fn last_active(&self) -> &str {
-        let digest = self.digest.current();
-        digest.last_time.as_deref().unwrap_or_default()
+        let card = self.digest.current();
+        card.get(Piece::LastTime).unwrap_or_default()
     }
 
     pub(crate) fn newest_first(&self, other: &Self) -> std::cmp::Ordering {
@@ -210,33 +237,32 @@ impl Listed {
     }
 
     pub(crate) fn session(&self) -> Result<Session> {
-        let digest = self.digest.current();
+        self.session_of(ProjectId::parse(self.transcript.project())?)
+    }
+
+    fn session_of(&self, project: ProjectId) -> Result<Session> {
+        let card = self.digest.current();
+        let text = |piece| card.text(piece);
+        let begun = text(Piece::Created).or_else(|| text(Piece::FirstTime));
         Ok(Session {
             id: SessionId::parse(self.transcript.stem())?,
-            title: digest.title(),
-            project_path: digest
-                .cwd
-                .clone()
-                .unwrap_or_else(|| decoded(self.transcript.project())),
-            timestamp: digest
-                .created
-                .clone()
-                .or_else(|| digest.first_time.clone())
-                .unwrap_or_default(),
-            message_count: digest.message_count,
-            tools_used: digest.tools.clone(),
-            files_changed: digest.files_changed(),
-            project: ProjectId::parse(self.transcript.project())?,
-            last_active: self.last_active().to_owned(),
+            title: card.title(),
+            project_path: text(Piece::Cwd).unwrap_or_else(|| decoded(project.as_str()).into()),
+            timestamp: begun.unwrap_or_default(),
+            message_count: card.message_count,
+            tools_used: card.names(Piece::Tools),
+            files_changed: card.files_changed(),
+            project,
+            last_active: text(Piece::LastTime).unwrap_or_default(),
             size_bytes: self.transcript.stamp.size,
-            models: digest.models.clone(),
-            first_prompt: digest.prompt.clone(),
-            custom_title: digest.custom_title.clone(),
-            summary: digest.summary.clone().or_else(|| digest.ai_title.clone()),
-            git_branch: digest.git_branch.clone(),
-            cli_version: digest.version.clone(),
-            damaged_lines: digest.damaged,
-            unknown_lines: digest.unknown.clone(),
+            models: card.names(Piece::Models),
+            first_prompt: text(Piece::Prompt),
+            custom_title: text(Piece::CustomTitle),
+            summary: text(Piece::Summary).or_else(|| text(Piece::AiTitle)),
+            git_branch: text(Piece::GitBranch),
+            cli_version: text(Piece::Version),
+            damaged_lines: card.damaged,
+            unknown_lines: card.unknown(),
             archived: false,
             live: false,
             driver: None,
@@ -247,25 +273,32 @@ impl Listed {
 /// The sessions of one project, newest first.
 pub(crate) struct Group<'a> {
     id: &'a str,
-    pub(crate) sessions: Vec<&'a Listed>,
+    sessions: Vec<&'a Listed>,
 }
 
 /// These sessions by project, the one used last first.
 pub(crate) fn groups(listed: &[Listed]) -> Vec<Group<'_>> {
-    let mut by_project: HashMap<&str, Vec<&Listed>> = HashMap::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for entry in listed.iter().filter(|entry| entry.is_session()) {
-        by_project
-            .entry(entry.transcript.project())
-            .or_default()
-            .push(entry);
+        let id = entry.transcript.project();
+        // Nearly always the project of the one before.
+        if let Some(last) = groups.last_mut().filter(|last| last.id == id) {
+            last.sessions.push(entry);
+            continue;
+        }
+        let place = *places.entry(id).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some(group) => group.sessions.push(entry),
+            None => groups.push(Group {
+                id,
+                sessions: vec![entry],
+            }),
+        }
     }
-    let mut groups: Vec<Group<'_>> = by_project
-        .into_iter()
-        .map(|(id, mut sessions)| {
-            sessions.sort_by(|a, b| a.newest_first(b));
-            Group { id, sessions }
-        })
-        .collect();
+    for group in &mut groups {
+        group.sessions.sort_by(|a, b| a.newest_first(b));
+    }
     groups.sort_by(|a, b| b.last_active().cmp(a.last_active()).then_with(|| a.id.cmp(b.id)));
     groups
 }
@@ -273,6 +306,16 @@ pub(crate) fn groups(listed: &[Listed]) -> Vec<Group<'_>> {
 impl Group<'_> {
     fn last_active(&self) -> &str {
         self.sessions.first().map_or("", |newest| newest.last_active())
+    }
+
+    /// All of its sessions.
+    pub(crate) fn whole(&self) -> Result<ProjectSessions> {
+        let project = self.project()?;
+        let sessions = self.sessions.iter();
+        let sessions = sessions
+            .map(|entry| entry.session_of(project.id.clone()))
+            .collect::<Result<_>>()?;
+        Ok(ProjectSessions { project, sessions })
     }
 
     pub(crate) fn project(&self) -> Result<Project> {
@@ -297,7 +340,7 @@ fn project_path(id: &str, sessions: &[&Listed]) -> String {
     let directories = || {
         sessions
             .iter()
-            .filter_map(|entry| entry.digest.current().cwd.as_deref())
+            .filter_map(|entry| entry.digest.current().get(Piece::Cwd))
     };
     let exact = directories().find(|cwd| encoded(cwd) == id);
     exact

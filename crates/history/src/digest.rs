@@ -1,16 +1,15 @@
 //! What the list of sessions shows of one transcript, built up line by line.
 //!
-//! A digest can go on from where it stopped when the file has grown. It is kept in the index as it is, so nothing in it
-//! depends on where the file lies.
+//! A digest can go on from where it stopped when the file has grown. It is kept as a [`Card`](crate::card::Card), so nothing
+//! in it depends on where the file lies.
 
 use std::collections::BTreeMap;
 
 use memchr::memmem;
 
-use crate::bytes::{Input, push_text};
 use crate::follow::Part;
 use crate::json::Raw;
-use crate::names::Names;
+use crate::names::{Naming, nameable};
 use crate::record::{Kind, Record};
 use crate::typed::{self, Typed};
 
@@ -27,16 +26,16 @@ pub(crate) struct Digest {
     pub(crate) last_time: Option<String>,
     /// The working directory of the first user line, else of the first line that has one.
     pub(crate) cwd: Option<String>,
-    cwd_is_of_user: bool,
+    pub(crate) cwd_is_of_user: bool,
     pub(crate) prompt: Option<String>,
     pub(crate) command: Option<String>,
     pub(crate) custom_title: Option<String>,
     pub(crate) ai_title: Option<String>,
     pub(crate) summary: Option<String>,
-    pub(crate) tools: Names,
+    pub(crate) tools: Naming,
     /// As they were recorded until a user's line has told the working directory, then relative to it where inside it.
-    files: Names,
-    pub(crate) models: Names,
+    pub(crate) files: Naming,
+    pub(crate) models: Naming,
     pub(crate) git_branch: Option<String>,
     pub(crate) version: Option<String>,
     /// Set when the whole file belongs to a subagent of that session, as older releases laid them out.
@@ -46,8 +45,6 @@ pub(crate) struct Digest {
 }
 
 impl Part for Digest {
-    const TABLE: &'static str = "digest";
-
     fn add(&mut self, _offset: u64, _line: &[u8], record: &Record<'_>) {
         match record.kind {
             Kind::User => self.user(record),
@@ -62,10 +59,8 @@ impl Part for Digest {
             Kind::AiTitle => self.ai_title = title_text(record),
             Kind::Summary => self.summary = title_text(record),
             Kind::Unknown(name) => {
-                *self
-                    .unknown
-                    .entry(String::from_utf8_lossy(name).into_owned())
-                    .or_default() += 1;
+                let name = String::from_utf8_lossy(name);
+                *self.unknown.entry(nameable(&name).into_owned()).or_default() += 1;
             }
             Kind::Untyped => *self.unknown.entry(String::new()).or_default() += 1,
             Kind::System | Kind::Attachment | Kind::LastPrompt | Kind::Bookkeeping => {}
@@ -78,55 +73,11 @@ impl Part for Digest {
     fn damaged(&mut self) {
         self.damaged += 1;
     }
-
-    fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(1024);
-        for number in [self.message_count, self.damaged, u64::from(self.cwd_is_of_user)] {
-            out.extend(number.to_le_bytes());
-        }
-        for text in self.texts() {
-            out.push(u8::from(text.is_some()));
-            if let Some(text) = text {
-                push_text(&mut out, text);
-            }
-        }
-        for names in [&self.tools, &self.files, &self.models] {
-            names.write(&mut out);
-        }
-        for (kind, count) in &self.unknown {
-            push_text(&mut out, kind);
-            out.extend(count.to_le_bytes());
-        }
-        out
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let mut input = Input(bytes);
-        let mut digest = Self {
-            message_count: input.u64()?,
-            damaged: input.u64()?,
-            cwd_is_of_user: input.u64()? != 0,
-            ..Self::default()
-        };
-        for text in digest.texts_mut() {
-            if input.u8()? != 0 {
-                *text = Some(input.text()?.to_owned());
-            }
-        }
-        for names in [&mut digest.tools, &mut digest.files, &mut digest.models] {
-            *names = Names::read(&mut input)?;
-        }
-        while !input.0.is_empty() {
-            let kind = input.text()?.to_owned();
-            digest.unknown.insert(kind, input.u64()?);
-        }
-        Some(digest)
-    }
 }
 
 impl Digest {
-    /// Every text there may be, in the order in which the index has them.
-    fn texts(&self) -> [&Option<String>; 12] {
+    /// Every text there may be, in the order in which a card has them.
+    pub(crate) fn texts(&self) -> [&Option<String>; 12] {
         [
             &self.created,
             &self.first_time,
@@ -143,7 +94,7 @@ impl Digest {
         ]
     }
 
-    fn texts_mut(&mut self) -> [&mut Option<String>; 12] {
+    pub(crate) fn texts_mut(&mut self) -> [&mut Option<String>; 12] {
         [
             &mut self.created,
             &mut self.first_time,
@@ -178,7 +129,7 @@ impl Digest {
             self.cwd = Some(cwd.into_owned());
             self.cwd_is_of_user = record.kind == Kind::User;
             if self.cwd_is_of_user && !self.files.is_empty() {
-                self.files = self.relative_files();
+                self.files = relative(self.cwd.as_deref(), crate::names::listed(self.files.as_str()));
             }
         }
         if let Some(version) = record.version.and_then(Raw::escaped) {
@@ -265,40 +216,11 @@ impl Digest {
         let cwd = self.cwd.as_deref().filter(|_| self.cwd_is_of_user);
         add_name(&mut self.files, inside(cwd, path));
     }
+}
 
-    /// What the session is called: the name a person gave it, else the beginning of the first thing a person typed.
-    pub(crate) fn title(&self) -> String {
-        let named = [
-            &self.custom_title,
-            &self.prompt,
-            &self.summary,
-            &self.ai_title,
-            &self.command,
-        ];
-        let title = named.into_iter().flatten().find(|title| !title.is_empty());
-        title
-            .map(|title| typed::shortened(title, typed::TITLE_CHARS))
-            .unwrap_or_default()
-    }
-
-    /// Changed files, relative to the working directory where inside it, each once.
-    pub(crate) fn files_changed(&self) -> Names {
-        if self.cwd_is_of_user {
-            self.files.clone()
-        } else {
-            self.relative_files()
-        }
-    }
-
-    fn relative_files(&self) -> Names {
-        let cwd = self.cwd.as_deref();
-        self.files.iter().map(|file| inside(cwd, file)).collect()
-    }
-
-    /// Whether the path of a changed file has this in it.
-    pub(crate) fn has_changed(&self, part: &str) -> bool {
-        self.files_changed().iter().any(|file| file.contains(part))
-    }
+/// Paths as they are called inside of a folder, each once.
+pub(crate) fn relative<'a>(folder: Option<&str>, paths: impl Iterator<Item = &'a str>) -> Naming {
+    paths.map(|path| inside(folder, path)).collect()
 }
 
 /// A path as it is called inside of a folder.
@@ -339,7 +261,7 @@ fn set_text(slot: &mut Option<String>, value: &[u8]) {
     }
 }
 
-fn add_name(names: &mut Names, name: &str) {
+fn add_name(names: &mut Naming, name: &str) {
     if names.len() < MAX_NAMES {
         names.add(name);
     }
@@ -348,35 +270,15 @@ fn add_name(names: &mut Names, name: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::card::Card;
 
-    fn digest(lines: &[&str]) -> Digest {
+    fn card(lines: &[&str]) -> Card {
         let mut digest = Digest::default();
         for line in lines {
             let record = Record::read(line.as_bytes()).unwrap();
             digest.add(0, line.as_bytes(), &record);
         }
-        digest
-    }
-
-    #[test]
-    fn a_digest_survives_the_index() {
-        let digest = digest(&[
-            r#"{"type":"user","cwd":"/p","timestamp":"2026-11-15T10:00:00.000Z","version":"2.1","message":{"content":"修复 it"}}"#,
-            r#"{"type":"assistant","message":{"model":"m","content":[{"type":"tool_use","name":"Edit"}]}}"#,
-            r#"{"type":"file-history-delta","trackingPath":"/p/src/a.rs"}"#,
-            r#"{"type":"of-tomorrow"}"#,
-            r#"{"none":1}"#,
-        ]);
-        assert_eq!(digest.unknown.len(), 2);
-        let bytes = digest.to_bytes();
-        assert_eq!(Digest::from_bytes(&bytes).as_ref(), Some(&digest));
-        for cut in 0..bytes.len() {
-            assert_ne!(
-                Digest::from_bytes(&bytes[..cut]).as_ref(),
-                Some(&digest),
-                "cut at {cut}"
-            );
-        }
+        Card::of(&digest)
     }
 
     #[test]
@@ -386,10 +288,10 @@ mod tests {
         let user = r#"{"type":"user","cwd":"/p","message":{"content":"x"}}"#;
         let late = r#"{"type":"file-history-snapshot","snapshot":{"trackedFileBackups":{"/p/a.rs":{},"b \"q\".rs":{},"/elsewhere/c.rs":{},"/p2/d.rs":{}}}}"#;
         assert_eq!(
-            digest(&[other, early, user, late]).files_changed(),
+            card(&[other, early, user, late]).files_changed(),
             ["a.rs", "b \"q\".rs", "/elsewhere/c.rs", "/p2/d.rs"]
         );
-        assert_eq!(digest(&[other, early]).files_changed(), ["/p/a.rs"]);
-        assert!(digest(&[early, user]).has_changed("a.r"));
+        assert_eq!(card(&[other, early]).files_changed(), ["/p/a.rs"]);
+        assert!(card(&[early, user]).has_changed("a.r"));
     }
 }

@@ -228,9 +228,9 @@ impl Document<'_> {
 fn facts(session: &Session) -> Vec<(&'static str, String)> {
     vec![
         ("Session", session.id.to_string()),
-        ("Project", session.project_path.clone()),
-        ("Begun", session.timestamp.clone()),
-        ("Last active", session.last_active.clone()),
+        ("Project", session.project_path.to_string()),
+        ("Begun", session.timestamp.to_string()),
+        ("Last active", session.last_active.to_string()),
         ("Messages", session.message_count.to_string()),
         ("Models", session.models.join(", ")),
         ("Tools", session.tools_used.join(", ")),

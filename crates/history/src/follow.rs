@@ -32,16 +32,35 @@ impl Stamp {
                 .wrapping_add(metadata.mtime_nsec()),
         }
     }
+
+    #[allow(
+        clippy::useless_conversion,
+        reason = "the types of these differ between systems"
+    )]
+    pub(crate) fn of_stat(stat: &rustix::fs::Stat) -> Self {
+        Self {
+            inode: stat.st_ino.into(),
+            size: u64::try_from(stat.st_size).unwrap_or_default(),
+            modified_ns: i64::from(stat.st_mtime)
+                .wrapping_mul(1_000_000_000)
+                .wrapping_add(i64::try_from(stat.st_mtime_nsec).unwrap_or_default()),
+        }
+    }
 }
 
 /// Something that is built from the lines of a transcript.
 pub(crate) trait Part: Clone + Default {
-    /// Where the index keeps it.
-    const TABLE: &'static str;
     fn add(&mut self, offset: u64, line: &[u8], record: &Record<'_>);
     /// A line was torn, spliced or too long.
     fn damaged(&mut self) {}
+}
+
+/// Something that the index keeps of a transcript.
+pub(crate) trait Saved: Sized {
+    /// Where it is kept.
+    const TABLE: &'static str;
     fn to_bytes(&self) -> Vec<u8>;
+    /// `None` if the bytes make no sense.
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
 }
 
@@ -58,10 +77,26 @@ pub(crate) struct Followed<P> {
     pub(crate) with_unfinished: Option<Box<P>>,
 }
 
-impl<P: Part> Followed<P> {
+impl<P> Followed<P> {
     /// What to show: everything that can be read right now.
     pub(crate) fn current(&self) -> &P {
         self.with_unfinished.as_deref().unwrap_or(&self.part)
+    }
+
+    /// Whether it is of the file as it looks now. A line without a newline is not kept in the index, and read again.
+    pub(crate) fn is_as_of(&self, stamp: Stamp) -> bool {
+        self.stamp == stamp && (self.offset == stamp.size || self.with_unfinished.is_some())
+    }
+
+    /// The same in another form.
+    pub(crate) fn map<Q>(&self, form: impl Fn(&P) -> Q) -> Followed<Q> {
+        Followed {
+            stamp: self.stamp,
+            offset: self.offset,
+            check: self.check,
+            part: form(&self.part),
+            with_unfinished: self.with_unfinished.as_deref().map(|part| Box::new(form(part))),
+        }
     }
 }
 
@@ -163,8 +198,6 @@ mod tests {
     }
 
     impl Part for Seen {
-        const TABLE: &'static str = "seen";
-
         fn add(&mut self, offset: u64, _line: &[u8], record: &Record<'_>) {
             let text = |raw: Option<Raw<'_>>| raw.and_then(Raw::text).map(std::borrow::Cow::into_owned);
             let escaped =
@@ -186,14 +219,6 @@ mod tests {
 
         fn damaged(&mut self) {
             self.damaged += 1;
-        }
-
-        fn to_bytes(&self) -> Vec<u8> {
-            Vec::new()
-        }
-
-        fn from_bytes(_: &[u8]) -> Option<Self> {
-            None
         }
     }
 

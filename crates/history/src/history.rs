@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
+use crate::card::Piece;
 use crate::catalogue::{Catalogue, Group, Listed, groups};
 use crate::error::{HistoryError, Result};
 use crate::index::{self, Cancel, Index};
@@ -71,17 +72,9 @@ impl History {
     pub fn everything(&self) -> Result<Vec<ProjectSessions>> {
         let listed = self.listed()?;
         groups(&listed)
-            .into_par_iter()
-            .map(|group| {
-                Ok(ProjectSessions {
-                    project: group.project()?,
-                    sessions: group
-                        .sessions
-                        .iter()
-                        .map(|entry| entry.session())
-                        .collect::<Result<_>>()?,
-                })
-            })
+            .par_iter()
+            .with_max_len(1)
+            .map(Group::whole)
             .collect()
     }
 
@@ -110,9 +103,9 @@ impl History {
     pub fn facets(&self) -> Result<Facets> {
         let (mut tools, mut models) = (BTreeSet::new(), BTreeSet::new());
         for entry in self.listed()?.iter().filter(|entry| entry.is_session()) {
-            let digest = entry.digest.current();
-            tools.extend(digest.tools.iter().map(str::to_owned));
-            models.extend(digest.models.iter().map(str::to_owned));
+            let card = entry.digest.current();
+            tools.extend(card.names(Piece::Tools).iter().map(str::to_owned));
+            models.extend(card.names(Piece::Models).iter().map(str::to_owned));
         }
         Ok(Facets {
             tools: tools.into_iter().collect(),

@@ -12,18 +12,18 @@ mod runs;
 mod varint;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{HistoryError, Result};
-use crate::follow::{Followed, Part, Stamp};
+use crate::follow::{Followed, Saved, Stamp};
 
 pub(crate) use build::{Cancel, build};
 pub(crate) use find::{Hit, Wanted, find, owner};
 
 /// Changes whenever the tables, or the meaning of what is in them, change.
-const VERSION: i64 = 6;
+const VERSION: i64 = 7;
 
 pub(crate) struct Index {
     /// What has been read of each transcript.
@@ -68,7 +68,7 @@ impl Index {
         Ok(())
     }
 
-    pub(crate) fn load<P: Part>(&self, path: &str) -> Result<Option<Followed<P>>> {
+    pub(crate) fn load<P: Saved>(&self, path: &str) -> Result<Option<Followed<P>>> {
         let sql = format!(
             "SELECT inode, size, modified, offset, tail, data FROM {} WHERE path = ?",
             P::TABLE
@@ -76,31 +76,31 @@ impl Index {
         self.parts.read(|connection| {
             let row = connection
                 .prepare_cached(&sql)?
-                .query_row([path], |row| kept(row, 0))
+                .query_row([path], kept)
                 .optional()?;
             Ok(row.flatten())
         })
     }
 
-    pub(crate) fn load_all<P: Part>(&self) -> Result<Vec<(String, Followed<P>)>> {
+    /// Hands over everything that is kept.
+    pub(crate) fn load_all<P: Saved>(&self, mut take: impl FnMut(&str, Followed<P>)) -> Result<()> {
         let sql = format!(
-            "SELECT path, inode, size, modified, offset, tail, data FROM {}",
+            "SELECT inode, size, modified, offset, tail, data, path FROM {}",
             P::TABLE
         );
         self.parts.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
             let mut rows = statement.query([])?;
-            let mut all = Vec::new();
             while let Some(row) = rows.next()? {
-                if let Some(kept) = kept(row, 1)? {
-                    all.push((row.get(0)?, kept));
+                if let (Some(kept), Ok(path)) = (kept(row)?, row.get_ref(6)?.as_str()) {
+                    take(path, kept);
                 }
             }
-            Ok(all)
+            Ok(())
         })
     }
 
-    pub(crate) fn save<'a, P: Part + 'a>(
+    pub(crate) fn save<'a, P: Saved + 'a>(
         &self,
         parts: impl IntoIterator<Item = (&'a str, &'a Followed<P>)>,
     ) -> Result<()> {
@@ -137,11 +137,11 @@ impl Index {
     }
 
     /// Forgets files that are gone.
-    pub(crate) fn forget<P: Part>(&self, paths: &[String]) -> Result<()> {
+    pub(crate) fn forget<P: Saved>(&self, paths: &[Arc<str>]) -> Result<()> {
         self.parts.write(|writer| {
             let transaction = writer.transaction()?;
             for path in paths {
-                transaction.execute(&format!("DELETE FROM {} WHERE path = ?", P::TABLE), [path])?;
+                transaction.execute(&format!("DELETE FROM {} WHERE path = ?", P::TABLE), [&**path])?;
             }
             transaction.commit()?;
             Ok(())
@@ -150,16 +150,16 @@ impl Index {
 }
 
 /// A part as it was kept. `None` if it can't be understood: then it is read from the transcript again.
-fn kept<P: Part>(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Option<Followed<P>>> {
-    let number = |column: usize| row.get::<_, i64>(first + column).map(i64::cast_unsigned);
-    let Some(part) = row.get_ref(first + 5)?.as_blob().ok().and_then(P::from_bytes) else {
+fn kept<P: Saved>(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<Followed<P>>> {
+    let number = |column: usize| row.get::<_, i64>(column).map(i64::cast_unsigned);
+    let Some(part) = row.get_ref(5)?.as_blob().ok().and_then(P::from_bytes) else {
         return Ok(None);
     };
     Ok(Some(Followed {
         stamp: Stamp {
             inode: number(0)?,
             size: number(1)?,
-            modified_ns: row.get(first + 2)?,
+            modified_ns: row.get(2)?,
         },
         offset: number(3)?,
         check: number(4)?,

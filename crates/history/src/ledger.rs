@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::bytes::{Input, push_text};
-use crate::follow::Part;
+use crate::follow::{Part, Saved};
 use crate::json::Raw;
 use crate::outline::message_hash;
 use crate::record::{Kind, Record, millis};
@@ -70,8 +70,6 @@ pub(crate) struct Ledger {
 }
 
 impl Part for Ledger {
-    const TABLE: &'static str = "ledger";
-
     fn add(&mut self, _offset: u64, _line: &[u8], record: &Record<'_>) {
         if record.kind != Kind::Assistant {
             return;
@@ -113,6 +111,10 @@ impl Part for Ledger {
             self.entries.push(entry);
         }
     }
+}
+
+impl Saved for Ledger {
+    const TABLE: &'static str = "ledger";
 
     fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.entries.len() * ENTRY_BYTES + 64);

@@ -7,6 +7,7 @@
 //! It knows nothing of HTTP, of running sessions, or of the rest of the program.
 
 mod bytes;
+mod card;
 mod catalogue;
 mod chain;
 mod digest;
@@ -28,6 +29,7 @@ mod prices;
 mod record;
 mod scan;
 mod search;
+mod shared;
 mod spent;
 mod subagent;
 mod text;
@@ -48,6 +50,7 @@ pub use model::{
 pub use names::Names;
 pub use place::{ProjectId, SessionId};
 pub use search::{Fragment, SearchPage, SearchQuery, SearchResult};
+pub use shared::Text;
 pub use usage::{Usage, UsageQuery, UsageReport, UsageRow};
 pub use vault::{Archived, Stored, Vault};
 pub use watch::{Change, Watch};

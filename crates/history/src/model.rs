@@ -8,6 +8,7 @@ use ts_rs::TS;
 
 use crate::names::Names;
 use crate::place::{ProjectId, SessionId};
+use crate::shared::Text;
 
 /// A folder that the CLI was used in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
@@ -29,10 +30,13 @@ pub struct Project {
 pub struct Session {
     pub id: SessionId,
     /// The name a person gave it, else the first 50 characters of the first thing a person typed.
-    pub title: String,
-    pub project_path: String,
+    #[ts(as = "String")]
+    pub title: Text,
+    #[ts(as = "String")]
+    pub project_path: Text,
     /// When the first message was sent.
-    pub timestamp: String,
+    #[ts(as = "String")]
+    pub timestamp: Text,
     /// Lines of the user's and the assistant's.
     pub message_count: u64,
     #[ts(as = "Vec<String>")]
@@ -42,21 +46,27 @@ pub struct Session {
     pub files_changed: Names,
 
     pub project: ProjectId,
-    pub last_active: String,
+    #[ts(as = "String")]
+    pub last_active: Text,
     pub size_bytes: u64,
     #[ts(as = "Vec<String>")]
     pub models: Names,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_prompt: Option<String>,
+    #[ts(as = "Option<String>")]
+    pub first_prompt: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub custom_title: Option<String>,
+    #[ts(as = "Option<String>")]
+    pub custom_title: Option<Text>,
     /// What the CLI itself wrote about the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<String>,
+    #[ts(as = "Option<String>")]
+    pub summary: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub git_branch: Option<String>,
+    #[ts(as = "Option<String>")]
+    pub git_branch: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cli_version: Option<String>,
+    #[ts(as = "Option<String>")]
+    pub cli_version: Option<Text>,
     /// Lines that could not be read: torn, or spliced into another.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[ts(as = "Option<u32>", optional)]

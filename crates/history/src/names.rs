@@ -1,54 +1,38 @@
 //! [`Names`]: a list of short texts in one piece of memory.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-use crate::bytes::{Input, push_text};
+use crate::shared::Text;
+
+/// Behind every name. Paths can't have it.
+pub(crate) const END: char = '\0';
 
 /// Names of tools, models or files, each once, in the order in which they were met.
 ///
 /// A history has tens of thousands of them, and a list of sessions hands all of them out: a text of its own for each would
 /// cost more than everything else about the list. To clone it costs nothing.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Names(Arc<Inner>);
-
-#[derive(Clone, Default)]
-struct Inner {
-    text: String,
-    /// Where each name ends in `text`.
-    ends: Vec<u32>,
-    /// A fingerprint of each name, as far as they were needed: of the many names that are added again and again, hardly any
-    /// has to be compared.
-    prints: Vec<u32>,
-}
-
-impl PartialEq for Inner {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text && self.ends == other.ends
-    }
-}
-
-impl Eq for Inner {}
+pub struct Names(Text);
 
 impl Names {
+    /// From a text in which every name has the end behind it.
+    pub(crate) fn of(text: Text) -> Self {
+        Self(text)
+    }
+
     pub fn len(&self) -> usize {
-        self.0.ends.len()
+        self.iter().count()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.ends.is_empty()
+        self.0.is_empty()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        let Inner { text, ends, .. } = &*self.0;
-        let mut start = 0;
-        ends.iter().map(move |end| {
-            let name = &text[start..*end as usize];
-            start = *end as usize;
-            name
-        })
+        listed(&self.0)
     }
 
     pub fn contains(&self, name: &str) -> bool {
@@ -59,65 +43,99 @@ impl Names {
     pub fn join(&self, separator: &str) -> String {
         self.iter().collect::<Vec<_>>().join(separator)
     }
+}
+
+/// The names in a text, each with the end behind it.
+pub(crate) fn listed(text: &str) -> impl Iterator<Item = &str> {
+    text.split_terminator(END)
+}
+
+/// Whether a text is a list of names.
+pub(crate) fn is_list(text: &str) -> bool {
+    text.is_empty() || text.ends_with(END)
+}
+
+/// A name as it can be in a list.
+pub(crate) fn nameable(name: &str) -> Cow<'_, str> {
+    if name.contains(END) {
+        Cow::Owned(name.replace(END, "\u{fffd}"))
+    } else {
+        Cow::Borrowed(name)
+    }
+}
+
+/// Names that are still being met.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Naming {
+    /// As in [`Names`].
+    text: String,
+    /// Where each name ends in `text`.
+    ends: Vec<u32>,
+    /// A fingerprint of each name: of the many names that are added again and again, hardly any has to be compared.
+    prints: Vec<u32>,
+}
+
+impl PartialEq for Naming {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Naming {
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
 
     /// Adds one that is not there yet.
     pub(crate) fn add(&mut self, name: &str) {
         let print = fingerprint(name);
-        if self.0.prints.len() < self.0.ends.len() {
-            let prints = self.iter().map(fingerprint).collect();
-            Arc::make_mut(&mut self.0).prints = prints;
-        }
-        let candidates = self.0.prints.iter().enumerate();
+        let candidates = self.prints.iter().enumerate();
         if candidates
             .filter(|(_, other)| **other == print)
             .any(|(place, _)| self.get(place) == Some(name))
         {
             return;
         }
-        let inner = Arc::make_mut(&mut self.0);
+        if name.contains(END) {
+            return self.add(&nameable(name));
+        }
         // Names are few and short; beyond four gigabytes of them there is nothing to be shown.
-        if let Ok(end) = u32::try_from(inner.text.len() + name.len()) {
-            inner.text.push_str(name);
-            inner.ends.push(end);
-            inner.prints.push(print);
+        if let Ok(end) = u32::try_from(self.text.len() + name.len() + 1) {
+            self.text.push_str(name);
+            self.text.push(END);
+            self.ends.push(end);
+            self.prints.push(print);
         }
     }
 
     fn get(&self, place: usize) -> Option<&str> {
-        let Inner { text, ends, .. } = &*self.0;
-        let start = place.checked_sub(1).map_or(Some(&0), |before| ends.get(before))?;
-        text.get(*start as usize..*ends.get(place)? as usize)
+        let start = place
+            .checked_sub(1)
+            .map_or(Some(&0), |before| self.ends.get(before))?;
+        let end = self.ends.get(place)?.checked_sub(1)?;
+        self.text.get(*start as usize..end as usize)
     }
 
     pub(crate) fn last(&self) -> Option<&str> {
         self.get(self.len().checked_sub(1)?)
     }
+}
 
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        out.extend((self.0.ends.len() as u64).to_le_bytes());
-        for end in &self.0.ends {
-            out.extend(end.to_le_bytes());
+impl<T: AsRef<str>> FromIterator<T> for Naming {
+    fn from_iter<I: IntoIterator<Item = T>>(names: I) -> Self {
+        let mut all = Self::default();
+        for name in names {
+            all.add(name.as_ref());
         }
-        push_text(out, &self.0.text);
-    }
-
-    pub(crate) fn read(input: &mut Input<'_>) -> Option<Self> {
-        let count = input.count(4)?;
-        let mut ends = Vec::with_capacity(count);
-        for _ in 0..count {
-            ends.push(input.u32()?);
-        }
-        let text = input.text()?;
-        let is_sound = ends.is_sorted()
-            && ends.last().is_none_or(|last| *last as usize == text.len())
-            && ends.iter().all(|end| text.is_char_boundary(*end as usize));
-        is_sound.then(|| {
-            Self(Arc::new(Inner {
-                text: text.to_owned(),
-                ends,
-                prints: Vec::new(),
-            }))
-        })
+        all
     }
 }
 
@@ -145,11 +163,7 @@ impl std::fmt::Debug for Names {
 
 impl<T: AsRef<str>> FromIterator<T> for Names {
     fn from_iter<I: IntoIterator<Item = T>>(names: I) -> Self {
-        let mut all = Self::default();
-        for name in names {
-            all.add(name.as_ref());
-        }
-        all
+        Self(names.into_iter().collect::<Naming>().text.into())
     }
 }
 
@@ -176,11 +190,11 @@ impl<'de> Deserialize<'de> for Names {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Names, A::Error> {
-                let mut names = Names::default();
+                let mut names = Naming::default();
                 while let Some(name) = sequence.next_element::<String>()? {
                     names.add(&name);
                 }
-                Ok(names)
+                Ok(Names(names.text.into()))
             }
         }
         deserializer.deserialize_seq(List)
@@ -203,14 +217,12 @@ mod tests {
             serde_json::from_str::<Names>(r#"["Bash","","读"]"#).unwrap(),
             names
         );
-        let mut bytes = Vec::new();
-        names.write(&mut bytes);
-        assert_eq!(Names::read(&mut Input(&bytes)), Some(names));
-        // An end in the middle of a character, and one beyond the text.
-        for wrong in [5u32, 99] {
-            let mut damaged = bytes.clone();
-            damaged[8..12].copy_from_slice(&wrong.to_le_bytes());
-            assert_eq!(Names::read(&mut Input(&damaged)), None);
-        }
+        assert_eq!((names.len(), names.join("+")), (3, "Bash++读".to_owned()));
+    }
+
+    #[test]
+    fn a_name_with_the_mark_in_it_is_one_name() {
+        let names: Names = ["a\0b", "c", "a\0b", "\0"].into_iter().collect();
+        assert_eq!(names, ["a\u{fffd}b", "c", "\u{fffd}"]);
     }
 }

@@ -4,7 +4,7 @@
 //! model would see when the session is resumed is decided by [`chain`](crate::chain).
 
 use crate::bytes::Input;
-use crate::follow::{Part, fingerprint};
+use crate::follow::{Part, Saved, fingerprint};
 use crate::json::Raw;
 use crate::record::{Kind, Record, millis};
 
@@ -72,8 +72,6 @@ pub(crate) struct Outline {
 }
 
 impl Part for Outline {
-    const TABLE: &'static str = "outline";
-
     fn add(&mut self, offset: u64, line: &[u8], record: &Record<'_>) {
         if record.kind == Kind::LastPrompt {
             if let Some(leaf) = record.leaf {
@@ -116,6 +114,10 @@ impl Part for Outline {
     fn damaged(&mut self) {
         self.damaged += 1;
     }
+}
+
+impl Saved for Outline {
+    const TABLE: &'static str = "outline";
 
     fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.nodes.len() * NODE_BYTES + 64);

@@ -3,6 +3,7 @@
 //! Everything is opened beneath the `projects` folder through a handle on it: no name, and no symbolic link in it, leads
 //! anywhere else. Nothing is ever opened for writing.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use rayon::prelude::*;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
@@ -274,32 +276,34 @@ impl Root {
 
     /// The transcripts directly in a folder.
     fn list(&self, folder: &str) -> Result<Vec<Transcript>> {
+        // Thousands of files: the system is asked directly, and by their names alone.
         let dir = self.0.open_dir(folder)?;
         let mut found = Vec::new();
-        for entry in dir.entries()? {
-            let entry = entry?;
-            let name = entry.file_name();
-            let Some(name) = name
+        each_name(&dir, |name| {
+            let Some(plain) = name
                 .to_str()
+                .ok()
                 .filter(|name| name.strip_suffix(".jsonl").is_some_and(is_plain_name))
             else {
-                continue;
+                return;
             };
+            let path = || [folder, "/", plain].concat();
             // A file may vanish while the folder is read: the CLI cleans up.
-            let Ok(mut metadata) = entry.metadata() else {
-                continue;
+            let Ok(stat) = statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) else {
+                return;
             };
-            if metadata.is_symlink() {
-                let Ok(target) = dir.metadata(name) else { continue };
-                metadata = target;
-            }
-            if metadata.is_file() {
-                found.push(Transcript {
-                    path: format!("{folder}/{name}"),
-                    stamp: Stamp::of(&metadata),
-                });
-            }
-        }
+            let stamp = match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile => Some(Stamp::of_stat(&stat)),
+                FileType::Symlink => {
+                    let target = self.0.metadata(path()).ok();
+                    target
+                        .filter(cap_std::fs::Metadata::is_file)
+                        .map(|file| Stamp::of(&file))
+                }
+                _ => None,
+            };
+            found.extend(stamp.map(|stamp| Transcript { path: path(), stamp }));
+        })?;
         Ok(found)
     }
 
@@ -309,6 +313,31 @@ impl Root {
         let stamp = Stamp::of(&file.metadata()?);
         Ok((file.into_std(), stamp))
     }
+}
+
+/// Hands over the name of everything in a folder.
+fn each_name(dir: &Dir, mut take: impl FnMut(&CStr)) -> io::Result<()> {
+    // The handle on the folder is none to read it with.
+    let readable = openat(
+        dir,
+        c".",
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    #[cfg(target_os = "linux")]
+    {
+        // Most folders in one go.
+        let mut memory = Vec::with_capacity(32 * 1024);
+        let mut entries = rustix::fs::RawDir::new(readable, memory.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            take(entry?.file_name());
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    for entry in rustix::fs::Dir::new(readable)? {
+        take(entry?.file_name());
+    }
+    Ok(())
 }
 
 #[cfg(test)]

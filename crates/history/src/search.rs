@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+use crate::card::Piece;
 use crate::error::{HistoryError, Result};
 use crate::history::History;
 use crate::index::{Hit, Wanted, find, owner};
@@ -104,9 +105,9 @@ impl History {
             let owner = owner(path);
             let own = digests
                 .get(path)
-                .and_then(|digest| digest.current().sidechain_of.clone());
+                .and_then(|digest| digest.current().get(Piece::SidechainOf));
             let project = owner.project().to_owned();
-            let stem = own.unwrap_or_else(|| owner.stem().to_owned());
+            let stem = own.unwrap_or_else(|| owner.stem()).to_owned();
             (format!("{project}/{stem}.jsonl"), project, stem)
         };
         let found =
@@ -127,12 +128,17 @@ impl History {
                 if query.file.is_none() && query.model.is_none() {
                     return true;
                 }
-                digests.get(&session).is_some_and(|digest| {
+                digests.get(session.as_str()).is_some_and(|digest| {
                     let digest = digest.current();
                     let file = query.file.as_deref();
                     let model = query.model.as_deref();
                     file.is_none_or(|wanted| digest.has_changed(wanted))
-                        && model.is_none_or(|wanted| digest.models.iter().any(|name| name.contains(wanted)))
+                        && model.is_none_or(|wanted| {
+                            digest
+                                .names(Piece::Models)
+                                .iter()
+                                .any(|name| name.contains(wanted))
+                        })
                 })
             });
         let found = match found {
@@ -146,8 +152,8 @@ impl History {
         let results = found.hits.into_iter().filter_map(|hit| {
             let (session, project, stem) = session_of(&hit.path);
             let title = digests
-                .get(&session)
-                .map(|digest| digest.current().title())
+                .get(session.as_str())
+                .map(|digest| digest.current().title().into())
                 .unwrap_or_default();
             result(hit, &terms, &project, &stem, title)
         });

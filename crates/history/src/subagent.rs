@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::card::Piece;
 use crate::chain::Mark;
 use crate::error::Result;
 use crate::history::History;
@@ -37,7 +38,7 @@ pub(crate) fn transcripts(history: &History, session: &Transcript) -> Result<Vec
     let of_session = |owner: Option<&str>| owner == Some(session.stem());
     found.extend(
         beside
-            .filter(|listed| of_session(listed.digest.current().sidechain_of.as_deref()))
+            .filter(|listed| of_session(listed.digest.current().get(Piece::SidechainOf)))
             .map(|listed| listed.transcript),
     );
     Ok(found)

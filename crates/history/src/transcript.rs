@@ -134,7 +134,7 @@ impl Transcripts {
         };
         let was = known.as_ref().map(|known| known.stamp);
         let outline = match known {
-            Some(known) if known.stamp == stamp && known.offset == stamp.size => known,
+            Some(known) if known.is_as_of(stamp) => known,
             known => with_buffer(|buffer| follow(&mut file, stamp, known, buffer))?,
         };
         if was != Some(stamp) {

@@ -107,10 +107,10 @@ impl History {
 
     /// The ledgers of these transcripts as they are now, oldest first.
     fn ledgers(&self, files: Vec<Transcript>) -> Result<Vec<(Transcript, Followed<Ledger>)>> {
-        let mut saved: HashMap<String, Followed<Ledger>> = match &self.index {
-            Some(index) => index.load_all()?.into_iter().collect(),
-            None => HashMap::new(),
-        };
+        let mut saved: HashMap<String, Followed<Ledger>> = HashMap::new();
+        if let Some(index) = &self.index {
+            index.load_all(|path, ledger| drop(saved.insert(path.to_owned(), ledger)))?;
+        }
         let mut work: Vec<(Transcript, Option<Followed<Ledger>>)> = files
             .into_iter()
             .map(|file| (saved.remove(&file.path), file))
@@ -121,10 +121,7 @@ impl History {
             .into_par_iter()
             .with_max_len(1)
             .filter_map(|(file, known)| {
-                if let Some(known) = known
-                    .as_ref()
-                    .filter(|known| known.stamp == file.stamp && known.offset == file.stamp.size)
-                {
+                if let Some(known) = known.as_ref().filter(|known| known.is_as_of(file.stamp)) {
                     return Some((file, known.clone(), false));
                 }
                 let read = self.projects.open(&file.path).and_then(|(mut open, stamp)| {

@@ -6,7 +6,7 @@ mod crafted;
 
 use std::fs;
 
-use crafted::{Home, ID, assistant, conversation, id, texts, user};
+use crafted::{Home, ID, assistant, conversation, id, line, texts, user};
 use serde_json::Value;
 use tiller_history::{History, HistoryError, Include, Offset, Page, SearchQuery};
 
@@ -58,6 +58,110 @@ fn growth_replacement_and_removal_are_noticed_with_and_without_an_index() {
     assert!(matches!(history.session(&id()), Err(HistoryError::NotFound)));
     assert_eq!(history.projects().unwrap().projects, []);
     assert_eq!(search(&history, "entirely"), 0);
+}
+
+/// Makes the stored form of one transcript useless, but not the database around it.
+fn damage(home: &Home, name: &str, sql: &str) {
+    let index = rusqlite::Connection::open(home.index().join("history.db")).unwrap();
+    let path = format!("-p/{name}");
+    let changed = index.execute(&format!("UPDATE digest SET data = {sql} WHERE path = ?"), [path]);
+    assert_eq!(changed.unwrap(), 1);
+}
+
+#[test]
+fn the_list_is_the_same_with_and_without_an_index_whatever_happens_to_a_file() {
+    let home = Home::new();
+    let name = |number: usize| format!("{number:08}-1111-4111-8111-111111111111.jsonl");
+    let tool = |uuid: &str, name: &str| {
+        let content = serde_json::json!([{"type": "tool_use", "id": "t", "name": name, "input": {}}]);
+        let mut call = line("assistant", uuid, None, content);
+        call["message"]["model"] = "claude-é-🌱".into();
+        call
+    };
+    let write = |number: usize, text: &str| {
+        let delta = |path: &str| serde_json::json!({"type": "file-history-delta", "trackingPath": path});
+        let title = serde_json::json!({"type": "custom-title", "customTitle": format!("{text} 的标题")});
+        let mut lines = vec![
+            serde_json::json!({"type": "of-tomorrow\u{0}"}),
+            delta("/home/user/p/before.rs"),
+            user("u1", None, text),
+            tool("a1", "Bash"),
+            tool("a2", text),
+            delta(&format!("/home/user/p/{text}")),
+            delta("/elsewhere/e\u{301}.rs"),
+        ];
+        if number.is_multiple_of(2) {
+            lines.push(title);
+        }
+        if number.is_multiple_of(3) {
+            // Without a user's line, which is what says where files lie.
+            lines.retain(|line| line["type"] != "user");
+        }
+        home.write(&name(number), &lines);
+    };
+    let kinds = [
+        "plain words",
+        "中文 und Größe",
+        "🌱👩‍👩‍👧 e\u{301} \u{202e}right to left",
+        "a\u{0}b \u{10ffff}\u{feff}\n\ttab \\ \" <b>",
+        "长".repeat(500).leak(),
+        "",
+    ];
+    for (number, text) in kinds.into_iter().cycle().take(12).enumerate() {
+        write(number, text);
+    }
+    let long_lived = home.history();
+    let same = |what: &str| {
+        let expected = home.without_index().everything().unwrap();
+        // The first may have to read again and keeps what it read; the second has all of it from the index.
+        assert_eq!(home.history().everything().unwrap(), expected, "{what}");
+        assert_eq!(home.history().everything().unwrap(), expected, "{what}, again");
+        assert_eq!(
+            long_lived.everything().unwrap(),
+            expected,
+            "{what}, in a running program"
+        );
+        expected[0].sessions.len()
+    };
+    assert_eq!(same("as written"), 12);
+
+    home.append(&name(1), &format!("{}\n", user("u9", None, "grown")));
+    same("grown");
+    home.append(&name(1), &user("u9", None, "a line without its end").to_string());
+    same("a line that is not whole");
+    home.append(&name(1), "\n{\"torn\":");
+    same("a whole line and a torn one");
+    let whole = fs::read(home.path(&name(2))).unwrap();
+    fs::write(home.path(&name(2)), &whole[..whole.len() / 2]).unwrap();
+    same("cut off");
+    write(4, "written anew in place");
+    same("written anew");
+    // Another file of the same size and time in its place.
+    let (old, new) = (home.path(&name(5)), home.path("new"));
+    let text = fs::read_to_string(&old).unwrap();
+    let time = fs::metadata(&old).unwrap().modified().unwrap();
+    fs::write(&new, text.replace("Bash", "Read")).unwrap();
+    fs::File::options()
+        .write(true)
+        .open(&new)
+        .unwrap()
+        .set_modified(time)
+        .unwrap();
+    fs::rename(&new, &old).unwrap();
+    same("replaced");
+    fs::remove_file(home.path(&name(6))).unwrap();
+    assert_eq!(same("gone"), 11);
+
+    for sql in [
+        "x''",
+        "zeroblob(200)",
+        "substr(data, 1, length(data) - 1)",
+        "data || x'ff'",
+        "'text'",
+    ] {
+        damage(&home, &name(7), sql);
+        same(sql);
+    }
 }
 
 #[test]

@@ -68,14 +68,14 @@ impl<'a> Seen<'a> {
                 known.session_count += 1;
                 continue;
             }
-            let path = session.project_path;
+            let path = String::from(session.project_path);
             let name = path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next();
             projects.push(Project {
                 name: name.filter(|name| !name.is_empty()).unwrap_or(&path).to_owned(),
                 id: session.project,
                 path,
                 session_count: 1,
-                last_active: session.last_active,
+                last_active: session.last_active.into(),
             });
         }
         Ok(ProjectList { projects })

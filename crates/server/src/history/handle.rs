@@ -57,7 +57,9 @@ impl HistoryHandle {
     /// The folder of a conversation. `None`: there is no such transcript.
     pub(crate) async fn conversation(&self, id: String) -> Result<Option<String>, ApiError> {
         self.look(move |history| match SessionId::parse(&id) {
-            Ok(id) => history.session(&id).map(|session| Some(session.project_path)),
+            Ok(id) => history
+                .session(&id)
+                .map(|session| Some(session.project_path.into())),
             Err(_) => Ok(None),
         })
         .await

@@ -50,7 +50,7 @@ pub(super) async fn take_over(sessions: &Sessions, session: &Session) -> Result<
 fn conversation(session: &Session) -> (String, PathBuf) {
     (
         session.id.as_str().to_owned(),
-        session.project_path.clone().into(),
+        session.project_path.as_str().into(),
     )
 }
 
