@@ -50,6 +50,22 @@ impl SqliteStore {
         })
     }
 
+    /// Copies what is only in the log beside the file into the file, so that it can be copied alone. To be called when
+    /// nothing more is written. What does not work now is done by whoever opens the file next.
+    pub async fn settle(&self) {
+        let path = self.shared.path.clone();
+        let settled = tokio::task::spawn_blocking(move || {
+            let connection = Connection::open(path)?;
+            connection.busy_timeout(SETTLE_TIME)?;
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        });
+        match settled.await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "the log stays beside the database"),
+            Err(error) => tracing::debug!(%error, "the log stays beside the database"),
+        }
+    }
+
     /// Runs a query on a connection that can't write.
     async fn read<T: Send + 'static>(
         &self,
@@ -93,6 +109,9 @@ impl Shared {
 
 /// The program's other commands (`tiller key`, `tiller link`) write to the same file, for a moment.
 const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// How long the end waits for someone who reads. There are ten seconds for all of it.
+const SETTLE_TIME: std::time::Duration = std::time::Duration::from_secs(1);
 
 const JOURNAL_LIMIT: u32 = 32 << 20;
 

@@ -4,9 +4,10 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use etcetera::base_strategy::BaseStrategy;
 use serde::{Deserialize, Serialize};
+use tiller_core::StoreError;
 use tiller_store::SqliteStore;
 
 pub(crate) struct DataDir {
@@ -67,7 +68,14 @@ impl DataDir {
     pub(crate) fn open_store(&self) -> anyhow::Result<SqliteStore> {
         self.create()?;
         let file = self.path.join("sessions.db");
-        SqliteStore::open(&file).with_context(|| format!("can't open {}", file.display()))
+        let path = file.display();
+        SqliteStore::open(&file).map_err(|error| match error {
+            StoreError::Damaged(_) => anyhow!(
+                "can't open {path}: {error}. Put a copy of it back, or move it and {path}-wal away to begin without \
+                 sessions: Claude Code keeps the conversations themselves."
+            ),
+            error => anyhow!("can't open {path}: {error}"),
+        })
     }
 
     pub(crate) fn config_file(&self) -> PathBuf {

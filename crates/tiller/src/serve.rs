@@ -47,6 +47,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
         listener,
         lock,
         config,
+        store,
         ..
     } = service;
     let wish = tokio::select! {
@@ -57,6 +58,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     if keep {
         tracing::info!("stopping; agents go on and wait for the next server");
         sessions.leave().await;
+        store.settle().await;
         drop(lock);
         if wish == Wish::Restart {
             return Err(restart()).context("can't start again");
@@ -70,6 +72,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
         // Asked twice: someone is in a hurry.
         _ = ending.asked() => {}
     }
+    store.settle().await;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::{Entry, Sessions};
 use crate::ids::SessionId;
 use crate::processes::{Processes, Sample};
-use crate::session::Input;
+use crate::session::{AgentStatus, Input};
 
 /// How often agents are looked at.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -43,6 +43,13 @@ struct Watched {
 impl Sessions {
     /// What the session's agent uses, if it has one and it was looked at already.
     pub fn usage(&self, session: SessionId) -> Option<Usage> {
+        // What was last seen of one that has ended since is not used any more.
+        if matches!(
+            self.agent_status(session),
+            AgentStatus::Absent | AgentStatus::Hibernated
+        ) {
+            return None;
+        }
         let usage = self.shared.usage.lock();
         usage
             .unwrap_or_else(std::sync::PoisonError::into_inner)

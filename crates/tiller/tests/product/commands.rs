@@ -46,6 +46,17 @@ async fn a_server_on_all_addresses_prints_a_link_that_can_be_opened() {
 }
 
 #[tokio::test]
+async fn a_damaged_database_is_left_alone_and_one_is_told_what_to_do() {
+    let world = world().await;
+    let file = world.data().join("sessions.db");
+    std::fs::write(&file, "someone's notes").unwrap();
+    let said = complaint(&world, &["serve", "--port", "0", "--no-open"]).await;
+    assert!(said.contains("is damaged"), "{said}");
+    assert!(said.contains("Put a copy of it back, or move it"), "{said}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "someone's notes");
+}
+
+#[tokio::test]
 async fn a_second_server_on_the_same_data_is_refused() {
     let world = world().await;
     let server = world.serve().await;

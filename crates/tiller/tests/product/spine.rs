@@ -142,6 +142,14 @@ async fn an_allowed_tool_runs_and_a_denied_one_is_told_to_the_model() {
         ["allow by person", "deny by person: keep my file"]
     );
     server.stop().await;
+    // Whoever copies the file of a server that was stopped has everything.
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy.db");
+    std::fs::copy(world.data().join("sessions.db"), &copy).unwrap();
+    let copy = rusqlite::Connection::open(copy).unwrap();
+    let sql = "SELECT count(*) FROM messages WHERE data LIKE '%\"user_prompt\"%'";
+    let prompts: u32 = copy.query_row(sql, [], |row| row.get(0)).unwrap();
+    assert_eq!(prompts, 2);
 }
 
 #[tokio::test]

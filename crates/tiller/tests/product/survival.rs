@@ -174,7 +174,8 @@ async fn an_agent_with_nothing_to_do_sleeps_and_is_woken_by_the_next_message() {
     let session = client.start(&world.project(), "hello").await;
     client.until_status("completed").await;
     let asleep = |event: &Value| event["payload"]["session"]["agent"]["state"] == "hibernated";
-    client.until("it sleeps", asleep).await;
+    let sleeping = client.until("it sleeps", asleep).await["payload"]["session"]["agent"].clone();
+    assert_eq!(sleeping, json!({ "state": "hibernated" }), "it uses nothing");
     until("it is awake", || agents(&world).is_empty()).await;
     client
         .send(
