@@ -26,6 +26,7 @@ pub use discover::{Executable, Finder, NotFound};
 pub use frame::{Frame, Framer, Located, MAX_LINE, lines};
 pub use hooks::{Hook, HookEvent, HookInput, HookOutput};
 pub use launch::{Channel, Launch, LaunchError};
+pub use link::NOT_FOUND as CONVERSATION_NOT_FOUND;
 pub use link::{
     Closed, ConnectError, Exit, Inbound, Inbox, Link, LinkSettings, RespondError, connect, connect_over,
     connect_websocket,

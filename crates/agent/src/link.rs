@@ -27,7 +27,7 @@ pub use inbox::{Inbound, Inbox};
 pub(crate) use inbox::{Receiver as InboxReceiver, Sender as InboxSender, channel as inbox_channel};
 use supervisor::Closing;
 pub use supervisor::Exit;
-pub(crate) use supervisor::NOT_FOUND;
+pub use supervisor::NOT_FOUND;
 
 /// Lines that wait to be written. More senders than this have to wait themselves.
 const OUTGOING: usize = 64;

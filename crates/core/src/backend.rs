@@ -187,13 +187,17 @@ pub struct AgentChannels {
 impl AgentChannels {
     /// Of an agent that does not exist any more.
     fn of_nobody() -> Self {
-        let (commands, _) = mpsc::channel(1);
-        let (tell, events) = mpsc::channel(1);
-        let exit = Exit::Ended {
+        Self::ended(Exit::Ended {
             message:
                 "Tiller ended while this turn was running. Send a message to go on from where it stopped."
                     .to_owned(),
-        };
+        })
+    }
+
+    /// Of an agent that has ended before it began.
+    pub(crate) fn ended(exit: Exit) -> Self {
+        let (commands, _) = mpsc::channel(1);
+        let (tell, events) = mpsc::channel(1);
         // There is room for one.
         drop(tell.try_send(vec![Heard::lost(AgentEvent::Exited(exit))]));
         Self {
@@ -387,7 +391,11 @@ pub enum Meaning {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum TurnEnd {
     Success,
-    Failure { message: String },
+    Failure {
+        message: String,
+    },
+    /// The conversation that was to go on does not exist any more; the agent ends.
+    Expired,
 }
 
 #[derive(Clone, Debug, PartialEq)]

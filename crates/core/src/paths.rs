@@ -76,6 +76,11 @@ impl PathPolicy {
         }
     }
 
+    /// Whether a folder that was allowed once may still be used: it may have become a link that leads out of the roots.
+    pub(crate) fn check_again(&self, path: &Path) -> Result<(), PathRefused> {
+        self.check(path).map(drop)
+    }
+
     /// The folders beneath `path`, for choosing one.
     pub fn list(&self, path: Option<&str>) -> Result<FolderListing, PathRefused> {
         let path = self.working_directory(path)?;

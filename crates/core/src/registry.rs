@@ -51,7 +51,7 @@ pub struct Sessions {
 struct Shared {
     store: Arc<dyn Store>,
     backend: Arc<dyn Backend>,
-    paths: PathPolicy,
+    paths: Arc<PathPolicy>,
     hub: Hub,
     /// A std mutex: held for map look-ups only, never across an await.
     entries: Mutex<HashMap<SessionId, Entry>>,
@@ -197,7 +197,7 @@ impl Sessions {
         let shared = Shared {
             store,
             backend,
-            paths,
+            paths: Arc::new(paths),
             hub: Hub::new(),
             entries: Mutex::new(entries),
             tidy: Notify::new(),
@@ -623,6 +623,7 @@ impl Sessions {
                 State::new(record, pending),
                 store,
                 backend,
+                Arc::clone(&shared.paths),
                 shared.hub.clone(),
             ));
         }

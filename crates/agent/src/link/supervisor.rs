@@ -13,7 +13,8 @@ use crate::process::{Ended, Process};
 /// A resumed run that ends so soon did not find its conversation in a usable state.
 const EXPIRED_WITHIN: Duration = Duration::from_secs(5);
 /// The CLI's words for a conversation that it does not have.
-pub(crate) const NOT_FOUND: &str = "No conversation found";
+/// How the CLI begins to say that the conversation to be resumed does not exist.
+pub const NOT_FOUND: &str = "No conversation found";
 /// How often is looked whether the processes that were told to end have done so.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 

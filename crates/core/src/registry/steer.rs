@@ -248,6 +248,8 @@ impl Sessions {
         let Some((conversation, record)) = self.without_agent(session) else {
             return Ok(());
         };
+        // It is checked again when the agent is launched, and then what was said can't be given back.
+        self.shared.paths.check_again(record.cwd.as_ref())?;
         let backend = &self.shared.backend;
         let claimed = backend.claim(conversation, record.cwd.into(), record.updated_at);
         match claimed.await {

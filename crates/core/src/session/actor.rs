@@ -15,6 +15,7 @@ use crate::backend::{
 use crate::event::{DecisionRequest, Event, EventBody, Notice};
 use crate::hub::Hub;
 use crate::ids::{SessionId, Timestamp};
+use crate::paths::PathPolicy;
 use crate::prompt::Image;
 use crate::registry::Accepted;
 use crate::session::journal::{Journal, Progress, RETRY, Tail};
@@ -77,7 +78,13 @@ pub(crate) struct ActorHandle {
     pub(crate) tail: Tail,
 }
 
-pub(crate) fn spawn(state: State, store: Arc<dyn Store>, backend: Arc<dyn Backend>, hub: Hub) -> ActorHandle {
+pub(crate) fn spawn(
+    state: State,
+    store: Arc<dyn Store>,
+    backend: Arc<dyn Backend>,
+    paths: Arc<PathPolicy>,
+    hub: Hub,
+) -> ActorHandle {
     let (commands, inbox) = mpsc::channel(COMMANDS);
     let (publish_view, view) = watch::channel(Arc::new(View::of(&state)));
     let owner = state.record.owner.as_deref().map(Arc::from);
@@ -89,6 +96,7 @@ pub(crate) fn spawn(state: State, store: Arc<dyn Store>, backend: Arc<dyn Backen
         journal,
         store,
         backend,
+        paths,
         hub,
         view: publish_view,
         agent: None,
@@ -118,6 +126,7 @@ struct Actor {
     journal: Journal,
     store: Arc<dyn Store>,
     backend: Arc<dyn Backend>,
+    paths: Arc<PathPolicy>,
     hub: Hub,
     view: watch::Sender<Arc<View>>,
     agent: Option<Agent>,
@@ -385,7 +394,15 @@ impl Actor {
                         agent_request,
                     });
                 }
-                Effect::Launch(launch) => self.agent = Some(self.backend.launch(*launch).into()),
+                Effect::Launch(launch) => {
+                    let channels = match self.paths.check_again(&launch.cwd) {
+                        Ok(()) => self.backend.launch(*launch),
+                        Err(refused) => AgentChannels::ended(Exit::NotStarted {
+                            message: refused.to_string(),
+                        }),
+                    };
+                    self.agent = Some(channels.into());
+                }
                 Effect::Attach(attach) => self.agent = Some(self.backend.attach(*attach).into()),
                 Effect::Send(command) => self.send(command),
                 Effect::EndAgent => self.end_agent(),

@@ -732,6 +732,35 @@ fn an_expired_conversation_starts_afresh_with_the_next_message() {
 }
 
 #[test]
+fn what_is_said_before_an_expired_conversations_agent_has_ended_starts_afresh() {
+    let mut story = Story::running();
+    story
+        .take(success())
+        .take(exited("bye"))
+        .take(prompt("again"))
+        .take(prompt("later"));
+    story.tale();
+    let expired = Meaning::TurnEnded(TurnEnd::Expired);
+    story.take(message("not found", None, expired));
+    assert_eq!(story.status(), SessionStatus::Error);
+    let tale = story.tale();
+    assert!(
+        tale.iter()
+            .any(|line| line.contains("The next message starts afresh")),
+        "{tale:?}"
+    );
+    assert_eq!(
+        story.state.record.queue.len(),
+        1,
+        "nothing goes to another conversation unseen"
+    );
+    story.take(prompt("afresh"));
+    assert_eq!(story.tale(), ["running", "prompt afresh"]);
+    story.take(Input::Agent(AgentEvent::Exited(Exit::Expired)));
+    assert_eq!(story.tale(), ["launch new", "> afresh"]);
+}
+
+#[test]
 fn a_doubled_line_is_taken_once() {
     let mut story = Story::running();
     story.tale();

@@ -93,6 +93,76 @@ async fn unknown_sessions_dead_agents_and_repeated_deletions() {
 }
 
 #[tokio::test]
+async fn a_conversation_that_is_gone_is_said_so_once_and_the_next_message_starts_afresh() {
+    let world = World::new(Script::new().otherwise(Reply::text("Known: {{prompts}}."))).await;
+    let server = world.serve().await;
+    let cookie = server.sign_in().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    let session = client.start(&world.project(), "one").await;
+    client.until_status("completed").await;
+    server.stop().await;
+    for project in std::fs::read_dir(world.home().join(".claude/projects")).unwrap() {
+        std::fs::remove_dir_all(project.unwrap().path()).unwrap();
+    }
+
+    let server = world.serve().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    let say = |prompt: &str| json!({ "sessionId": session, "prompt": prompt });
+    client.send("session.continue", say("two")).await;
+    let error = client.until_status("error").await["error"].clone();
+    assert!(
+        error.as_str().unwrap().contains("The next message starts afresh"),
+        "{error}"
+    );
+    // At once: the agent that has found nothing may still be on its way out.
+    client.send("session.continue", say("three")).await;
+    client.until_status("completed").await;
+    assert!(
+        client.streamed().ends_with("Known: three."),
+        "{}",
+        client.streamed()
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_folder_that_has_come_to_lead_elsewhere_gets_no_agent() {
+    let world = World::with_claude(Script::new(), None).await;
+    let folder = world.project().join("folder");
+    std::fs::create_dir(&folder).unwrap();
+    let server = world.serve().await;
+    let cookie = server.sign_in().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    let session = client.start(&folder, "hello").await;
+    let begun = |event: &Value| event["payload"]["message"]["subtype"] == "init";
+    client.until("it has an id", begun).await;
+    client.send("session.stop", json!({ "sessionId": session })).await;
+    client.until_status("idle").await;
+    server.stop().await;
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink("/etc", &folder).unwrap();
+
+    let server = world.serve().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    let say = |session: &Value| json!({ "sessionId": session, "prompt": "read passwd" });
+    client.send("session.continue", say(&json!(session))).await;
+    let refused = client.until_type("runner.error").await;
+    assert_eq!(refused["code"], "working_dir_invalid", "{refused}");
+    client
+        .send("session.history", json!({ "sessionId": session }))
+        .await;
+    let history = client.until_type("session.history").await["messages"].to_string();
+    assert!(!history.contains("read passwd"), "it was given back");
+    // A fork has no conversation of its own yet; it is looked at when its agent is to be launched.
+    client.send("session.fork", json!({ "sessionId": session })).await;
+    let fork = client.until_type("session.forked").await["newSessionId"].clone();
+    client.send("session.continue", say(&fork)).await;
+    let failed = client.until_status("error").await;
+    assert_eq!(failed["error"], refused["message"]);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_an_event_is_named_and_no_session_is_made() {
     let world = World::with_claude(Script::new(), Some("/bin/false".into())).await;
     let server = world.serve().await;

@@ -1,7 +1,7 @@
 //! What a message of the CLI's means for the life of a session.
 
 use serde::Deserialize;
-use tiller_agent::{Kind, Message};
+use tiller_agent::{CONVERSATION_NOT_FOUND, Kind, Message};
 
 use crate::backend::{Meaning, TurnEnd};
 use crate::session::PermissionMode;
@@ -77,6 +77,12 @@ fn turn_end(parsed: TurnResult, subtype: &str) -> TurnEnd {
         other => other.to_string(),
     });
     let errors: Vec<_> = errors.filter(|error| !error.is_empty()).collect();
+    if errors
+        .iter()
+        .any(|error| error.starts_with(CONVERSATION_NOT_FOUND))
+    {
+        return TurnEnd::Expired;
+    }
     let message = match (errors.is_empty(), parsed.result.filter(|text| !text.is_empty())) {
         (false, _) => errors.join("\n"),
         (true, Some(text)) => text,
@@ -117,6 +123,10 @@ mod tests {
             (
                 r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: 500"}"#,
                 failure("API Error: 500"),
+            ),
+            (
+                r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["No conversation found with session ID: x"]}"#,
+                Meaning::TurnEnded(TurnEnd::Expired),
             ),
             (
                 r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["one","two"]}"#,

@@ -112,7 +112,7 @@ impl Step<'_> {
                     run.resumes = false;
                 }
             }
-            Meaning::TurnEnded(TurnEnd::Failure { .. }) | Meaning::Nothing => {}
+            Meaning::TurnEnded(TurnEnd::Failure { .. } | TurnEnd::Expired) | Meaning::Nothing => {}
         }
         if uuid.as_deref().is_some_and(|uuid| !self.state.seen.insert(uuid)) {
             return;
@@ -201,8 +201,17 @@ impl Step<'_> {
         // Open decisions stay: an agent in the background may still wait for them. The CLI takes back what it does not
         // want to know any more.
         self.state.turn = None;
+        if end == TurnEnd::Expired {
+            self.forget_conversation();
+            self.end_agent();
+        }
         match end {
             _ if stopped => self.set_idle(),
+            TurnEnd::Expired => {
+                self.finish(SessionStatus::Error, Some(Exit::Expired.message().to_owned()));
+                // What the user queued for a conversation must not go to another one unseen.
+                return;
+            }
             TurnEnd::Success => self.finish(SessionStatus::Completed, None),
             TurnEnd::Failure { message } => self.finish(SessionStatus::Error, Some(message)),
         }
@@ -210,6 +219,20 @@ impl Step<'_> {
         if !stopped {
             self.next_in_queue();
         }
+    }
+
+    /// The next message starts afresh.
+    fn forget_conversation(&mut self) {
+        let record = &mut self.state.record;
+        if record.expired && record.claude_session_id.is_none() {
+            // Known already: the agent has said so before it ended.
+            return;
+        }
+        record.claude_session_id = None;
+        record.fork_of = None;
+        record.fork_at = None;
+        record.expired = true;
+        self.record_changed();
     }
 
     fn exited(&mut self, exit: &Exit) {
@@ -225,10 +248,7 @@ impl Step<'_> {
             }
         }
         if *exit == Exit::Expired {
-            self.state.record.claude_session_id = None;
-            self.state.record.fork_of = None;
-            self.state.record.fork_at = None;
-            self.state.record.expired = true;
+            self.forget_conversation();
         }
         let Some(turn) = &self.state.turn else {
             self.withdraw_all();

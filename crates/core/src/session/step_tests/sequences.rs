@@ -39,6 +39,7 @@ pub(in crate::session) fn any_input() -> impl Strategy<Value = Input> {
         3 => Just(message("m", None, Meaning::Nothing)),
         2 => Just(success()),
         1 => Just(failure("f")),
+        1 => Just(message("gone", None, Meaning::TurnEnded(TurnEnd::Expired))),
         2 => (0u8..4, any::<bool>()).prop_map(|(number, always)| asks(number, always)),
         1 => (0u8..4).prop_map(|number| Input::Agent(AgentEvent::TakesBack { agent_request: format!("r{number}") })),
         2 => Just(exited("x")),
