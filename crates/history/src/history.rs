@@ -1,6 +1,6 @@
 //! [`History`]: every question that can be asked of the transcripts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -8,11 +8,12 @@ use rayon::prelude::*;
 use crate::card::Piece;
 use crate::catalogue::{Catalogue, Group, Listed, groups};
 use crate::error::{HistoryError, Result};
-use crate::index::{self, Cancel, Index};
+use crate::index::{self, Cancel, Index, owner};
 use crate::model::{
     Facets, Include, MessagePage, Page, ProjectList, ProjectSessions, Session, SessionFilter, SessionPage,
 };
 use crate::place::{ProjectId, Projects, SessionId, Transcript};
+use crate::record::millis;
 use crate::transcript::{Transcripts, save_outlines};
 
 /// The history of one user. Cheap to share behind an `Arc`; every function blocks, so call them where that is allowed.
@@ -176,8 +177,9 @@ impl History {
         let Some(index) = &self.index else {
             return Ok(Indexed { bytes: 0 });
         };
-        let files = self.every_transcript()?;
+        let mut files = self.every_transcript()?;
         save_outlines(self, &files);
+        self.sort_by_use(&mut files)?;
         let built = index::build(index, &self.projects, files.clone(), &self.cancel);
         let bytes = match built {
             Err(error) if error.is_damage() => {
@@ -187,6 +189,26 @@ impl History {
             built => built?,
         };
         Ok(Indexed { bytes })
+    }
+
+    /// Puts the transcripts of the conversation that was used last at the end. When a file was written says less: it may have
+    /// been copied here.
+    fn sort_by_use(&self, files: &mut [Transcript]) -> Result<()> {
+        let listed = self.listed()?;
+        let used: HashMap<&str, i64> = listed
+            .iter()
+            .filter_map(|entry| {
+                let time = millis(entry.last_active().as_bytes())?;
+                Some((entry.transcript.path.as_str(), time))
+            })
+            .collect();
+        files.sort_by_cached_key(|file| {
+            let path = file.path.as_str();
+            let used = used.get(path).or_else(|| used.get(owner(path).path.as_str()));
+            let written = file.stamp.modified_ns;
+            (used.copied().unwrap_or(written / 1_000_000), written)
+        });
+        Ok(())
     }
 
     /// Makes a running [`update_index`](Self::update_index) end soon, and every later one do nothing: for shutting down.

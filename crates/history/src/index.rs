@@ -23,7 +23,7 @@ pub(crate) use build::{Cancel, build};
 pub(crate) use find::{Hit, Wanted, find, owner};
 
 /// Changes whenever the tables, or the meaning of what is in them, change.
-const VERSION: i64 = 7;
+const VERSION: i64 = 8;
 
 pub(crate) struct Index {
     /// What has been read of each transcript.
@@ -185,15 +185,15 @@ const PARTS: Schema = Schema {
     check: "SELECT (SELECT count(path) FROM digest), (SELECT count(path) FROM outline), (SELECT count(path) FROM ledger)",
 };
 
-/// `source` is a file whose words are in the index, up to `offset`; `span` is a run of its messages, numbered from `first`;
-/// which numbers have which words is in [`runs`]. Numbers grow with time, so the newest come last, and are never used
-/// again. One whose span is gone means nothing: that is how a file is taken out.
+/// `source` is a file whose words are in the index, up to `offset`; `span` is a run of its messages, numbered from `first`,
+/// the newest of which was said at `newest`; which numbers have which words is in [`runs`]. Numbers grow with time but for
+/// files that come late, and are never used again. One whose span is gone means nothing: that is how a file is taken out.
 const WORDS: Schema = Schema {
     create: &[
         "CREATE TABLE source (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL,
            size INTEGER NOT NULL, modified INTEGER NOT NULL, offset INTEGER NOT NULL, tail INTEGER NOT NULL);
          CREATE TABLE span (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, source INTEGER NOT NULL,
-           messages BLOB NOT NULL);
+           newest INTEGER NOT NULL, messages BLOB NOT NULL);
          CREATE INDEX span_source ON span (source);
          CREATE TABLE counter (next INTEGER NOT NULL);
          INSERT INTO counter VALUES (1);",

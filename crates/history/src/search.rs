@@ -57,6 +57,10 @@ pub struct SearchResult {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(as = "Option<bool>", optional)]
     pub is_tool_result: bool,
+    /// What a compaction put in the place of what was said before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(as = "Option<bool>", optional)]
+    pub is_summary: bool,
     /// Said by this subagent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
@@ -81,7 +85,8 @@ pub struct SearchPage {
 }
 
 impl History {
-    /// Finds messages in what has been indexed so far, newest first.
+    /// Finds messages in what has been indexed so far: those of the conversation that was used last first, and of each the
+    /// newest first.
     pub fn search(&self, query: &SearchQuery, page: Page) -> Result<SearchPage> {
         let index = self.index.as_ref().ok_or(HistoryError::NoIndex)?;
         let terms = terms(&query.text);
@@ -184,6 +189,7 @@ fn result(hit: Hit, terms: &[Term], project: &str, stem: &str, title: String) ->
         },
         timestamp: hit.timestamp,
         is_tool_result: hit.is_tool_result,
+        is_summary: hit.is_summary,
         excerpt: fragments.iter().map(|fragment| fragment.text.as_str()).collect(),
         fragments,
         title,
@@ -346,6 +352,7 @@ mod tests {
             role: "assistant",
             timestamp: "t".into(),
             is_tool_result: false,
+            is_summary: false,
             text: "all done".into(),
         };
         let json = serde_json::to_value(result(hit, &terms("done"), "-p", "s", "T".into()).unwrap()).unwrap();

@@ -237,6 +237,83 @@ fn phrases_are_found_only_where_they_stand_just_so() {
 }
 
 #[test]
+fn the_conversation_that_was_used_last_is_found_first_whenever_its_file_was_written() {
+    let home = Home::new();
+    let name = |day: u32| format!("{day:08}-1111-4111-8111-111111111111.jsonl");
+    let write = |day: u32| {
+        let lines: Vec<Value> = (1..=2)
+            .map(|hour| {
+                let mut said = user(&format!("{day}-{hour}"), None, "a word to be found");
+                said["timestamp"] = format!("2026-11-{day:02}T0{hour}:00:00.000Z").into();
+                said
+            })
+            .collect();
+        home.write(&name(day), &lines);
+    };
+    let history = home.history();
+    let found = |limit: usize| {
+        history.update_index().unwrap();
+        let query = SearchQuery {
+            text: "word".into(),
+            ..SearchQuery::default()
+        };
+        let mut found: Vec<String> = Vec::new();
+        loop {
+            let page = Page {
+                offset: Offset::FromStart(found.len()),
+                limit,
+            };
+            let page = history.search(&query, page).unwrap();
+            if page.results.is_empty() {
+                assert_eq!(page.total, found.len());
+                return found;
+            }
+            found.extend(page.results.into_iter().map(|result| result.uuid));
+        }
+    };
+    // Copied here all at once, the oldest last.
+    for day in [14, 12, 10] {
+        write(day);
+    }
+    assert_eq!(found(2), ["14-2", "14-1", "12-2", "12-1", "10-2", "10-1"]);
+    // Old ones that come later, as from a backup, and one that is gone on with.
+    write(11);
+    write(9);
+    assert_eq!(
+        found(3),
+        [
+            "14-2", "14-1", "12-2", "12-1", "11-2", "11-1", "10-2", "10-1", "9-2", "9-1"
+        ]
+    );
+    let mut again = user("10-3", None, "the word again");
+    again["timestamp"] = "2026-11-15T01:00:00.000Z".into();
+    home.append(&name(10), &format!("{again}\n"));
+    assert_eq!(found(100)[..3], ["10-3", "14-2", "14-1"]);
+}
+
+#[test]
+fn a_summary_that_is_found_is_told_from_what_was_typed() {
+    let home = Home::new();
+    let mut summary = user("u2", Some("a1"), "a summary of the question");
+    summary["isCompactSummary"] = true.into();
+    let mut lines = conversation();
+    lines.push(summary);
+    home.write(&format!("{ID}.jsonl"), &lines);
+    let history = home.history();
+    history.update_index().unwrap();
+    let query = SearchQuery {
+        text: "question".into(),
+        ..SearchQuery::default()
+    };
+    let found = history.search(&query, Page::first(5)).unwrap().results;
+    let found: Vec<(&str, bool)> = found
+        .iter()
+        .map(|result| (result.uuid.as_str(), result.is_summary))
+        .collect();
+    assert_eq!(found, [("u2", true), ("u1", false)]);
+}
+
+#[test]
 fn without_a_place_for_the_index_everything_but_search_works() {
     let home = Home::new();
     home.write(&format!("{ID}.jsonl"), &conversation());

@@ -158,6 +158,10 @@ title: string,
  */
 is_tool_result?: boolean, 
 /**
+ * What a compaction put in the place of what was said before.
+ */
+is_summary?: boolean, 
+/**
  * Said by this subagent.
  */
 agent_id?: string, };

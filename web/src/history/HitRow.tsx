@@ -1,15 +1,16 @@
-import { Bot, Sparkle, User, Wrench } from "lucide-react";
+import { Bot, FoldVertical, Sparkle, User, Wrench } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import type { SearchResult } from "../gen/history";
 import { formatAge } from "../lib/format";
 import { viewHref } from "./address";
+import { speaker } from "./speaker";
 
-const icons = { agent: Bot, tool: Wrench, user: User, assistant: Sparkle };
+const icons = { agent: Bot, summary: FoldVertical, tool: Wrench, user: User, assistant: Sparkle };
 
 /** A message that was found, with the words that were searched for marked. Opens the conversation there. */
 export function HitRow({ hit, now }: { hit: SearchResult; now: number }) {
   const { t, i18n } = useTranslation();
-  const who = hit.agent_id ? "agent" : hit.is_tool_result ? "tool" : hit.role;
+  const who = speaker(hit);
   const Icon = icons[who];
   return (
     <a

@@ -1,6 +1,6 @@
 //! Brings the words of all transcripts into the index.
 //!
-//! Transcripts are read one after another, oldest first, and every message gets a number. Which numbers have which words
+//! Transcripts are read one after another, the one that was used last at the end, and every message gets a number. Which numbers have which words
 //! is gathered in memory and written when there is much of it. The text itself stays where it is: in the transcript.
 
 use std::collections::{HashMap, HashSet};
@@ -62,7 +62,7 @@ struct Source {
     check: u64,
 }
 
-/// Indexes whatever of `files` is new, oldest first. Returns the number of bytes read.
+/// Indexes whatever of `files` is new, in the order in which they come. Returns the number of bytes read.
 pub(crate) fn build(
     index: &Index,
     projects: &Projects,
@@ -86,7 +86,6 @@ pub(crate) fn build(
             .get(&file.path)
             .is_none_or(|source| source.stamp != file.stamp)
     });
-    files.sort_by_key(|file| file.stamp.modified_ns);
     if files.is_empty() && gone.is_empty() {
         return Ok(0);
     }
@@ -278,11 +277,35 @@ impl<'a> Indexing<'a> {
                 .execute("DELETE FROM span WHERE source = ?", [id])?;
         }
         if !self.places.is_empty() {
+            let newest = self.newest(id, stamp)?;
             self.connection
-                .prepare_cached("INSERT INTO span (first, count, source, messages) VALUES (?, ?, ?, ?)")?
-                .execute(params![first, self.next - first, id, encode(&self.places)])?;
+                .prepare_cached(
+                    "INSERT INTO span (first, count, source, newest, messages) VALUES (?, ?, ?, ?, ?)",
+                )?
+                .execute(params![
+                    first,
+                    self.next - first,
+                    id,
+                    newest,
+                    encode(&self.places)
+                ])?;
         }
         Ok(end - from)
+    }
+
+    /// When the newest of the messages at hand was said. What stands later in a file is never older.
+    fn newest(&self, source: i64, stamp: Stamp) -> Result<i64> {
+        let before: Option<i64> = self
+            .connection
+            .prepare_cached("SELECT max(newest) FROM span WHERE source = ?")?
+            .query_row([source], |row| row.get(0))?;
+        let said = self
+            .places
+            .iter()
+            .map(|place| place.time)
+            .filter(|time| *time != 0);
+        let newest = said.chain(before).max();
+        Ok(newest.unwrap_or(stamp.modified_ns / 1_000_000))
     }
 
     fn note_calls(&mut self, record: &Record<'_>) {

@@ -51,6 +51,7 @@ pub(crate) struct Hit {
     pub(crate) role: &'static str,
     pub(crate) timestamp: String,
     pub(crate) is_tool_result: bool,
+    pub(crate) is_summary: bool,
     pub(crate) text: String,
 }
 
@@ -61,7 +62,8 @@ pub(crate) struct Found {
     pub(crate) is_exact: bool,
 }
 
-/// Finds messages, newest first, in the transcripts that `admits` lets pass.
+/// Finds messages in the transcripts that `admits` lets pass: those of the conversation that was used last first, and of each
+/// the newest first.
 pub(crate) fn find(
     index: &Index,
     projects: &Projects,
@@ -88,8 +90,19 @@ pub(crate) fn find(
             },
         };
         let words = words(wanted);
-        'runs: for run in runs::all(connection)? {
-            for numbers in runs::with_all(connection, &run, &words)?.chunks(TOGETHER) {
+        let runs = runs::all(connection)?;
+        // Usually the order of numbers is that of time, and what is on the page is found in the first runs.
+        let in_order = search.spans.are_in_order();
+        let at_once = if in_order { 1 } else { runs.len().max(1) };
+        'runs: for runs in runs.chunks(at_once) {
+            let mut found = Vec::new();
+            for run in runs {
+                found.extend(runs::with_all(connection, run, &words)?);
+            }
+            if !in_order {
+                found = search.spans.in_order(&found);
+            }
+            for numbers in found.chunks(TOGETHER) {
                 if !search.candidates(numbers)? {
                     break 'runs;
                 }
@@ -272,6 +285,7 @@ fn read(
         },
         timestamp: string(record.timestamp),
         is_tool_result,
+        is_summary: record.is_compact_summary,
         text,
     })
 }
@@ -329,6 +343,7 @@ impl Files {
 struct Span {
     first: i64,
     count: i64,
+    newest: i64,
     path: Arc<str>,
 }
 
@@ -349,7 +364,7 @@ impl Spans {
             paths.insert(row.get(0)?, admitted.then(|| path.into()));
         }
         let mut statement =
-            connection.prepare_cached("SELECT first, count, source FROM span ORDER BY first")?;
+            connection.prepare_cached("SELECT first, count, source, newest FROM span ORDER BY first")?;
         let mut rows = statement.query([])?;
         let mut list = Vec::new();
         while let Some(row) = rows.next()? {
@@ -358,11 +373,34 @@ impl Spans {
                 list.push(Span {
                     first: row.get(0)?,
                     count: row.get(1)?,
+                    newest: row.get(3)?,
                     path: Arc::clone(path),
                 });
             }
         }
         Ok(Self { list, open: None })
+    }
+
+    /// Whether what was said later has the higher numbers.
+    fn are_in_order(&self) -> bool {
+        self.list.is_sorted_by_key(|span| span.newest)
+    }
+
+    /// The newest first. The numbers come in falling order, so those of a span are neighbours.
+    fn in_order(&self, numbers: &[i64]) -> Vec<i64> {
+        let mut pieces = Vec::new();
+        let mut rest = numbers;
+        while let Some(number) = rest.first() {
+            // One whose file is gone stands alone.
+            let span = self.of(*number).map(|span| &self.list[span]);
+            let length = span.map_or(1, |span| rest.partition_point(|number| *number >= span.first));
+            let (piece, others) = rest.split_at(length);
+            pieces.push((span.map(|span| span.newest), piece));
+            rest = others;
+        }
+        // Of the same age, the order in which they came.
+        pieces.sort_by_key(|(newest, _)| std::cmp::Reverse(*newest));
+        pieces.into_iter().flat_map(|(_, piece)| piece).copied().collect()
     }
 
     fn of(&self, number: i64) -> Option<usize> {

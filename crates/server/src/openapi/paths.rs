@@ -196,7 +196,7 @@ operations! {
     ))]
     history_tool_result;
 
-    /// Search in everything that was said, called and returned
+    /// Search in everything that was said, called and returned, the conversation that was used last first
     #[utoipa::path(get, path = "/api/history/search", tag = "history", params(
         ("q" = String, Query, description = "Words that must all be there; \"in quotes\" just so."),
         ("project" = Option<String>, Query), ("tool" = Option<String>, Query), ("file" = Option<String>, Query),
