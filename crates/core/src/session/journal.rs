@@ -5,7 +5,7 @@
 //! than the one in which things were seen.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -16,9 +16,17 @@ use crate::prompt::Image;
 use crate::session::state::SessionRecord;
 use crate::store::{Commit, Store, StoreError};
 
-/// How often what was shown is written, at most: a sync costs more than everything else that a message costs, and with
-/// fifty agents at work there are fifty times as many.
-const PACE: Duration = Duration::from_millis(250);
+/// How often what was shown is written, at most: a sync costs more than everything else that a message costs. All
+/// sessions write at the same moments, so that fifty agents at work take as many syncs as one; and often enough that
+/// what is written at once keeps a processor for less than a millisecond, which some other event has to wait for.
+const PACE: Duration = Duration::from_millis(100);
+
+/// The next of those moments.
+fn next_moment() -> Instant {
+    static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let gone = FIRST.elapsed().as_nanos() / PACE.as_nanos();
+    *FIRST + PACE * u32::try_from(gone + 1).unwrap_or(u32::MAX)
+}
 
 /// So much is written without waiting.
 const MANY: usize = 4096;
@@ -128,7 +136,7 @@ impl Journal {
             return;
         }
         let events: Vec<_> = self.tail.events();
-        self.next_at = Instant::now() + PACE;
+        self.next_at = next_moment();
         let position = record.run.as_ref().map(|run| run.position);
         let (store, count, bytes) = (Arc::clone(&self.store), events.len(), self.bytes);
         let commit = Commit {

@@ -234,6 +234,8 @@ fn write_commit(connection: &Connection, commit: &Commit) -> rusqlite::Result<()
     let mut groups = said.chunks_exact(TOGETHER);
     for group in &mut groups {
         write_messages(connection, &owner, group)?;
+        // What was shown long ago is in no hurry; what is about to be shown may wait for this processor.
+        std::thread::yield_now();
     }
     for event in groups.remainder().iter().chain(&others) {
         write_event(connection, &owner, event)?;

@@ -69,6 +69,7 @@ async fn a_prompt_waits_until_it_is_known_who_drives() {
         queue: Vec::new(),
         delete_at: None,
         turn: None,
+        cwd: folder.path().to_string_lossy().into_owned(),
         ..record("resting")
     };
     assert!(resting.run.is_some(), "an earlier server has started an agent");
