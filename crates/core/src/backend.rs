@@ -61,6 +61,12 @@ pub trait Backend: Send + Sync + 'static {
         Box::pin(std::future::ready(None))
     }
 
+    /// Who else says that it drives one of these conversations, on each of which this server has an agent: that process,
+    /// and what it has started.
+    fn rivals(&self, _agents: Vec<(String, u32)>) -> BoxFuture<'static, HashMap<String, Driver>> {
+        Box::pin(std::future::ready(HashMap::new()))
+    }
+
     /// Ends that process, politely. An error says what the user can do.
     fn end_driver(&self, _driver: Driver) -> BoxFuture<'static, Result<(), String>> {
         Box::pin(std::future::ready(Ok(())))

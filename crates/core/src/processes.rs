@@ -67,6 +67,11 @@ impl Processes {
     }
 }
 
+/// Whether a process does something. Where that can't be told, it does.
+pub(crate) fn is_running(pid: u32) -> bool {
+    !cfg!(target_os = "linux") || Stat::of(pid).is_some_and(|stat| !stat.is_zombie())
+}
+
 /// What the system tells of a process in one line.
 pub(crate) struct Stat(String);
 
@@ -86,6 +91,10 @@ impl Stat {
     /// In clock ticks since the machine began: with the pid, this names a process for good.
     pub(crate) fn started(&self) -> Option<u64> {
         self.fields().nth(19)?.parse().ok()
+    }
+
+    pub(crate) fn parent(&self) -> Option<u32> {
+        self.fields().nth(1)?.parse().ok()
     }
 
     pub(crate) fn is_zombie(&self) -> bool {

@@ -29,6 +29,7 @@ use super::{
     HOOK_TIME, Heard, Inquiry, Launch, Offers,
 };
 use crate::ids::{SessionId, Timestamp};
+use crate::processes::is_running;
 use crate::session::PermissionMode;
 
 /// How many commands may wait for an agent that does not read.
@@ -185,16 +186,19 @@ impl Backend for ClaudeBackend {
             let Ok(kept) = tiller_keeper::attach(&keeping, &attach.run, attach.position).await else {
                 return ends.exited(Exit::NeverStarted, None).await;
             };
-            if let Some(last_input) = kept.last_input {
-                let event = AgentEvent::Attached { last_input };
-                // The session may be gone; the relay finds out.
-                drop(ends.events.send(vec![Heard::lost(event)]).await);
-            }
+            let last_input = kept.last_input;
             let settings = LinkSettings {
                 resumes: attach.resumes,
                 ..LinkSettings::from(&Options::new().grace(GRACE))
             };
             let (link, inbox) = tiller_agent::connect_over(kept.wire, settings);
+            // A keeper waits to be told that it may go, also when its agent has ended: that one is not there.
+            let is_there = link.pid().is_none_or(is_running);
+            if let Some(last_input) = last_input.filter(|_| is_there) {
+                let event = AgentEvent::Attached { last_input };
+                // The session may be gone; the relay finds out.
+                drop(ends.events.send(vec![Heard::lost(event)]).await);
+            }
             let started = Started {
                 link,
                 inbox,
@@ -310,6 +314,14 @@ impl Backend for ClaudeBackend {
         Box::pin(async move {
             let found = tokio::task::spawn_blocking(move || driver::find_all(&conversations, &home));
             found.await.ok()
+        })
+    }
+
+    #[cfg(target_os = "linux")]
+    fn rivals(&self, agents: Vec<(String, u32)>) -> BoxFuture<'static, HashMap<String, Driver>> {
+        Box::pin(async move {
+            let found = tokio::task::spawn_blocking(move || driver::find_rivals(&agents));
+            found.await.unwrap_or_default()
         })
     }
 

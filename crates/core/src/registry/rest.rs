@@ -11,7 +11,7 @@ use crate::ids::SessionId;
 use crate::processes::{Processes, Sample};
 use crate::session::{AgentStatus, Input};
 
-/// How often agents are looked at.
+/// How often agents are looked at, and whoever else drives their conversations.
 const INTERVAL: Duration = Duration::from_secs(5);
 
 const SHORTEST: Duration = Duration::from_millis(500);
@@ -38,6 +38,7 @@ struct Watched {
     pid: u32,
     idle: bool,
     last_seq: u64,
+    conversation: Option<String>,
 }
 
 impl Sessions {
@@ -110,6 +111,25 @@ impl Sessions {
                 self.input(id, Input::Hibernate).await.ok();
             }
             self.set_usage(usage);
+            self.make_room(&agents).await;
+        }
+    }
+
+    /// Whoever goes on with a conversation in a terminal while its agent rests here has it alone.
+    async fn make_room(&self, agents: &[Watched]) {
+        let idle = agents.iter().filter(|agent| agent.idle);
+        let resting: HashMap<_, _> = idle
+            .filter_map(|agent| Some((agent.conversation.clone()?, (agent.pid, agent.id))))
+            .collect();
+        if resting.is_empty() {
+            return;
+        }
+        let asked = resting.iter().map(|(name, (pid, _))| (name.clone(), *pid));
+        let rivals = self.shared.backend.rivals(asked.collect()).await;
+        for (conversation, driver) in rivals {
+            if let Some((_, session)) = resting.get(&conversation) {
+                self.yield_to(*session, &driver).await;
+            }
         }
     }
 
@@ -126,6 +146,7 @@ impl Sessions {
                     pid: view.pid?,
                     idle: view.may_hibernate,
                     last_seq: view.record.last_seq,
+                    conversation: view.record.claude_session_id.clone(),
                 })
             })
             .collect()

@@ -245,6 +245,9 @@ impl Sessions {
     /// nobody else begins to for a moment, so that what was not refused here is not refused later.
     pub(super) async fn check_driver(&self, session: SessionId) -> Result<(), CommandError> {
         self.until_found(session).await;
+        if let Some(driver) = self.rival(session).await {
+            return Err(CommandError::DrivenElsewhere(driver));
+        }
         let Some((conversation, record)) = self.without_agent(session) else {
             return Ok(());
         };
@@ -274,8 +277,42 @@ impl Sessions {
         }
     }
 
+    /// Who drives the conversation beside an agent of ours that rests. That one does not know what is said there, so it is
+    /// ended; the next begins with all of it.
+    async fn rival(&self, session: SessionId) -> Option<Driver> {
+        let (conversation, own) = match self.entries().get(&session)? {
+            Entry::Awake(actor) => {
+                let view = actor.view.borrow();
+                let rests = view.record.turn.is_none();
+                (
+                    view.record.claude_session_id.clone().filter(|_| rests)?,
+                    view.pid?,
+                )
+            }
+            Entry::Dormant(_) => return None,
+        };
+        let mut found = self
+            .shared
+            .backend
+            .rivals(vec![(conversation.clone(), own)])
+            .await;
+        let driver = found.remove(&conversation)?;
+        self.yield_to(session, &driver).await;
+        Some(driver)
+    }
+
+    /// Ends an agent that rests, because someone else has taken its place.
+    pub(super) async fn yield_to(&self, session: SessionId, driver: &Driver) {
+        tracing::info!(pid = driver.pid, %session, "another process drives the conversation; the agent that rests is ended");
+        // A session that was deleted meanwhile has no agent either.
+        self.input(session, Input::Hibernate).await.ok();
+    }
+
     async fn driver(&self, session: SessionId) -> Option<Driver> {
         self.until_found(session).await;
+        if let Some(rival) = self.rival(session).await {
+            return Some(rival);
+        }
         let (conversation, record) = self.without_agent(session)?;
         let backend = &self.shared.backend;
         backend

@@ -525,6 +525,56 @@ async fn a_session_that_a_terminal_drives_is_not_forked_silently() {
 }
 
 #[tokio::test]
+async fn an_agent_that_rests_makes_room_for_a_terminal_and_comes_back_with_what_was_said_there() {
+    use tokio::io::AsyncWriteExt as _;
+
+    let world = World::new(Script::new().otherwise(Reply::text("Known: {{prompts}}."))).await;
+    let server = world.serve().await;
+    let cookie = server.sign_in().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    let session = client.start(&world.project(), "one").await;
+    client.until_status("completed").await;
+    let agent = crate::server::agent_of(&session);
+
+    // The session's own agent is there, and waits for its user.
+    let mut elsewhere = world.claude_elsewhere(&session);
+    // A process that has only just been made has no command line yet.
+    let command_line = format!("/proc/{}/cmdline", elsewhere.id().unwrap());
+    crate::server::until("it never begins", || {
+        std::fs::read_to_string(&command_line).is_ok_and(|line| line.contains(&session))
+    })
+    .await;
+    say(&mut client, &session, "not taken").await;
+    let refused = client.until_type("runner.error").await;
+    assert_eq!(refused["code"], "driven_elsewhere", "{refused}");
+    assert_eq!(refused["driver"]["pid"].as_u64(), elsewhere.id().map(u64::from));
+    crate::server::until("the agent that rests is still there", || {
+        rustix::process::test_kill_process(agent).is_err()
+    })
+    .await;
+
+    let mut keyboard = elsewhere.stdin.take().unwrap();
+    let said = json!({ "type": "user", "message": { "role": "user", "content": "two, elsewhere" } });
+    keyboard.write_all(format!("{said}\n").as_bytes()).await.unwrap();
+    crate::server::until("nothing is said there", || {
+        world
+            .transcript(&session)
+            .contains("Known: one | two, elsewhere.")
+    })
+    .await;
+    drop(keyboard);
+    elsewhere.wait().await.unwrap();
+    say(&mut client, &session, "three").await;
+    client.until_status("completed").await;
+    let streamed = client.streamed();
+    assert!(
+        streamed.ends_with("Known: one | two, elsewhere | three."),
+        "{streamed}"
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_hook_that_nobody_answers_is_closed_for_everyone_and_the_turn_goes_on() {
     let script = Script::new().on("hello", [Reply::text("Hi.")]).on(
         "list",

@@ -233,6 +233,11 @@ async fn outcome(client: &mut EventClient) -> Outcome {
     if payload["status"] == "completed" {
         return Outcome::GoesOn;
     }
-    assert_eq!(payload["code"], "driven_elsewhere", "{end}");
+    assert_eq!(
+        payload["code"],
+        "driven_elsewhere",
+        "{end}\n{}",
+        client.story().join("\n")
+    );
     Outcome::IsTold(pid_of_driver(payload))
 }

@@ -114,6 +114,31 @@ pub(super) fn find_all(conversations: &[(String, PathBuf)], claude_home: &Path) 
     found
 }
 
+/// Of each of these conversations, which comes with the process of our own agent on it: who else says that it drives it.
+/// Of those that say nothing nothing can be told while we write there ourselves.
+pub(super) fn find_rivals(agents: &[(String, u32)]) -> HashMap<String, Driver> {
+    let mut found = HashMap::new();
+    for Process { pid, arguments, .. } in processes() {
+        let driven = driven(&arguments);
+        let ours = agents
+            .iter()
+            .find(|(conversation, _)| driven.as_ref() == Some(conversation));
+        if let Some((conversation, own)) = ours
+            && !belongs_to(pid, *own)
+            && let Some(driver) = describe(pid, &arguments)
+        {
+            found.entry(conversation.clone()).or_insert(driver);
+        }
+    }
+    found
+}
+
+/// Whether the process is `own`, or was started by it.
+fn belongs_to(pid: u32, own: u32) -> bool {
+    let parent = |pid: &u32| Stat::of(*pid)?.parent().filter(|parent| *parent > 1);
+    std::iter::successors(Some(pid), parent).any(|ancestor| ancestor == own)
+}
+
 /// A process of this user's.
 struct Process {
     pid: u32,
@@ -396,6 +421,18 @@ mod tests {
         assert_eq!(Some(driver.pid), child.id());
         assert!(driver.command.ends_with(&conversation));
         assert!((Timestamp::now().0 - driver.since.0).abs() < 60_000, "{driver:?}");
+
+        let ours = |own: u32| find_rivals(&[(conversation.clone(), own)]);
+        assert_eq!(ours(driver.pid), HashMap::new(), "our own agent");
+        assert_eq!(
+            ours(std::process::id()),
+            HashMap::new(),
+            "what our own agent has started"
+        );
+        assert_eq!(
+            ours(u32::MAX),
+            HashMap::from([(conversation.clone(), driver.clone())])
+        );
 
         let another = Driver {
             started: driver.started + 1,
