@@ -126,6 +126,11 @@ test("a conversation in a terminal is watched, forked, taken over and continued"
   await expect(page.getByText("A copy it is.")).toBeVisible();
   await expect(page).not.toHaveURL(new RegExp(tree));
   expect(JSON.stringify(await product.model?.heard("what of a copy"))).toContain("The baobab stands");
+  // It begins with what was said before.
+  await expect(page.getByText("The baobab stands tall.")).toHaveCount(1);
+  await page.reload();
+  await expect(page.getByText("A copy it is.")).toBeVisible();
+  await expect(page.getByText("The baobab stands tall.")).toHaveCount(1);
   await page.goBack();
   const gone = new Promise((resolve) => elsewhere.once("exit", resolve));
   await warning.getByRole("button", { name: "Take over" }).click();

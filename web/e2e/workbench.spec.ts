@@ -127,6 +127,12 @@ test("sessions are renamed, searched, archived, forked and opened as tabs", asyn
   await say(page, "what was it?");
   await expect(page.getByText(/You said: .*alpha task.*what was it/)).toBeVisible();
   await expect(page.getByRole("log").getByText("Alpha done.")).toBeVisible();
+  // Its transcript has what was said before, too: the page sees that it has that already.
+  const transcript = page.waitForResponse((response) => response.url().includes("limit=500"));
+  await page.reload();
+  await (await transcript).finished();
+  await expect(page.getByText(/You said: .*alpha task.*what was it/)).toBeVisible();
+  await expect(page.getByRole("log").getByText("Alpha done.", { exact: true })).toHaveCount(1);
 
   await navigation.getByRole("button", { name: "Actions for beta task" }).click();
   await page.getByRole("menuitem", { name: "Archive" }).click();

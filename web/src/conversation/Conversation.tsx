@@ -29,7 +29,7 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
   const lastSent = sending?.at(-1)?.id;
   const cleared = useClearedUpTo(session.id);
   const anew = useBeginsAnew(session.id);
-  const earlier = useEarlier(session, !hasOlder(log) && !isLoading(log));
+  const earlier = useEarlier(session, log.transcript, !hasOlder(log) && !isLoading(log));
   const rows = useMemo(() => {
     const own = projectRows(log, session.status, sending).filter((row) => isNewer(row, cleared));
     return cleared === 0 ? [...earlier.rows, ...own] : own;

@@ -1,10 +1,11 @@
 /** What was said in a conversation before it was continued here: it is in Claude Code's transcript, not in our log. */
-import { useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import type { SessionInfo } from "../gen/events";
 import type { Message } from "../gen/history";
 import { openLog } from "../session/log";
 import { projectRows, type Row } from "../session/rows";
 import { append, emptyTranscript, type Transcript } from "../session/transcript";
+import { asObject, asString } from "../wire/json";
 import { getMessages } from "./api";
 import { entriesOf } from "./entries";
 
@@ -19,21 +20,31 @@ export interface Earlier {
 const nothing: Earlier = { rows: [], transcript: emptyTranscript };
 
 /** `wanted` once everything of our own is there, so that nothing stands before what it belongs behind. */
-export function useEarlier(session: SessionInfo, wanted: boolean): Earlier {
+export function useEarlier(session: SessionInfo, own: Transcript, wanted: boolean): Earlier {
   const { id, createdAt } = session;
-  const [messages, setMessages] = useState<readonly Message[]>();
+  // A fork has its transcript only when its first turn is under way: until one is there, it is asked for again.
+  const moment = `${session.status} ${session.claudeSessionId}`;
+  const [found, setFound] = useState<{ moment: string; messages?: readonly Message[] }>();
+  const asks = wanted && !found?.messages && found?.moment !== moment;
+  const log = useRef(own);
   useEffect(() => {
-    if (!wanted || messages) return;
+    log.current = own;
+  }, [own]);
+  useEffect(() => {
+    if (!asks) return;
     let current = true;
-    // Without a transcript, or while it can't be read, there is nothing earlier to show.
     messagesBefore(id, createdAt).then(
-      (found) => current && setMessages(found),
-      () => current && setMessages([]),
+      (messages) => {
+        // A fork of one of our own sessions has all of it in its own log.
+        if (current) setFound({ moment, messages: hasAny(log.current, messages) ? [] : messages });
+      },
+      () => current && setFound({ moment }),
     );
     return () => {
       current = false;
     };
-  }, [id, createdAt, wanted, messages]);
+  }, [id, createdAt, asks, moment]);
+  const messages = found?.messages;
   return useMemo(() => (messages && messages.length > 0 ? earlierOf(messages) : nothing), [messages]);
 }
 
@@ -42,6 +53,17 @@ async function messagesBefore(id: string, time: number): Promise<readonly Messag
   if (Date.parse(first.session.timestamp) >= time) return [];
   const { messages } = await getMessages(id, { from: "end", limit: MOST });
   return messages.filter((message) => Date.parse(message.timestamp) < time);
+}
+
+/** Whether one of these messages stands in a session's own log. */
+export function hasAny(own: Transcript, messages: readonly Message[]): boolean {
+  const answers = new Set(messages.flatMap((message) => message.message_id ?? []));
+  return own.entries.some(
+    (entry) =>
+      entry.kind === "message" &&
+      entry.message.type === "assistant" &&
+      answers.has(asString(asObject(entry.message.message)?.id) ?? ""),
+  );
 }
 
 function earlierOf(messages: readonly Message[]): Earlier {
