@@ -332,7 +332,7 @@ async fn bad_requests_get_a_reason_and_hurt_nobody() {
 
     let mut client = with_key(&server, "key").await.unwrap();
     for (frame, reason) in [
-        ("nonsense", "The frame is not a JSON object"),
+        ("nonsense", "The frame is not JSON"),
         (r#"{"type":"session.fly"}"#, "Unknown event type 'session.fly'."),
         (
             r#"{"type":"session.start","payload":{"prompt":"  "}}"#,
