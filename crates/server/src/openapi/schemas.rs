@@ -374,6 +374,23 @@ pub(super) struct SearchResult {
     role: Role,
     timestamp: String,
     excerpt: String,
+    /// The excerpt again, cut where matches begin and end.
+    fragments: Vec<Fragment>,
+    /// What the session is called.
+    title: String,
+    /// Returned by a tool, and not typed by anyone.
+    is_tool_result: Option<bool>,
+    /// What a compaction put in the place of what was said before.
+    is_summary: Option<bool>,
+    /// Said by this subagent.
+    agent_id: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(super) struct Fragment {
+    text: String,
+    /// Whether it is what was searched for.
+    is_match: bool,
 }
 
 /// Tokens and cost, added up.
