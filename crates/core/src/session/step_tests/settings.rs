@@ -1,0 +1,107 @@
+//! What changes while an agent runs, and what only the next one hears of.
+
+use super::*;
+
+#[test]
+fn other_settings_take_another_process_for_the_next_turn() {
+    let mut story = Story::running();
+    story
+        .take(configure(SettingsPatch::default()))
+        .take(success())
+        .tale();
+    story.take(prompt("as before"));
+    assert_eq!(story.tale(), ["running", "prompt as before", "> as before"]);
+
+    story.take(max_turns(3));
+    assert_eq!(story.tale(), ["record"]);
+    story.take(success()).tale();
+    assert_eq!(story.state.record.settings.max_turns, Some(3));
+    story.take(asks(1, true)).tale();
+    story.take(prompt("as wanted"));
+    assert_eq!(story.tale(), ["running", "prompt as wanted", "end agent"]);
+    story.take(exited("bye"));
+    assert_eq!(story.tale(), ["withdrawn t1", "launch c1", "> as wanted"]);
+    story.take(success()).take(prompt("again")).tale();
+    assert_eq!(story.state.agent, AgentState::Live);
+}
+
+#[test]
+fn a_running_agent_is_told_what_it_can_change() {
+    let mut story = Story::running();
+    story.tale();
+    story.take(model(Some("opus"))).take(mode(PermissionMode::Plan));
+    assert_eq!(story.tale(), ["> model opus", "record", "> mode plan", "record"]);
+    story.take(model(Some("opus")));
+    assert!(story.tale().is_empty(), "nothing changed");
+    story.take(model(None)).take(success()).take(prompt("more"));
+    let tale = story.tale();
+    assert_eq!(tale[..2], ["> model default", "record"]);
+    assert_eq!(
+        tale.last().unwrap(),
+        "> more",
+        "the same process goes on: {tale:?}"
+    );
+    // Who approves is not the process's business.
+    story.take(configure(SettingsPatch {
+        approval: Some(Approval::Auto),
+        ..SettingsPatch::default()
+    }));
+    story.take(success()).take(prompt("and more"));
+    assert_eq!(story.tale().last().unwrap(), "> and more");
+}
+
+#[test]
+fn everything_may_be_allowed_at_any_time() {
+    let mut story = Story::running();
+    story.tale();
+    story.take(mode(PermissionMode::BypassPermissions));
+    assert_eq!(story.tale(), ["record"], "this process was not started for it");
+    story.take(asks(1, false)).take(asks(2, true));
+    assert_eq!(story.tale(), [r#"> allow r1 {"command":"ls"}"#, "asks t2"]);
+    story.take(success()).tale();
+    story.take(prompt("next")).take(exited("bye"));
+    assert_eq!(story.tale().last().unwrap(), "> next");
+    assert!(story.state.record.run.as_ref().unwrap().with.may_bypass);
+    story.tale();
+    story
+        .take(mode(PermissionMode::Default))
+        .take(mode(PermissionMode::BypassPermissions));
+    assert_eq!(
+        story.tale(),
+        ["> mode default", "record", "> mode bypassPermissions", "record"],
+        "this one was"
+    );
+}
+
+#[test]
+fn a_mode_that_the_agent_chose_is_the_sessions() {
+    let mut story = Story::running();
+    let status = |mode| message("status", None, Meaning::Mode(mode));
+    story.take(mode(PermissionMode::Plan)).tale();
+    story.take(status(PermissionMode::Plan));
+    assert_eq!(
+        story.tale(),
+        [r#"message "status""#],
+        "what we asked for is no news"
+    );
+    story.take(status(PermissionMode::AcceptEdits));
+    assert_eq!(story.tale(), ["record", r#"message "status""#]);
+    assert_eq!(
+        story.state.record.settings.permission_mode,
+        PermissionMode::AcceptEdits
+    );
+    story.take(success()).take(prompt("go on"));
+    assert_eq!(
+        story.tale().last().unwrap(),
+        "> go on",
+        "no other process is needed"
+    );
+
+    story.take(mode(PermissionMode::BypassPermissions)).tale();
+    story.take(status(PermissionMode::Default));
+    assert_eq!(
+        story.state.record.settings.permission_mode,
+        PermissionMode::BypassPermissions,
+        "what the user chose waits for the next process"
+    );
+}
