@@ -175,7 +175,7 @@ fn list_all(home: &Path, index: Option<&Path>) -> usize {
 fn listing(home: &Path, index: &Path) -> Duration {
     // In turns: a machine that others use, too, is faster at one moment than at another.
     let (mut rg, mut without) = (Duration::MAX, Duration::MAX);
-    for _ in 0..2 * ROUNDS {
+    for _ in 0..4 * ROUNDS {
         rg = rg.min(once(|| ripgrep(home)));
         without = without.min(once(|| assert_eq!(list_all(home, None), Shape::FULL.sessions)));
     }
