@@ -77,6 +77,16 @@ test("a conversation in a terminal appears, is found, read and exported", async 
   await hit.click();
   await expect(page.locator("[data-wanted]").getByText("Where is there room?")).toBeInViewport();
   await page.getByRole("link", { name: "Back to the list" }).click();
+  // Whoever searches while conversations are still being read is told so, and sees what comes.
+  const found = "**/api/history/search?**";
+  await page.route(found, (route) =>
+    route.fulfill({ json: { results: [], total: 0, total_is_exact: true, is_complete: false } }),
+  );
+  await search.fill("baobab");
+  await expect(page.getByText("Not all conversations have been read yet")).toBeVisible();
+  await page.unroute(found);
+  await expect(hit.locator("mark").first()).toHaveText("baobab");
+  await expect(page.getByText("Not all conversations have been read yet")).toHaveCount(0);
   await search.press("Escape");
 
   // Read with the same cards as in a session.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
@@ -24,6 +25,8 @@ pub struct History {
     pub(crate) catalogue: Catalogue,
     pub(crate) transcripts: Transcripts,
     pub(crate) cancel: Cancel,
+    /// Whether the index has everything that was there when this was opened.
+    pub(crate) caught_up: AtomicBool,
 }
 
 /// What bringing the index up to date did.
@@ -44,6 +47,7 @@ impl History {
             catalogue: Catalogue::default(),
             transcripts: Transcripts::default(),
             cancel: Cancel::default(),
+            caught_up: AtomicBool::new(false),
         })
     }
 
@@ -188,6 +192,9 @@ impl History {
             }
             built => built?,
         };
+        if !self.cancel.is_set() {
+            self.caught_up.store(true, Ordering::Relaxed);
+        }
         Ok(Indexed { bytes })
     }
 
@@ -219,6 +226,7 @@ impl History {
     /// Throws the index away and starts a new one, as is done by itself when it is found damaged.
     pub fn rebuild_index(&self) -> Result<Indexed> {
         if let Some(index) = &self.index {
+            self.caught_up.store(false, Ordering::Relaxed);
             index.renew()?;
         }
         self.update_index()

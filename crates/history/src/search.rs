@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
@@ -82,6 +83,8 @@ pub struct SearchPage {
     pub total: usize,
     /// False when there are more than were counted.
     pub total_is_exact: bool,
+    /// False while the transcripts are still being indexed for the first time: more may be found in a moment.
+    pub is_complete: bool,
 }
 
 impl History {
@@ -98,6 +101,8 @@ impl History {
         let crate::model::Offset::FromStart(offset) = page.offset else {
             return Err(HistoryError::Invalid("search results are counted from the first"));
         };
+        // Before the look: what is indexed during it may be missing.
+        let is_complete = self.caught_up.load(Ordering::Relaxed);
         let wanted = Wanted {
             terms: &terms,
             tool: query.tool.as_deref(),
@@ -150,6 +155,7 @@ impl History {
             Ok(found) => found,
             Err(error) => {
                 // The next update builds it again.
+                self.caught_up.store(false, Ordering::Relaxed);
                 index.mend_words(&error)?;
                 return Err(error);
             }
@@ -166,6 +172,7 @@ impl History {
             results: results.collect(),
             total: found.total,
             total_is_exact: found.is_exact,
+            is_complete,
         })
     }
 }

@@ -192,6 +192,27 @@ fn a_damaged_index_is_built_again() {
 }
 
 #[test]
+fn a_search_says_whether_everything_has_been_read() {
+    let home = Home::new();
+    home.write(&format!("{ID}.jsonl"), &conversation());
+    let query = SearchQuery {
+        text: "question".into(),
+        ..SearchQuery::default()
+    };
+    let history = home.history();
+    let told = || {
+        let page = history.search(&query, Page::first(5)).unwrap();
+        (page.total, page.is_complete)
+    };
+    assert_eq!(told(), (0, false));
+    history.update_index().unwrap();
+    assert_eq!(told(), (1, true));
+    history.stop_indexing();
+    history.rebuild_index().unwrap();
+    assert_eq!(told(), (0, false), "one that was stopped has not read everything");
+}
+
+#[test]
 fn phrases_are_found_only_where_they_stand_just_so() {
     let home = Home::new();
     let mut lines = Vec::new();

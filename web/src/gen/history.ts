@@ -139,7 +139,11 @@ export type SearchPage = { results: Array<SearchResult>, total: number,
 /**
  * False when there are more than were counted.
  */
-total_is_exact: boolean, };
+total_is_exact: boolean, 
+/**
+ * False while the transcripts are still being indexed for the first time: more may be found in a moment.
+ */
+is_complete: boolean, };
 
 /**
  * A message that was found.

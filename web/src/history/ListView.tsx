@@ -24,6 +24,8 @@ const SESSIONS_AT_ONCE = 200;
 const HITS_AT_ONCE = 50;
 /** While something goes on elsewhere, whether it still does. */
 const LOOK_AGAIN_MS = 5_000;
+/** How often what was found is looked for again while conversations are still being read. */
+const READING_MS = 2_000;
 /** Between the last letter and the search. */
 const TYPING_MS = 180;
 
@@ -203,11 +205,21 @@ function Hits({ filters }: { filters: Filters }) {
     JSON.stringify(values),
     async (offset, limit) => {
       const page = await search({ ...values, offset, limit });
-      return { items: page.results, total: page.total, exact: page.total_is_exact };
+      const { results: items, total, total_is_exact: exact, is_complete: whole } = page;
+      return { items, total, exact, whole };
     },
     HITS_AT_ONCE,
   );
+  const lookAgain = useEffectEvent(reload);
+  useEffect(() => {
+    if (paged.whole) return;
+    const timer = setInterval(lookAgain, READING_MS);
+    return () => clearInterval(timer);
+  }, [paged.whole]);
   const shown = formatCount(paged.total, i18n.language);
+  const count = paged.exact
+    ? t("history.found.count", { count: paged.total, shown })
+    : t("history.found.atLeast", { count: paged.total, shown });
   return (
     <Rows
       label={t("history.found.label")}
@@ -216,12 +228,12 @@ function Hits({ filters }: { filters: Filters }) {
       onRetry={reload}
       rowHeight={92}
       keyOf={(hit) => `${hit.session_id} ${hit.uuid}`}
-      summary={
-        paged.exact
-          ? t("history.found.count", { count: paged.total, shown })
-          : t("history.found.atLeast", { count: paged.total, shown })
+      summary={paged.whole ? count : `${count}. ${t("history.found.reading")}`}
+      empty={
+        <Empty title={t("history.found.nothing")}>
+          {t(paged.whole ? "history.found.hint" : "history.found.reading")}
+        </Empty>
       }
-      empty={<Empty title={t("history.found.nothing")}>{t("history.found.hint")}</Empty>}
     >
       {(hit) => <HitRow hit={hit} now={now} />}
     </Rows>

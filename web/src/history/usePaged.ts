@@ -4,6 +4,8 @@ export interface Paged<T> {
   readonly items: readonly T[];
   readonly total: number;
   readonly exact: boolean;
+  /** Whether nothing more comes by itself. */
+  readonly whole: boolean;
   readonly state: "loading" | "ready" | "failed";
   readonly message?: string;
 }
@@ -12,11 +14,12 @@ interface Part<T> {
   readonly items: readonly T[];
   readonly total: number;
   readonly exact?: boolean;
+  readonly whole?: boolean;
 }
 
 type Load<T> = (offset: number, limit: number) => Promise<Part<T>>;
 
-const nothing = { items: [], total: 0, exact: true, state: "loading" } as const;
+const nothing = { items: [], total: 0, exact: true, whole: true, state: "loading" } as const;
 
 /** A long list that is fetched part by part as it is scrolled. A new `key` is a new list. */
 export function usePaged<T>(
@@ -28,7 +31,7 @@ export function usePaged<T>(
   const latest = useRef(load);
   const asked = useRef(0);
   const paged: Paged<T> = kept.key === key ? kept.paged : nothing;
-  const { items, total, exact, state } = paged;
+  const { items, total, exact, whole, state } = paged;
 
   /** Only the last question's answer counts. */
   async function ask(offset: number, count: number, before: readonly T[]): Promise<void> {
@@ -38,10 +41,11 @@ export function usePaged<T>(
     try {
       const part = await latest.current(offset, count);
       const all = [...before, ...part.items];
-      next = { items: all, total: part.total, exact: part.exact ?? true, state: "ready" };
+      const said = { total: part.total, exact: part.exact ?? true, whole: part.whole ?? true };
+      next = { items: all, ...said, state: "ready" };
     } catch (error) {
       const { message } = error as Error;
-      next = { items: before, total: before.length, exact: true, state: "failed", message };
+      next = { items: before, total: before.length, exact: true, whole: true, state: "failed", message };
     }
     if (round === asked.current) setKept({ key, paged: next });
   }
@@ -58,7 +62,7 @@ export function usePaged<T>(
     paged,
     more() {
       if (state !== "ready" || items.length >= total) return;
-      setKept({ key, paged: { items, total, exact, state: "loading" } });
+      setKept({ key, paged: { items, total, exact, whole, state: "loading" } });
       void ask(items.length, limit, items);
     },
     // What is in sight stays there until the new list has come.

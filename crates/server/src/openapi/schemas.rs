@@ -364,6 +364,8 @@ pub(super) struct SearchResults {
     total: u64,
     /// False when there are more than were counted.
     total_is_exact: bool,
+    /// False while the transcripts are still being indexed for the first time: more may be found in a moment.
+    is_complete: bool,
 }
 
 #[derive(Serialize, ToSchema)]
