@@ -209,17 +209,7 @@ impl Saved for Card {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::follow::Part as _;
-    use crate::record::Record;
-
-    fn digest(lines: &[&str]) -> Digest {
-        let mut digest = Digest::default();
-        for line in lines {
-            let record = Record::read(line.as_bytes()).unwrap();
-            digest.add(0, line.as_bytes(), &record);
-        }
-        digest
-    }
+    use crate::digest::tests::digest;
 
     /// Something in every piece, of every length that a character can have.
     fn full() -> Digest {

@@ -150,9 +150,9 @@ impl Digest {
         self.message_count += 1;
         if self.prompt.is_none() {
             match typed::typed(record) {
-                Typed::Prompt(text) => self.prompt = Some(typed::shortened(&text, PROMPT_CHARS)),
+                Typed::Prompt(text) => self.prompt = Some(typed::shortened(&text, PROMPT_CHARS).to_owned()),
                 Typed::Command(text) if self.command.is_none() => {
-                    self.command = Some(typed::shortened(&text, PROMPT_CHARS));
+                    self.command = Some(typed::shortened(&text, PROMPT_CHARS).to_owned());
                 }
                 Typed::Command(_) | Typed::Nothing => {}
             }
@@ -240,7 +240,7 @@ fn edited_file<'a>(record: &Record<'a>) -> Option<std::borrow::Cow<'a, str>> {
 
 fn title_text(record: &Record<'_>) -> Option<String> {
     let text = record.title.and_then(Raw::text)?;
-    Some(typed::shortened(text.trim(), PROMPT_CHARS))
+    Some(typed::shortened(text.trim(), PROMPT_CHARS).to_owned())
 }
 
 /// Sets without allocating again for every line.
@@ -268,17 +268,21 @@ fn add_name(names: &mut Naming, name: &str) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::card::Card;
 
-    fn card(lines: &[&str]) -> Card {
+    pub(crate) fn digest(lines: &[&str]) -> Digest {
         let mut digest = Digest::default();
         for line in lines {
             let record = Record::read(line.as_bytes()).unwrap();
             digest.add(0, line.as_bytes(), &record);
         }
-        Card::of(&digest)
+        digest
+    }
+
+    fn card(lines: &[&str]) -> Card {
+        Card::of(&digest(lines))
     }
 
     #[test]

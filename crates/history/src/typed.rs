@@ -95,13 +95,13 @@ fn of_text(text: &str) -> Typed {
 }
 
 /// The first characters, to be shown as a title.
-pub(crate) fn shortened(text: &str, characters: usize) -> String {
+pub(crate) fn shortened(text: &str, characters: usize) -> &str {
     // No text has more characters than bytes.
     if text.len() <= characters {
-        return text.to_owned();
+        return text;
     }
     let end = text.char_indices().nth(characters).map(|(at, _)| at);
-    end.map_or(text, |end| &text[..end]).to_owned()
+    end.map_or(text, |end| &text[..end])
 }
 
 /// The text without every wrapper and what it wraps. A wrapper that never ends takes all that follows.

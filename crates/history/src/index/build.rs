@@ -1,7 +1,8 @@
 //! Brings the words of all transcripts into the index.
 //!
-//! Transcripts are read one after another, the one that was used last at the end, and every message gets a number. Which numbers have which words
-//! is gathered in memory and written when there is much of it. The text itself stays where it is: in the transcript.
+//! Transcripts are read one after another, the one that was used last at the end, and every message gets a number. Which
+//! numbers have which words is gathered in memory and written when there is much of it. The text itself stays where it
+//! is: in the transcript.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
