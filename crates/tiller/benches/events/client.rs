@@ -15,6 +15,7 @@ pub(crate) struct Client {
     pub(crate) session: Option<String>,
 }
 
+#[derive(Clone, Copy)]
 pub(crate) struct Delays {
     pub(crate) first: Duration,
     pub(crate) median: Duration,
