@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::backend::{
     AgentChannels, AgentCommand, AgentEvent, Backend, Exit, Heard, Inquiry, InquiryFailed, InquiryReply,
+    Meaning,
 };
 use crate::event::{DecisionRequest, Event, EventBody, Notice};
 use crate::hub::Hub;
@@ -273,6 +274,10 @@ impl Actor {
         let mut kept = true;
         let mut gone = false;
         for Heard { event, position } in heard {
+            // The last words of a turn come together with its end; only the end waits for the disk.
+            if kept && !is_plain(&event) && !effects.is_empty() && effects.iter().all(only_said) {
+                self.show_said(std::mem::take(&mut effects)).await;
+            }
             gone = matches!(event, AgentEvent::Exited(_));
             kept &= position.is_some();
             // Before the step, which may take the run away or begin another.
@@ -281,18 +286,8 @@ impl Actor {
             }
             self.step(Input::Agent(event), now, &mut effects);
         }
-        // Whoever reads it again comes to the same events, so they may be shown at once. What goes beyond messages waits:
-        // whoever hears that a turn has ended finds all of it on disk.
-        let only_said = |effect: &Effect| match effect {
-            Effect::Record(event) => matches!(event.body, EventBody::Message { .. }),
-            Effect::Announce(_) | Effect::Send(AgentCommand::Answer { number: 0, .. }) => true,
-            _ => false,
-        };
         if kept && !gone && effects.iter().all(only_said) {
-            let events = recorded(&effects);
-            self.journal.add(&events);
-            self.show(events, false, false);
-            self.perform(effects).await;
+            self.show_said(effects).await;
             return;
         }
         // Taken away first: a step may have begun another.
@@ -303,6 +298,14 @@ impl Actor {
             agent.settled.send(()).ok();
             self.settling = Some(agent.events);
         }
+    }
+
+    /// Whoever reads it again comes to the same events, so they may be shown at once.
+    async fn show_said(&mut self, effects: Vec<Effect>) {
+        let events = recorded(&effects);
+        self.journal.add(&events);
+        self.show(events, false, false);
+        self.perform(effects).await;
     }
 
     fn written(&mut self, progress: Progress) {
@@ -478,6 +481,26 @@ async fn sleep_until(deadline: Option<(Instant, u64)>) {
     if let Some((at, _)) = deadline {
         tokio::time::sleep_until(at).await;
     }
+}
+
+/// What goes beyond messages waits for the disk: whoever hears that a turn has ended finds all of it there.
+fn only_said(effect: &Effect) -> bool {
+    match effect {
+        Effect::Record(event) => matches!(event.body, EventBody::Message { .. }),
+        Effect::Announce(_) | Effect::Send(AgentCommand::Answer { number: 0, .. }) => true,
+        _ => false,
+    }
+}
+
+/// Nothing but a message, whatever the session's state.
+fn is_plain(event: &AgentEvent) -> bool {
+    matches!(
+        event,
+        AgentEvent::Message {
+            meaning: Meaning::Nothing,
+            ..
+        }
+    )
 }
 
 /// The events among the effects.

@@ -3,6 +3,7 @@
 
 mod credentials;
 mod found_again;
+mod held_up;
 mod sessions;
 mod upkeep;
 
