@@ -66,7 +66,8 @@ impl SqliteStore {
         }
     }
 
-    /// Runs a query on a connection that can't write.
+    /// Runs a query on a connection that can't write. All that it asks is answered as of one moment: whoever reads a
+    /// session from several tables finds each commit whole, or not yet.
     async fn read<T: Send + 'static>(
         &self,
         query: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
@@ -74,7 +75,9 @@ impl SqliteStore {
         let shared = Arc::clone(&self.shared);
         let task = tokio::task::spawn_blocking(move || {
             let connection = shared.reader()?;
-            let result = query(&connection);
+            let moment = connection.unchecked_transaction().map_err(store_error)?;
+            let result = query(&moment);
+            moment.finish().map_err(store_error)?;
             shared.keep_reader(connection);
             result
         });

@@ -435,6 +435,36 @@ async fn commits_of_one_session_keep_their_order_under_load() {
     }
 }
 
+/// The end of a turn is never found without the words that it was written with.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_reads_while_others_write_finds_commits_whole() {
+    const COMMITS: u64 = 1000;
+    const TOGETHER: u64 = 4;
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(open(folder.path()));
+    let mut record = record("busy");
+    let session = record.id;
+    append(&*store, &mut record, vec![prompt("p")]).await;
+    let writing = tokio::spawn({
+        let store = Arc::clone(&store);
+        async move {
+            for round in 0..COMMITS {
+                let words = (1..TOGETHER).map(|word| message(&format!("{round}-{word}")));
+                let bodies = words.chain([status(SessionStatus::Completed)]).collect();
+                append(&*store, &mut record, bodies).await;
+            }
+        }
+    });
+    let mut last = 1;
+    while last < 1 + COMMITS * TOGETHER {
+        for event in store.replay(session, last, 100).await.unwrap() {
+            assert_eq!(event.seq, last + 1, "{event:?}");
+            last = event.seq;
+        }
+    }
+    writing.await.unwrap();
+}
+
 #[tokio::test]
 async fn a_name_belongs_to_its_owner_and_goes_away_with_its_session() {
     let folder = tempfile::tempdir().unwrap();
