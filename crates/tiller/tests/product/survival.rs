@@ -1,10 +1,12 @@
 //! Agents outlive the server: whatever happens to it, the next one goes on.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tiller_testkit::model::{Reply, Script};
+use tokio::sync::watch;
 
 use crate::client::EventClient;
 use crate::server::{Server, World, agent_of, processes_in, until, until_nothing_is_left};
@@ -279,4 +281,58 @@ async fn nothing_is_lost_doubled_or_reordered_however_often_the_server_is_killed
     );
     server.signal(Signal::TERM);
     assert!(server.ended().await.success());
+}
+
+/// Clients come and go while turns begin and end: each event comes once, in order, wherever one of them goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_lost_however_often_a_client_comes_back() {
+    const TURNS: usize = 40;
+    const READERS: u64 = 6;
+    let world = World::with_claude(Script::new(), None).await;
+    let script = world.home().join("script.json");
+    let flood = json!({ "do": "flood", "events": 50, "per_second": 2000 });
+    std::fs::write(&script, json!({ "turns": [[flood]] }).to_string()).unwrap();
+    let environment = [("SCRIPTED_CLI", script.to_str().unwrap())];
+    let server = Arc::new(world.serve_with(&["--backend", "demo"], &environment).await);
+    let cookie = server.sign_in().await;
+    let mut driver = EventClient::connect(&server, &cookie).await;
+    let session = driver.start(&world.project(), "go").await;
+    driver.until_status("completed").await;
+
+    let (tell_end, end) = watch::channel(None::<u64>);
+    let readers = (0..READERS).map(|reader| {
+        let (server, cookie, session) = (Arc::clone(&server), cookie.clone(), session.clone());
+        let mut end = end.clone();
+        tokio::spawn(async move {
+            let (mut last, mut visits) = (0, reader);
+            while *end.borrow() != Some(last) {
+                let mut client = follow(&server, &cookie, &session, last).await;
+                // For as long as it takes to hear a few, another number each time.
+                visits += 1;
+                let patience = 1 + visits * 7 % 61;
+                while (client.seqs().len() as u64) < patience && *end.borrow() != Some(last) {
+                    let event = tokio::select! {
+                        event = client.next() => event.expect("the server is there"),
+                        _ = end.changed() => continue,
+                    };
+                    if let Some(seq) = event["payload"]["seq"].as_u64() {
+                        assert_eq!(seq, last + 1, "{event}");
+                        last = seq;
+                    }
+                }
+            }
+        })
+    });
+    let readers: Vec<_> = readers.collect();
+    let mut last = 0;
+    for turn in 1..TURNS {
+        let payload = json!({ "sessionId": session, "prompt": format!("turn {turn}") });
+        driver.send("session.continue", payload).await;
+        last = driver.until_status("completed").await["seq"].as_u64().unwrap();
+    }
+    tell_end.send(Some(last)).unwrap();
+    for reader in readers {
+        reader.await.unwrap();
+    }
+    server.signal(Signal::TERM);
 }
