@@ -17,8 +17,8 @@ use crate::json::RawJson;
 use crate::paths::{PathPolicy, PathRefused};
 use crate::prompt::{Image, NewPrompt, PromptRefused};
 use crate::session::{
-    ActorHandle, AgentStatus, Answer, Command, CommandFailed, DecisionRef, Input, Refusal, SessionRecord,
-    SessionStatus, Settings, State, TitleSource, spawn,
+    ActorHandle, AgentStatus, Answer, Command, CommandFailed, DecisionRef, Deletion, Input, Refusal,
+    SessionRecord, SessionStatus, Settings, State, TitleSource, spawn,
 };
 use crate::store::{Commit, Store, StoreError};
 use crate::title::{MAX_TITLE, title_as_given, title_from_prompt};
@@ -470,18 +470,25 @@ impl Sessions {
     /// Removes a session, its events and its agent. Fine if there is none.
     pub async fn delete(&self, session: SessionId) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
+        self.delete_if(session, Deletion::Now).await.map(drop)
+    }
+
+    /// False if it is there and stays.
+    async fn delete_if(&self, session: SessionId, deletion: Deletion) -> Result<bool, CommandError> {
         let Some(actor) = self.wake(session) else {
-            return Ok(());
+            return Ok(true);
         };
         let (reply, outcome) = oneshot::channel();
         actor
             .commands
-            .send(Command::Delete(reply))
+            .send(Command::Delete(deletion, reply))
             .await
             .map_err(|_| CommandError::Stopping)?;
-        outcome.await.map_err(|_| CommandError::Stopping)??;
-        self.entries().remove(&session);
-        Ok(())
+        let deleted = outcome.await.map_err(|_| CommandError::Stopping)??;
+        if deleted {
+            self.entries().remove(&session);
+        }
+        Ok(deleted)
     }
 
     pub async fn history(&self, session: SessionId, page: Page) -> Result<HistoryPage, CommandError> {

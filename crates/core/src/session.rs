@@ -6,7 +6,7 @@ mod settings;
 mod state;
 mod step;
 
-pub(crate) use actor::{ActorHandle, Command, CommandFailed, spawn};
+pub(crate) use actor::{ActorHandle, Command, CommandFailed, Deletion, spawn};
 pub use settings::{Settings, SettingsPatch};
 pub use state::{
     AgentSettings, AgentState, AgentStatus, Answer, Approval, DecisionRef, Delivery, PermissionMode, Run,

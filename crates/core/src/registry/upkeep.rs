@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{CommandError, Sessions};
 use crate::ids::{SessionId, Timestamp};
-use crate::session::{AgentStatus, SessionStatus};
+use crate::session::{AgentStatus, Deletion};
 
 /// How often old things are looked for.
 const INTERVAL: Duration = Duration::from_hours(1);
@@ -55,8 +55,9 @@ impl Sessions {
         let mut next = None;
         for (id, mut at) in waiting {
             if at <= now {
-                match self.delete(id).await {
-                    Ok(()) => continue,
+                match self.delete_if(id, Deletion::Due(now)).await {
+                    // Or it was brought back.
+                    Ok(_) => continue,
                     Err(error) => {
                         tracing::error!(%error, session = %id, "can't delete a session; trying again");
                     }
@@ -71,9 +72,11 @@ impl Sessions {
     /// Removes what is older than it is to be kept at that time.
     pub async fn tidy(&self, now: Timestamp, retention: Retention) {
         if let Some(kept) = retention.sessions {
-            for id in self.finished_before(earlier(now, kept)) {
-                match self.delete(id).await {
-                    Ok(()) => tracing::info!(session = %id, "removed a session that was not used for long"),
+            let time = earlier(now, kept);
+            for id in self.unused_since(time) {
+                match self.delete_if(id, Deletion::UnusedSince(time)).await {
+                    Ok(true) => tracing::info!(session = %id, "removed a session that was not used for long"),
+                    Ok(false) => {}
                     Err(error) => tracing::error!(%error, session = %id, "can't remove an old session"),
                 }
             }
@@ -86,19 +89,11 @@ impl Sessions {
     }
 
     /// Sessions that nothing has happened in since, and that nobody waits for.
-    fn finished_before(&self, time: Timestamp) -> Vec<SessionId> {
-        let old = |entry: &super::Entry| {
-            entry.look(|record, pending| {
-                record.updated_at < time
-                    && record.status != SessionStatus::Running
-                    && pending.is_empty()
-                    && record.queue.is_empty()
-            })
-        };
+    fn unused_since(&self, time: Timestamp) -> Vec<SessionId> {
         let ids: Vec<_> = self
             .entries()
             .iter()
-            .filter(|(_, entry)| old(entry))
+            .filter(|(_, entry)| entry.look(|record, pending| record.is_unused_since(time, pending)))
             .map(|(id, _)| *id)
             .collect();
         let has_agent = |id: &SessionId| {

@@ -42,8 +42,8 @@ pub(crate) enum Command {
     ),
     /// Asks something of the agent, if there is one.
     Inquire(Inquiry, InquiryReply),
-    /// Ends the agent, removes everything, ends the actor.
-    Delete(oneshot::Sender<Result<(), StoreError>>),
+    /// Ends the agent, removes everything, ends the actor. False: it was not to be, nothing has happened.
+    Delete(Deletion, oneshot::Sender<Result<bool, StoreError>>),
     /// Answers when everything is on disk. Nothing happens in the session afterwards; its agent goes on.
     Leave(oneshot::Sender<()>),
     /// Ends the agent, answers when it is gone, ends the actor.
@@ -51,6 +51,28 @@ pub(crate) enum Command {
         reason: &'static str,
         done: oneshot::Sender<()>,
     },
+}
+
+/// When a session is to be deleted. Looked at by its actor, so that nothing comes between the look and the deletion.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Deletion {
+    Now,
+    /// If its time has come by then, and nobody has taken that back.
+    Due(Timestamp),
+    /// If nothing has happened in it since, and nobody waits for it.
+    UnusedSince(Timestamp),
+}
+
+impl Deletion {
+    fn applies_to(self, state: &State) -> bool {
+        match self {
+            Self::Now => true,
+            Self::Due(by) => state.record.delete_at.is_some_and(|at| at <= by),
+            Self::UnusedSince(time) => {
+                state.agent == AgentState::Absent && state.record.is_unused_since(time, &state.pending)
+            }
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -170,22 +192,31 @@ impl Actor {
                         drop(reply.send(outcome));
                     }
                     Some(Command::Inquire(inquiry, reply)) => self.inquire(inquiry, reply),
-                    Some(Command::Delete(reply)) => {
-                        if let Some(agent) = self.agent.take() {
-                            // Nobody will ask what it said. If its end is not waited for, so be it.
-                            agent.settled.send(()).ok();
-                        }
-                        let outcome = self.store.delete(self.state.record.id).await;
-                        let deleted = outcome.is_ok();
+                    Some(Command::Delete(deletion, reply)) => {
+                        let applies = deletion.applies_to(&self.state);
+                        let outcome = if applies {
+                            self.store.delete(self.state.record.id).await
+                        } else {
+                            Ok(())
+                        };
+                        let deleted = applies && outcome.is_ok();
                         if deleted {
+                            // Not before: a session that stays must not lose its agent.
+                            if let Some(agent) = self.agent.take() {
+                                // Nobody will ask what it said. If its end is not waited for, so be it.
+                                agent.settled.send(()).ok();
+                            }
                             self.publish(Notice::Deleted(self.state.record.id));
                         }
-                        drop(reply.send(outcome));
+                        drop(reply.send(outcome.map(|()| deleted)));
                         if deleted {
                             return;
                         }
                     }
                     Some(Command::Close { reason, done }) => {
+                        // At once: a store that can't be written to must not keep the agent alive. The next server
+                        // finds it gone, and puts that on record.
+                        self.end_agent();
                         self.inputs([Input::Close { reason }]).await;
                         self.wait_for_agent().await;
                         // Nothing of it is left when the server goes.
@@ -527,4 +558,31 @@ async fn next_events(agent: &mut Option<Agent>) -> Vec<Heard> {
         })));
     }
     events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::step_tests::{Story, prompt, record, success};
+    use super::*;
+
+    #[test]
+    fn a_session_that_someone_uses_again_is_not_deleted() {
+        let unused = Deletion::UnusedSince(Timestamp(50));
+        let due = Deletion::Due(Timestamp(50));
+        let mut story = Story {
+            state: State::new(record(), Vec::new()),
+            effects: Vec::new(),
+        };
+        assert!(unused.applies_to(&story.state));
+        assert!(!due.applies_to(&story.state));
+        story.take(Input::Discard { at: Timestamp(50) });
+        assert!(due.applies_to(&story.state));
+        story.take(Input::Restore);
+        assert!(!due.applies_to(&story.state), "it was brought back");
+        story.take(prompt("go on"));
+        assert!(!unused.applies_to(&story.state), "a turn runs");
+        story.take(success());
+        assert!(!unused.applies_to(&story.state), "its agent is there");
+        assert!(Deletion::Now.applies_to(&story.state));
+    }
 }

@@ -92,6 +92,16 @@ pub struct SessionRecord {
     pub run: Option<Run>,
 }
 
+impl SessionRecord {
+    /// Nothing has happened in it since, and nobody waits for anything in it.
+    pub(crate) fn is_unused_since(&self, time: Timestamp, pending: &[DecisionRequest]) -> bool {
+        self.updated_at < time
+            && self.status != SessionStatus::Running
+            && pending.is_empty()
+            && self.queue.is_empty()
+    }
+}
+
 /// What is kept of a turn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TurnRecord {

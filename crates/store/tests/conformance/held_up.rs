@@ -3,16 +3,17 @@
 use std::sync::{Arc, Mutex};
 
 use tiller_core::backend::{
-    AgentChannels, AgentCommand, AgentEvent, Attach, Backend, BackendInfo, Heard, Launch, Meaning, TurnEnd,
+    AgentChannels, AgentCommand, AgentEvent, Attach, Backend, BackendInfo, Exit, Heard, Launch, Meaning,
+    TurnEnd,
 };
 use tiller_core::{
-    Commit, Event, EventBody, Notice, PathPolicy, RawJson, SessionRecord, SessionStatus, Sessions, Store,
-    Titles, TurnRecord,
+    Answer, DecisionRef, Event, EventBody, Notice, PathPolicy, RawJson, SessionId, SessionRecord,
+    SessionStatus, Sessions, Titles, TurnRecord,
 };
 use tokio::sync::{mpsc, oneshot};
 
 use super::open;
-use super::sessions::record;
+use super::sessions::{append, prompt, record, request};
 use super::upkeep::no_agent;
 
 /// An agent that an earlier server has started, and that says what the test lets it say.
@@ -63,57 +64,128 @@ fn text(event: &Arc<Event>) -> &str {
     }
 }
 
+/// A session whose turn runs, with an agent that an earlier server has started and that has asked for something.
+struct World {
+    folder: tempfile::TempDir,
+    sessions: Sessions,
+    session: SessionId,
+    tell: mpsc::Sender<Vec<Heard>>,
+    /// What the agent is told; the end of it ends the agent.
+    told: mpsc::Receiver<AgentCommand>,
+}
+
+impl World {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path());
+        let mut running = SessionRecord {
+            cwd: folder.path().to_string_lossy().into_owned(),
+            delete_at: None,
+            queue: Vec::new(),
+            turn: Some(TurnRecord {
+                prompt_seq: 1,
+                stopping: false,
+            }),
+            ..record("running")
+        };
+        let asks = request(running.id, 2);
+        let events = vec![prompt("p"), EventBody::DecisionRequested(Box::new(asks))];
+        append(&store, &mut running, events).await;
+        let home = folder.path();
+        let paths = PathPolicy::new(home, &[home.to_owned()], home, &home.join("data")).unwrap();
+        let backend = Arc::new(Found::default());
+        let sessions = Sessions::open(Arc::new(store), backend.clone(), paths, Titles::Prompt)
+            .await
+            .unwrap();
+        let (tell, told) = (
+            backend.tell.lock().unwrap().take(),
+            backend.told.lock().unwrap().take(),
+        );
+        Self {
+            session: running.id,
+            folder,
+            sessions,
+            tell: tell.unwrap(),
+            told: told.unwrap(),
+        }
+    }
+
+    /// Someone else at the database.
+    fn intruder(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.folder.path().join("sessions.db")).unwrap()
+    }
+}
+
 #[tokio::test]
 async fn the_last_words_of_a_turn_do_not_wait_for_its_end_to_be_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    let running = SessionRecord {
-        cwd: folder.path().to_string_lossy().into_owned(),
-        delete_at: None,
-        queue: Vec::new(),
-        turn: Some(TurnRecord {
-            prompt_seq: 1,
-            stopping: false,
-        }),
-        ..record("running")
-    };
-    let first = Commit {
-        record: running,
-        events: Vec::new(),
-        images: Vec::new(),
-    };
-    store.commit(first).await.unwrap();
-    let home = folder.path();
-    let paths = PathPolicy::new(home, &[home.to_owned()], home, &home.join("data")).unwrap();
-    let backend = Arc::new(Found::default());
-    let sessions = Sessions::open(Arc::new(store), backend.clone(), paths, Titles::Prompt)
-        .await
-        .unwrap();
-    let mut feed = sessions.watch();
+    let world = World::new().await;
+    let mut feed = world.sessions.watch();
     let mut shown = async || loop {
         if let Notice::Event(event) = feed.next().await.unwrap().unwrap() {
             return event;
         }
     };
-
-    let intruder = rusqlite::Connection::open(folder.path().join("sessions.db")).unwrap();
+    let intruder = world.intruder();
     intruder.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    let tell = backend.tell.lock().unwrap().take().unwrap();
     let end = Meaning::TurnEnded(TurnEnd::Success);
     let together = vec![
         says("almost", Meaning::Nothing, 10),
         says("done", Meaning::Nothing, 20),
         says("result", end, 30),
     ];
-    tell.send(together).await.unwrap();
+    world.tell.send(together).await.unwrap();
     assert_eq!(text(&shown().await), r#"{"text":"almost"}"#);
     let last = shown().await;
     assert_eq!(text(&last), r#"{"text":"done"}"#);
     // Whoever comes now is not told of an end that could be taken back.
-    let (seen, _) = sessions.find(last.session).unwrap();
+    let (seen, _) = world.sessions.find(world.session).unwrap();
     assert_eq!((seen.status, seen.last_seq), (SessionStatus::Running, last.seq));
 
     intruder.execute_batch("ROLLBACK").unwrap();
     assert_eq!(text(&shown().await), r#"{"text":"result"}"#);
     assert_eq!(text(&shown().await), "completed");
+}
+
+#[tokio::test]
+async fn an_agent_is_ended_with_the_server_though_nothing_can_be_written() {
+    let mut world = World::new().await;
+    let intruder = world.intruder();
+    intruder.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let sessions = world.sessions.clone();
+    let closing = tokio::spawn(async move { sessions.close().await });
+    assert_eq!(world.told.recv().await, None, "nobody speaks to it any more");
+    let gone = AgentEvent::Exited(Exit::Ended {
+        message: "gone".to_owned(),
+    });
+    world.tell.send(vec![Heard::lost(gone)]).await.unwrap();
+    intruder.execute_batch("ROLLBACK").unwrap();
+    closing.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_session_that_can_not_be_deleted_keeps_its_agent() {
+    let mut world = World::new().await;
+    let attached = AgentEvent::Attached { last_input: 1 };
+    world.tell.send(vec![Heard::lost(attached)]).await.unwrap();
+    let intruder = world.intruder();
+    intruder
+        .execute_batch("CREATE TRIGGER kept BEFORE DELETE ON sessions BEGIN SELECT RAISE(ABORT, 'kept'); END")
+        .unwrap();
+    assert!(world.sessions.delete(world.session).await.is_err());
+    let allow = Answer::Allow {
+        input: None,
+        permissions: None,
+    };
+    let decision = DecisionRef::ToolUse("t2".to_owned());
+    world
+        .sessions
+        .answer(world.session, decision, allow)
+        .await
+        .unwrap();
+    let heard = world.told.recv().await;
+    assert!(matches!(heard, Some(AgentCommand::Answer { .. })), "{heard:?}");
+
+    intruder.execute_batch("DROP TRIGGER kept").unwrap();
+    world.sessions.delete(world.session).await.unwrap();
+    assert_eq!(world.told.recv().await, None);
 }
