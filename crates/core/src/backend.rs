@@ -357,8 +357,11 @@ pub struct Offers {
 /// What an agent tells us.
 #[derive(Clone, Debug)]
 pub enum AgentEvent {
-    /// An agent that an earlier server started is still there, and was given everything up to this number.
+    /// An agent that an earlier server started is still there, and was given everything up to this number. What it has
+    /// said meanwhile follows.
     Attached { last_input: u64 },
+    /// That was all of it: from now on it speaks to us.
+    CaughtUp,
     /// Which process it is, where that is known.
     Runs { pid: Option<u32> },
     Message {

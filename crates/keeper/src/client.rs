@@ -17,7 +17,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::Command;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::files::{PID_FILE, SOCKET};
 use crate::lines::{Output, Telling, next_news, read_exit};
@@ -56,6 +56,9 @@ pub struct Kept {
     /// The last numbered line that was passed on to it. `None`: the keeper is gone, and with it the agent; what it had
     /// still to say comes over the wire, and then its end.
     pub last_input: Option<u64>,
+    /// Told when what the agent had said by now has been read from the wire, and more is asked for. Never, if its end
+    /// comes before that.
+    pub caught_up: oneshot::Receiver<()>,
     /// What else can be said to the keeper.
     pub run: Run,
 }
@@ -306,10 +309,19 @@ impl Connection {
             frames: self.frames,
             tree: tree.clone(),
         };
-        let output = Output::new(folder, position, end, Some(keeper), tell_ended);
+        let (tell_caught_up, caught_up) = oneshot::channel();
+        let output = Output::new(
+            folder,
+            position,
+            end,
+            Some(keeper),
+            tell_ended,
+            Some(tell_caught_up),
+        );
         Kept {
             wire: wire(output, lines, KeptProcess { pid, tree, ended }),
             last_input,
+            caught_up,
             run: Run {
                 folder: folder.to_owned(),
                 orders,
@@ -337,9 +349,11 @@ async fn remains(folder: &Path, position: u64) -> Result<Kept, Lost> {
         tree,
         ended,
     };
+    let output = Output::new(folder, position, 0, None, tell_ended, None);
     Ok(Kept {
-        wire: wire(Output::new(folder, position, 0, None, tell_ended), lines, process),
+        wire: wire(output, lines, process),
         last_input: None,
+        caught_up: oneshot::channel().1,
         run: Run {
             folder: folder.to_owned(),
             orders,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tiller_agent::{Ended, Framer, Located, MAX_LINE, SharedTree};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::OwnedReadHalf;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::files::{EXIT_FILE, ExitFile};
 use crate::output::OutputReader;
@@ -31,6 +31,8 @@ pub(crate) struct Output {
     /// `None`: it is gone, and there is nothing to wait for.
     keeper: Option<Telling>,
     ended: watch::Sender<Option<Ended>>,
+    /// Told, and gone, once everything has been read that was there at first.
+    caught_up: Option<oneshot::Sender<()>>,
 }
 
 impl Output {
@@ -40,6 +42,7 @@ impl Output {
         end: u64,
         keeper: Option<Telling>,
         ended: watch::Sender<Option<Ended>>,
+        caught_up: Option<oneshot::Sender<()>>,
     ) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -49,6 +52,7 @@ impl Output {
             end,
             keeper,
             ended,
+            caught_up,
         }
     }
 
@@ -76,6 +80,11 @@ impl Output {
                         return None;
                     }
                 }
+            }
+            // Whoever asks for more has taken all that came before.
+            if let Some(caught_up) = self.caught_up.take() {
+                // Not everybody wants to know.
+                caught_up.send(()).ok();
             }
             self.hear().await;
         }

@@ -194,18 +194,23 @@ impl Backend for ClaudeBackend {
             let (link, inbox) = tiller_agent::connect_over(kept.wire, settings);
             // A keeper waits to be told that it may go, also when its agent has ended: that one is not there.
             let is_there = link.pid().is_none_or(is_running);
+            let mut caught_up = None;
             if let Some(last_input) = last_input.filter(|_| is_there) {
                 let event = AgentEvent::Attached { last_input };
                 // The session may be gone; the relay finds out.
                 drop(ends.events.send(vec![Heard::lost(event)]).await);
+                caught_up = Some(kept.caught_up);
             }
             let started = Started {
                 link,
                 inbox,
                 run: Some(kept.run),
             };
-            ends.relay(started, None, Found::Again { busy: attach.busy }, lease)
-                .await;
+            let found = Found::Again {
+                busy: attach.busy,
+                caught_up,
+            };
+            ends.relay(started, None, found, lease).await;
         });
         channels
     }
@@ -503,13 +508,19 @@ impl Ends {
         let runs = AgentEvent::Runs { pid: link.pid() };
         // The session may be gone; the relay finds out.
         drop(self.events.send(vec![Heard::lost(runs)]).await);
+        let attached = matches!(found, Found::Again { .. });
+        let (busy, catching_up) = match found {
+            Found::New => (false, None),
+            Found::Again { busy, caught_up } => (busy, caught_up),
+        };
         let relay = Relay {
             link,
             greeting,
-            attached: matches!(found, Found::Again { .. }),
+            attached,
+            catching_up,
             events: self.events.clone(),
             heard: Vec::new(),
-            busy: matches!(found, Found::Again { busy: true }),
+            busy,
             run: run.clone(),
             position: None,
             hook_time: self.hook_time,
@@ -534,10 +545,13 @@ impl Ends {
 }
 
 /// Whether a CLI was started just now, or by an earlier server.
-#[derive(Clone, Copy)]
 enum Found {
     New,
-    Again { busy: bool },
+    Again {
+        busy: bool,
+        /// Told when what it has said meanwhile is in the inbox; of one that is gone, the end is told.
+        caught_up: Option<oneshot::Receiver<()>>,
+    },
 }
 
 /// A CLI that runs.

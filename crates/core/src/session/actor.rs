@@ -3,6 +3,7 @@
 //! What a step records is on disk before anyone sees it and before anything goes out to the agent. The exception is what
 //! an agent says that a keeper keeps, which is the bulk of everything: see [`Journal`].
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,9 @@ const STOP_GRACE: Duration = Duration::from_secs(5);
 
 /// How many commands may wait for one session. More means that nobody reads them.
 const COMMANDS: usize = 64;
+
+/// How long a server that stops waits for what an agent said without it.
+const CATCH_UP_TIME: Duration = Duration::from_secs(2);
 
 /// How much of an agent's output is forgotten at once. Each time is a message to its keeper.
 const FORGET: u64 = 1024 * 1024;
@@ -178,14 +182,47 @@ impl From<AgentChannels> for Agent {
     }
 }
 
+/// What is asked of a session, in order.
+struct Inbox {
+    commands: mpsc::Receiver<Command>,
+    /// What came while it was not known yet what an agent has said without us.
+    held: VecDeque<Command>,
+}
+
+impl Inbox {
+    /// While an agent is being found again, only what needs neither it nor a number: what it has said without us was
+    /// shown by an earlier server, under the numbers that come next. May be dropped and called again.
+    async fn next(&mut self, attaching: bool) -> Option<Command> {
+        if !attaching && let Some(command) = self.held.pop_front() {
+            return Some(command);
+        }
+        loop {
+            if self.held.len() >= COMMANDS {
+                return std::future::pending().await;
+            }
+            match self.commands.recv().await? {
+                command @ (Command::Input(..) | Command::Inquire(..)) if attaching => {
+                    self.held.push_back(command);
+                }
+                command => return Some(command),
+            }
+        }
+    }
+}
+
 impl Actor {
-    async fn run(mut self, mut inbox: mpsc::Receiver<Command>) {
+    async fn run(mut self, commands: mpsc::Receiver<Command>) {
+        let mut inbox = Inbox {
+            commands,
+            held: VecDeque::new(),
+        };
         loop {
             let deadline = self.stop_deadline;
             let has_room = self.journal.has_room();
+            let attaching = self.state.agent == AgentState::Attaching;
             tokio::select! {
                 biased;
-                command = inbox.recv() => match command {
+                command = inbox.next(attaching) => match command {
                     Some(Command::Input(input, images, reply)) => {
                         let outcome = self.command(*input, images).await;
                         // The asker may have gone; what was done is done.
@@ -214,6 +251,8 @@ impl Actor {
                         }
                     }
                     Some(Command::Close { reason, done }) => {
+                        // Without it, numbers that were shown would be given to something else.
+                        self.catch_up().await;
                         // At once: a store that can't be written to must not keep the agent alive. The next server
                         // finds it gone, and puts that on record.
                         self.end_agent();
@@ -485,6 +524,20 @@ impl Actor {
     fn end_agent(&mut self) {
         if let Some(agent) = &mut self.agent {
             agent.commands = None;
+        }
+    }
+
+    /// Hears what an agent has said without us, if that comes soon.
+    async fn catch_up(&mut self) {
+        let deadline = Instant::now() + CATCH_UP_TIME;
+        while self.state.agent == AgentState::Attaching {
+            match tokio::time::timeout_at(deadline, next_events(&mut self.agent)).await {
+                Ok(heard) => self.hear(heard).await,
+                Err(_) => {
+                    tracing::warn!(session = %self.state.record.id, "an agent is ended unheard");
+                    return;
+                }
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::state::{AgentState, AgentStatus, State};
 use super::step::{Effect, Input, Refusal, step};
 use super::step_tests::sequences::any_input;
-use super::step_tests::{Story, allow, asks, exited, message, prompt, record, success};
+use super::step_tests::{Story, allow, asks, exited, max_turns, message, prompt, record, success};
 use crate::backend::{AgentCommand, AgentEvent, Exit, Meaning};
 use crate::event::{DecisionRequest, Event, EventBody};
 use crate::ids::Timestamp;
@@ -72,6 +72,10 @@ fn attached(last_input: u64) -> Input {
     Input::Agent(AgentEvent::Attached { last_input })
 }
 
+fn caught_up() -> Input {
+    Input::Agent(AgentEvent::CaughtUp)
+}
+
 #[test]
 fn what_was_answered_stays_answered() {
     let mut story = Story::running();
@@ -89,7 +93,7 @@ fn a_turn_goes_on_with_the_agent_that_an_earlier_server_started() {
     let mut story = disk.recover();
     let run = disk.record.run.unwrap().name;
     assert_eq!(story.tale(), [format!("attach {run} from 0")]);
-    story.take(attached(2));
+    story.take(attached(2)).take(caught_up());
     assert_eq!(story.tale(), [""; 0], "it has heard everything");
     story.take(allow("t1"));
     assert_eq!(story.tale(), ["allow t1", r#"> allow r1 {"command":"ls"}"#]);
@@ -110,11 +114,11 @@ fn what_the_agent_has_not_heard_is_said_again() {
     let disk = disk_of(&story);
     let mut story = disk.recover();
     story.tale();
-    story.take(attached(0));
-    assert_eq!(story.tale(), [r#"> allow r1 {"command":"ls"}"#, "> hello"]);
+    story.take(attached(0)).take(caught_up());
+    assert_eq!(story.tale(), ["> hello", r#"> allow r1 {"command":"ls"}"#]);
     let mut story = disk.recover();
     story.tale();
-    story.take(attached(2));
+    story.take(attached(2)).take(caught_up());
     assert_eq!(story.tale(), [r#"> allow r1 {"command":"ls"}"#]);
 }
 
@@ -143,7 +147,7 @@ fn a_prompt_waits_until_it_is_known_whether_the_agent_is_there() {
     story.tale();
     story.take(prompt("more"));
     assert_eq!(story.tale(), ["running", "prompt more"]);
-    story.take(attached(2));
+    story.take(attached(2)).take(caught_up());
     assert_eq!(story.tale(), ["> more"]);
     let mut story = disk.recover();
     story.take(prompt("more")).tale();
@@ -152,12 +156,44 @@ fn a_prompt_waits_until_it_is_known_whether_the_agent_is_there() {
 }
 
 #[test]
+fn what_was_said_without_a_server_comes_before_what_is_told_then() {
+    let mut story = Story::running();
+    story.take(asks(1, false)).take(Input::Stop);
+    let disk = disk_of(&story);
+    let mut story = disk.recover();
+    story.tale();
+    // Its prompt has not reached it, so the stop ends the turn; but not before what it has said.
+    story
+        .take(attached(0))
+        .take(message("meanwhile", None, Meaning::Nothing))
+        .take(caught_up());
+    assert_eq!(story.tale(), [r#"message "meanwhile""#, "idle"]);
+}
+
+#[test]
+fn a_prompt_for_the_next_process_gets_one_though_the_server_died() {
+    for end in [
+        exited("gone"),
+        Input::Agent(AgentEvent::Exited(Exit::NeverStarted)),
+    ] {
+        let mut story = Story::running();
+        story.take(success());
+        story.take(max_turns(3)).take(prompt("more"));
+        assert_eq!(story.state.agent, AgentState::Ending, "it can't be told");
+        let mut story = disk_of(&story).recover();
+        story.tale();
+        story.take(end);
+        assert_eq!(story.tale(), ["launch c1", "> more"]);
+    }
+}
+
+#[test]
 fn a_stop_is_not_forgotten() {
     let mut story = Story::running();
     story.take(Input::Stop);
     let mut story = disk_of(&story).recover();
     story.tale();
-    story.take(attached(2));
+    story.take(attached(2)).take(caught_up());
     assert_eq!(story.tale(), ["> interrupt", "arm"]);
     story.take(success());
     assert_eq!(story.tale(), [r#"message "result""#, "idle"]);
@@ -243,18 +279,23 @@ proptest! {
                 disk = Disk::of(&state, &log);
                 unread.clear();
             }
-            if crash && state.agent == AgentState::Live && state.turn.as_ref().is_none_or(|turn| turn.closing.is_none()) {
+            let closing = state.turn.as_ref().is_some_and(|turn| turn.closing.is_some());
+            if crash && !closing && matches!(state.agent, AgentState::Live | AgentState::Ending) {
                 let shown = log.clone();
                 let mut story = disk.recover();
-                let last_input = delivered.last().copied().unwrap_or(0);
-                story.take(attached(last_input));
-                deliver(&story.effects, &mut delivered);
+                let ending = state.agent == AgentState::Ending;
+                if !ending {
+                    story.take(attached(delivered.last().copied().unwrap_or(0)));
+                }
                 for input in &unread {
                     let effects = step(&mut story.state, input.clone(), Timestamp(3));
-                    let effects = effects.expect("what an agent says is never refused");
-                    deliver(&effects, &mut delivered);
-                    story.effects.extend(effects);
+                    story.effects.extend(effects.expect("what an agent says is never refused"));
                 }
+                let waiting = state.turn.as_ref().and_then(|turn| turn.undelivered.clone());
+                if !ending {
+                    story.take(caught_up());
+                }
+                deliver(&story.effects, &mut delivered);
                 log.clone_from(&disk.log);
                 log.extend(events(&story.effects));
                 prop_assert_eq!(&log, &shown);
@@ -264,6 +305,17 @@ proptest! {
                 prop_assert_eq!(turn(&story.state), turn(&state));
                 // A new server counts its turns anew; nothing else may differ.
                 state = story.state;
+                if ending {
+                    // It was to end, and has: what waits for another agent gets one.
+                    let effects = step(&mut state, exited("x"), Timestamp(3)).expect("not refused");
+                    deliver(&effects, &mut delivered);
+                    log.extend(events(&effects));
+                    if let Some(waiting) = waiting {
+                        prop_assert_eq!(delivered.last(), Some(&waiting.number));
+                    }
+                    disk = Disk::of(&state, &log);
+                    unread.clear();
+                }
             }
         }
     }

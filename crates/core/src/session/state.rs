@@ -109,6 +109,8 @@ pub struct TurnRecord {
     pub prompt_seq: u64,
     /// The user wants it to end.
     pub stopping: bool,
+    /// No agent has been given its prompt: the one before is being ended.
+    pub undelivered: bool,
 }
 
 /// What is kept of an agent's process.
@@ -252,7 +254,8 @@ impl RecentIds {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AgentState {
     Absent,
-    /// An earlier server has started it, and whether it is still there is not known yet. Prompts wait.
+    /// An earlier server has started it; whether it is still there, or all that it has said, is not known yet. What is
+    /// asked of the session waits.
     Attaching,
     Live,
     /// Told to end. Nothing is started before it is gone: two processes on one conversation would fork it.

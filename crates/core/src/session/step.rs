@@ -464,6 +464,7 @@ impl Step<'_> {
         let turn = self.state.turn.as_ref().map(|turn| TurnRecord {
             prompt_seq: turn.prompt_seq,
             stopping: turn.stopping,
+            undelivered: turn.undelivered.is_some(),
         });
         let record = &mut self.state.record;
         let changed = record.turn != turn || (record.runs, record.run.is_some()) != runs_before;

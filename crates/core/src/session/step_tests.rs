@@ -162,7 +162,7 @@ fn texts(queue: &[Prompt]) -> Vec<&str> {
     queue.iter().map(|prompt| prompt.text.as_str()).collect()
 }
 
-fn max_turns(turns: u32) -> Input {
+pub(super) fn max_turns(turns: u32) -> Input {
     configure(SettingsPatch {
         max_turns: Some(Some(turns)),
         ..SettingsPatch::default()

@@ -195,12 +195,16 @@ impl Replied {
 struct KeptTurn {
     prompt_seq: u64,
     stopping: bool,
+    /// Not known in older files.
+    #[serde(default)]
+    undelivered: bool,
 }
 
 pub(super) fn encode_turn(turn: TurnRecord) -> serde_json::Result<String> {
     serde_json::to_string(&KeptTurn {
         prompt_seq: turn.prompt_seq,
         stopping: turn.stopping,
+        undelivered: turn.undelivered,
     })
 }
 
@@ -478,6 +482,7 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
             .map(|turn| TurnRecord {
                 prompt_seq: turn.prompt_seq,
                 stopping: turn.stopping,
+                undelivered: turn.undelivered,
             }),
         run: optional(row, "run")?
             .map(|run| {

@@ -1,6 +1,8 @@
-//! What is seen while nothing can be written.
+//! What is seen and done while something else has to be waited for.
 
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 
 use tiller_core::backend::{
     AgentChannels, AgentCommand, AgentEvent, Attach, Backend, BackendInfo, Exit, Heard, Launch, Meaning,
@@ -75,7 +77,15 @@ struct World {
 }
 
 impl World {
+    /// It is known what the agent has said so far.
     async fn new() -> Self {
+        let world = Self::attaching().await;
+        let found = [AgentEvent::Attached { last_input: 1 }, AgentEvent::CaughtUp];
+        world.tell.send(found.map(Heard::lost).into()).await.unwrap();
+        world
+    }
+
+    async fn attaching() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path());
         let mut running = SessionRecord {
@@ -85,6 +95,7 @@ impl World {
             turn: Some(TurnRecord {
                 prompt_seq: 1,
                 stopping: false,
+                undelivered: false,
             }),
             ..record("running")
         };
@@ -98,15 +109,28 @@ impl World {
             .await
             .unwrap();
         let (tell, told) = (
-            backend.tell.lock().unwrap().take(),
-            backend.told.lock().unwrap().take(),
+            backend.tell.lock().unwrap().take().unwrap(),
+            backend.told.lock().unwrap().take().unwrap(),
         );
         Self {
             session: running.id,
             folder,
             sessions,
-            tell: tell.unwrap(),
-            told: told.unwrap(),
+            tell,
+            told,
+        }
+    }
+
+    /// Answers what the agent has asked.
+    fn allow(&self) -> impl Future<Output = ()> + use<> {
+        let allow = Answer::Allow {
+            input: None,
+            permissions: None,
+        };
+        let (sessions, session) = (self.sessions.clone(), self.session);
+        async move {
+            let decision = DecisionRef::ToolUse("t2".to_owned());
+            sessions.answer(session, decision, allow).await.unwrap();
         }
     }
 
@@ -165,8 +189,6 @@ async fn an_agent_is_ended_with_the_server_though_nothing_can_be_written() {
 #[tokio::test]
 async fn a_session_that_can_not_be_deleted_keeps_its_agent() {
     let mut world = World::new().await;
-    let attached = AgentEvent::Attached { last_input: 1 };
-    world.tell.send(vec![Heard::lost(attached)]).await.unwrap();
     let intruder = world.intruder();
     intruder
         .execute_batch("CREATE TRIGGER kept BEFORE DELETE ON sessions BEGIN SELECT RAISE(ABORT, 'kept'); END")
@@ -188,4 +210,36 @@ async fn a_session_that_can_not_be_deleted_keeps_its_agent() {
     intruder.execute_batch("DROP TRIGGER kept").unwrap();
     world.sessions.delete(world.session).await.unwrap();
     assert_eq!(world.told.recv().await, None);
+}
+
+/// An earlier server may have shown it, under the numbers that come next.
+#[tokio::test]
+async fn what_people_decide_comes_after_what_was_said_without_a_server() {
+    let mut world = World::attaching().await;
+    let mut answering = Box::pin(world.allow());
+    // Whatever is ready is done; then it waits.
+    for _ in 0..100 {
+        let waits = poll_fn(|context| Poll::Ready(answering.as_mut().poll(context).is_pending())).await;
+        assert!(waits, "more may have been said");
+        tokio::task::yield_now().await;
+    }
+    let attached = Heard::lost(AgentEvent::Attached { last_input: 1 });
+    world.tell.send(vec![attached]).await.unwrap();
+    let meanwhile = says("meanwhile", Meaning::Nothing, 10);
+    world.tell.send(vec![meanwhile]).await.unwrap();
+    world
+        .tell
+        .send(vec![Heard::lost(AgentEvent::CaughtUp)])
+        .await
+        .unwrap();
+    answering.await;
+    let events = world.sessions.replay(world.session, 2, 10).await.unwrap();
+    let numbers: Vec<_> = events.iter().map(|event| event.seq).collect();
+    assert_eq!(numbers, [3, 4]);
+    assert!(matches!(events[0].body, EventBody::Message { .. }), "{events:?}");
+    let told = world.told.recv().await;
+    assert!(
+        matches!(told, Some(AgentCommand::Answer { number: 4, .. })),
+        "{told:?}"
+    );
 }

@@ -42,6 +42,7 @@ pub(super) fn record(title: &str) -> SessionRecord {
         turn: Some(TurnRecord {
             prompt_seq: 2,
             stopping: true,
+            undelivered: true,
         }),
         run: Some(Run {
             name: "run 3".to_owned(),

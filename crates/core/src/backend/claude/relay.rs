@@ -15,7 +15,7 @@ use tiller_agent::{
     UserMessage,
 };
 use tiller_keeper::Run;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::cli_mode;
 use super::inquiry::{Exchange, aside, inquire};
@@ -48,6 +48,8 @@ pub(super) struct Relay {
     pub(super) greeting: Option<Exchange>,
     /// An earlier server has started the CLI, and may have been asked what we are to answer.
     pub(super) attached: bool,
+    /// Told when what the CLI has said without us is in the inbox.
+    pub(super) catching_up: Option<oneshot::Receiver<()>>,
     pub(super) events: mpsc::Sender<Vec<Heard>>,
     /// What the session is told next.
     pub(super) heard: Vec<Heard>,
@@ -71,6 +73,18 @@ async fn over(exchange: &mut Option<Exchange>) {
     }
 }
 
+/// Everything that was said without us is there. Never, if the end comes first.
+async fn reached(catching_up: &mut Option<oneshot::Receiver<()>>) {
+    if let Some(caught_up) = catching_up {
+        let told = caught_up.await;
+        *catching_up = None;
+        if told.is_ok() {
+            return;
+        }
+    }
+    std::future::pending().await
+}
+
 impl Relay {
     pub(super) async fn run(mut self, mut inbox: Inbox, commands: &mut mpsc::Receiver<AgentCommand>) -> Exit {
         loop {
@@ -80,22 +94,40 @@ impl Relay {
                     self.command(command).await;
                 }
                 () = over(&mut self.greeting) => self.greeting = None,
+                () = reached(&mut self.catching_up) => {
+                    if let Err(end) = self.catch_up(&mut inbox).await {
+                        return self.ended(end, inbox).await;
+                    }
+                }
                 inbound = inbox.next() => match inbound {
-                    Some(Inbound::Exited(exit)) => return describe(&exit),
                     Some(inbound) => {
-                        if let Err(exit) = self.hear_all(inbound, &mut inbox).await {
-                            // Read on by nobody, it must not be waited for.
-                            drop(inbox);
-                            return match exit {
-                                Some(exit) => describe(&exit),
-                                None => describe(&self.link.kill().await),
-                            };
+                        if let Err(end) = self.hear_all(inbound, &mut inbox).await {
+                            return self.ended(end, inbox).await;
                         }
                     }
                     None => return describe(&self.link.exited().await),
                 }
             }
         }
+    }
+
+    /// The CLI's own end, or nobody listens to it any more.
+    async fn ended(self, end: Option<tiller_agent::Exit>, inbox: Inbox) -> Exit {
+        // Read on by nobody, it must not be waited for.
+        drop(inbox);
+        match end {
+            Some(exit) => describe(&exit),
+            None => describe(&self.link.kill().await),
+        }
+    }
+
+    /// Tells what is in the inbox, and that nothing of it is left.
+    async fn catch_up(&mut self, inbox: &mut Inbox) -> Result<(), Option<tiller_agent::Exit>> {
+        while let Some(inbound) = inbox.try_next() {
+            self.hear_all(inbound, inbox).await?;
+        }
+        self.heard.push(Heard::lost(AgentEvent::CaughtUp));
+        self.tell_session().await.map_err(|Unheard| None)
     }
 
     /// Ends the CLI. What it says until then belongs to the session.
@@ -552,6 +584,7 @@ mod tests {
                 greeting: greet(&link),
                 link,
                 attached: false,
+                catching_up: None,
                 events: outbox,
                 heard: Vec::new(),
                 busy: true,

@@ -5,6 +5,7 @@ use crate::backend::{AgentCommand, AgentEvent, Attach, Exit, Meaning, Question, 
 use crate::event::{Behavior, DecisionRequest, Event, EventBody};
 use crate::ids::RequestId;
 use crate::json::RawJson;
+use crate::prompt::Prompt;
 use crate::session::state::{
     AgentState, Answer, Approval, Delivery, PermissionMode, Run, SessionStatus, Turn, TurnRecord,
 };
@@ -39,58 +40,68 @@ impl Step<'_> {
                 }
             }
             AgentEvent::Attached { last_input } => self.attached(last_input),
+            AgentEvent::CaughtUp => self.caught_up(),
             AgentEvent::Runs { pid } => self.state.agent_pid = pid,
             AgentEvent::Exited(exit) => self.exited(&exit),
         }
     }
 
-    /// An agent that an earlier server started is there: it is told what it has not heard.
+    /// An agent that an earlier server started is there. What it has not heard is told it later: what it has said comes
+    /// first, and has its numbers already.
     fn attached(&mut self, last_input: u64) {
-        if self.state.agent == AgentState::Attaching {
-            self.state.agent = AgentState::Live;
-        }
-        for event in std::mem::take(&mut self.state.unconfirmed) {
-            if event.seq > last_input {
-                self.tell_again(event);
-            }
-        }
-        let Some(turn) = &self.state.turn else { return };
-        let (number, stopping, undelivered) = (turn.number, turn.stopping, turn.undelivered.is_some());
-        if undelivered && stopping {
-            self.state.turn = None;
-            self.set_idle();
-        } else if undelivered && self.is_outdated() {
-            self.end_agent();
-        } else if undelivered {
-            self.deliver();
-        } else if stopping {
-            self.effects.push(Effect::Send(AgentCommand::Interrupt));
-            self.effects.push(Effect::ArmStopDeadline { turn: number });
+        let mut unheard = std::mem::take(&mut self.state.unconfirmed);
+        unheard.retain(|event| event.seq > last_input);
+        self.take_back_prompt(&unheard);
+        self.state.unconfirmed = unheard;
+    }
+
+    /// The prompt of the turn that runs is among what no agent has heard.
+    fn take_back_prompt(&mut self, unheard: &[Event]) {
+        let Some(turn) = &mut self.state.turn else { return };
+        let event = unheard.iter().find(|event| event.seq == turn.prompt_seq);
+        if let Some(EventBody::UserPrompt { prompt, uuid }) = event.map(|event| &event.body) {
+            turn.undelivered = Some(Delivery {
+                number: turn.prompt_seq,
+                uuid: uuid.clone(),
+                prompt: Prompt::clone(prompt),
+            });
         }
     }
 
-    fn tell_again(&mut self, event: Event) {
-        match (event.body, &mut self.state.turn) {
-            (EventBody::UserPrompt { prompt, uuid }, Some(turn)) => {
-                turn.undelivered = Some(Delivery {
-                    number: event.seq,
-                    uuid,
-                    prompt: *prompt,
-                });
+    /// What the agent said without us is on record: it is told what it has not heard.
+    fn caught_up(&mut self) {
+        if self.state.agent != AgentState::Attaching {
+            return;
+        }
+        self.state.agent = AgentState::Live;
+        let unheard = std::mem::take(&mut self.state.unconfirmed);
+        let turn = self.state.turn.as_ref();
+        let turn = turn.map(|turn| (turn.number, turn.stopping, turn.undelivered.is_some()));
+        match turn {
+            Some((_, true, true)) => {
+                self.state.turn = None;
+                self.set_idle();
             }
-            (
-                EventBody::DecisionResolved {
-                    reply: Some(reply), ..
-                },
-                _,
-            ) => {
+            Some((_, false, true)) if self.is_outdated() => return self.end_agent(),
+            // Before the answers: a keeper passes on numbers only if they rise.
+            Some((_, false, true)) => self.deliver(),
+            Some((_, _, false)) | None => {}
+        }
+        for event in unheard {
+            if let EventBody::DecisionResolved {
+                reply: Some(reply), ..
+            } = event.body
+            {
                 self.effects.push(Effect::Send(AgentCommand::Answer {
                     agent_request: reply.agent_request,
                     answer: reply.answer,
                     number: event.seq,
                 }));
             }
-            _ => {}
+        }
+        if let Some((number, true, false)) = turn {
+            self.effects.push(Effect::Send(AgentCommand::Interrupt));
+            self.effects.push(Effect::ArmStopDeadline { turn: number });
         }
     }
 
@@ -243,9 +254,7 @@ impl Step<'_> {
         self.state.record.run = None;
         let unconfirmed = std::mem::take(&mut self.state.unconfirmed);
         if *exit == Exit::NeverStarted {
-            for event in unconfirmed {
-                self.tell_again(event);
-            }
+            self.take_back_prompt(&unconfirmed);
         }
         if *exit == Exit::Expired {
             self.forget_conversation();
@@ -306,7 +315,12 @@ impl Step<'_> {
                 resumes: run.resumes,
                 busy: self.state.record.turn.is_some(),
             })));
-            if let Some(TurnRecord { prompt_seq, stopping }) = self.state.record.turn {
+            if let Some(TurnRecord {
+                prompt_seq,
+                stopping,
+                undelivered,
+            }) = self.state.record.turn
+            {
                 self.state.turns += 1;
                 self.state.turn = Some(Turn {
                     number: self.state.turns,
@@ -315,6 +329,10 @@ impl Step<'_> {
                     stopping,
                     closing: None,
                 });
+                if undelivered {
+                    // Whatever becomes of the agent that is there: it was to be another's.
+                    self.take_back_prompt(&unconfirmed);
+                }
                 self.state.unconfirmed = unconfirmed;
             }
             return;
