@@ -479,12 +479,17 @@ impl Sessions {
             return Ok(true);
         };
         let (reply, outcome) = oneshot::channel();
-        actor
-            .commands
-            .send(Command::Delete(deletion, reply))
-            .await
-            .map_err(|_| CommandError::Stopping)?;
-        let deleted = outcome.await.map_err(|_| CommandError::Stopping)??;
+        // An actor that has ended takes nothing and answers nothing.
+        let outcome = match actor.commands.send(Command::Delete(deletion, reply)).await {
+            Ok(()) => outcome.await.ok(),
+            Err(_) => None,
+        };
+        let deleted = match outcome {
+            Some(outcome) => outcome?,
+            // Someone else was quicker.
+            None if actor.view.borrow().deleted => true,
+            None => return Err(CommandError::Stopping),
+        };
         if deleted {
             self.entries().remove(&session);
         }

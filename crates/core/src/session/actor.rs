@@ -96,6 +96,8 @@ pub(crate) struct View {
     pub(crate) pid: Option<u32>,
     /// Whether its agent could be ended without anybody missing it.
     pub(crate) may_hibernate: bool,
+    /// It is gone, and so is its actor.
+    pub(crate) deleted: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -143,6 +145,7 @@ impl View {
             attaching: state.agent == AgentState::Attaching,
             pid: state.agent_pid,
             may_hibernate: state.may_hibernate(),
+            deleted: false,
         }
     }
 }
@@ -243,6 +246,10 @@ impl Actor {
                                 // Nobody will ask what it said. If its end is not waited for, so be it.
                                 agent.settled.send(()).ok();
                             }
+                            self.view.send_replace(Arc::new(View {
+                                deleted: true,
+                                ..View::of(&self.state)
+                            }));
                             self.publish(Notice::Deleted(self.state.record.id));
                         }
                         drop(reply.send(outcome.map(|()| deleted)));
@@ -305,8 +312,10 @@ impl Actor {
         };
         // Else it has begun, whatever waits.
         if effects.contains(&Effect::QueueChanged) {
-            let waiting = before.record.queue.iter().map(|prompt| &prompt.text);
-            accepted.twins = waiting.filter(|text| Some(*text) == words.as_ref()).count();
+            let queue = &before.record.queue;
+            let place = before.turn.as_ref().map_or(0, |turn| turn.place_in(queue));
+            let ahead = queue[..place].iter().map(|prompt| &prompt.text);
+            accepted.twins = ahead.filter(|text| Some(*text) == words.as_ref()).count();
         }
         self.perform(effects).await;
         Ok(accepted)
@@ -531,13 +540,12 @@ impl Actor {
     async fn catch_up(&mut self) {
         let deadline = Instant::now() + CATCH_UP_TIME;
         while self.state.agent == AgentState::Attaching {
-            match tokio::time::timeout_at(deadline, next_events(&mut self.agent)).await {
-                Ok(heard) => self.hear(heard).await,
-                Err(_) => {
-                    tracing::warn!(session = %self.state.record.id, "an agent is ended unheard");
-                    return;
-                }
-            }
+            let heard = tokio::time::timeout_at(deadline, next_events(&mut self.agent)).await;
+            let Ok(heard) = heard else {
+                tracing::warn!(session = %self.state.record.id, "an agent is ended unheard");
+                return;
+            };
+            self.hear(heard).await;
         }
     }
 

@@ -195,8 +195,19 @@ fn a_stop_is_not_forgotten() {
     story.tale();
     story.take(attached(2)).take(caught_up());
     assert_eq!(story.tale(), ["> interrupt", "arm"]);
-    story.take(success());
-    assert_eq!(story.tale(), [r#"message "result""#, "idle"]);
+    story.take(prompt("after"));
+    let mut story = disk_of(&story).recover();
+    story.tale();
+    story.take(attached(2)).take(success()).take(caught_up());
+    let tale = [
+        r#"message "result""#,
+        "idle",
+        "queue",
+        "running",
+        "prompt after",
+        "> after",
+    ];
+    assert_eq!(story.tale(), tale, "nor what was said after it");
 }
 
 #[test]

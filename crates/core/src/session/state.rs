@@ -111,6 +111,8 @@ pub struct TurnRecord {
     pub stopping: bool,
     /// No agent has been given its prompt: the one before is being ended.
     pub undelivered: bool,
+    /// How many prompts came after it was stopped.
+    pub after_stop: usize,
 }
 
 /// What is kept of an agent's process.
@@ -280,8 +282,22 @@ pub struct Turn {
     /// The prompt, as long as no agent has been given it.
     pub undelivered: Option<Delivery>,
     pub stopping: bool,
+    /// How many prompts came after it was stopped. They are the first in the queue.
+    pub after_stop: usize,
     /// The agent is being ended under it, for this reason.
     pub closing: Option<&'static str>,
+}
+
+impl Turn {
+    /// Where in the queue another prompt belongs. Whoever speaks after a stop is heard next; what waited before stays
+    /// where it is.
+    pub(super) fn place_in(&self, queue: &[Prompt]) -> usize {
+        if self.stopping {
+            self.after_stop.min(queue.len())
+        } else {
+            queue.len()
+        }
+    }
 }
 
 /// How a client names a decision.

@@ -186,8 +186,12 @@ impl Step<'_> {
         if self.state.record.delete_at.is_some() {
             return Err(Refusal::Deleted);
         }
-        if self.state.turn.is_some() {
-            self.state.record.queue.push(prompt);
+        if let Some(turn) = &mut self.state.turn {
+            let queue = &mut self.state.record.queue;
+            queue.insert(turn.place_in(queue), prompt);
+            if turn.stopping {
+                turn.after_stop += 1;
+            }
             self.state.record.updated_at = self.now;
             self.effects.push(Effect::QueueChanged);
             return Ok(());
@@ -223,6 +227,7 @@ impl Step<'_> {
                 prompt: prompt.clone(),
             }),
             stopping: false,
+            after_stop: 0,
             closing: None,
         });
         self.state.record.last_prompt = Some(prompt.text.clone());
@@ -418,6 +423,15 @@ impl Step<'_> {
         }));
     }
 
+    /// The turn has ended because the user wanted it to. What waited keeps waiting: the user wanted quiet. What was said
+    /// since is another wish.
+    fn stopped(&mut self, after_stop: usize) {
+        self.set_idle();
+        if after_stop > 0 && self.state.record.delete_at.is_none() && self.can_go_on().is_ok() {
+            self.next_in_queue();
+        }
+    }
+
     fn next_in_queue(&mut self) {
         if !self.state.record.queue.is_empty() {
             let prompt = self.state.record.queue.remove(0);
@@ -465,6 +479,7 @@ impl Step<'_> {
             prompt_seq: turn.prompt_seq,
             stopping: turn.stopping,
             undelivered: turn.undelivered.is_some(),
+            after_stop: turn.after_stop,
         });
         let record = &mut self.state.record;
         let changed = record.turn != turn || (record.runs, record.run.is_some()) != runs_before;

@@ -376,6 +376,29 @@ fn prompts_wait_for_the_turn_to_end() {
 }
 
 #[test]
+fn what_is_said_after_a_stop_comes_next() {
+    // However the stopped turn ends: by itself, or with its agent.
+    for end in [success(), exited("killed")] {
+        let mut story = Story::running();
+        story.take(prompt("before")).take(Input::Stop);
+        story.take(prompt("after")).take(prompt("and then"));
+        assert_eq!(
+            texts(&story.state.record.queue),
+            ["after", "and then", "before"],
+            "what waited keeps its place behind"
+        );
+        story.take(end);
+        let tale = story.tale();
+        assert_eq!(tale.iter().filter(|line| *line == "idle").count(), 1, "{tale:?}");
+        assert_eq!(tale.last().unwrap(), "> after");
+        story.take(success());
+        assert_eq!(story.tale().last().unwrap(), "> and then");
+        story.take(Input::Stop).take(success()).tale();
+        assert_eq!(texts(&story.state.record.queue), ["before"]);
+    }
+}
+
+#[test]
 fn an_answer_counts_once_and_for_what_was_shown() {
     let mut story = Story::running();
     story.take(asks(1, false)).take(asks(2, false)).tale();

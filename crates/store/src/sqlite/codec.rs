@@ -198,6 +198,8 @@ struct KeptTurn {
     /// Not known in older files.
     #[serde(default)]
     undelivered: bool,
+    #[serde(default)]
+    after_stop: usize,
 }
 
 pub(super) fn encode_turn(turn: TurnRecord) -> serde_json::Result<String> {
@@ -205,6 +207,7 @@ pub(super) fn encode_turn(turn: TurnRecord) -> serde_json::Result<String> {
         prompt_seq: turn.prompt_seq,
         stopping: turn.stopping,
         undelivered: turn.undelivered,
+        after_stop: turn.after_stop,
     })
 }
 
@@ -483,6 +486,7 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
                 prompt_seq: turn.prompt_seq,
                 stopping: turn.stopping,
                 undelivered: turn.undelivered,
+                after_stop: turn.after_stop,
             }),
         run: optional(row, "run")?
             .map(|run| {

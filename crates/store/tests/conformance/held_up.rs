@@ -96,6 +96,7 @@ impl World {
                 prompt_seq: 1,
                 stopping: false,
                 undelivered: false,
+                after_stop: 0,
             }),
             ..record("running")
         };
@@ -242,4 +243,17 @@ async fn what_people_decide_comes_after_what_was_said_without_a_server() {
         matches!(told, Some(AgentCommand::Answer { number: 4, .. })),
         "{told:?}"
     );
+}
+
+#[tokio::test]
+async fn however_many_delete_a_session_it_is_deleted() {
+    let world = World::new().await;
+    let mut deleting = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let sessions = world.sessions.clone();
+        deleting.spawn(async move { sessions.delete(world.session).await });
+    }
+    while let Some(outcome) = deleting.join_next().await {
+        outcome.unwrap().unwrap();
+    }
 }

@@ -43,6 +43,7 @@ pub(super) fn record(title: &str) -> SessionRecord {
             prompt_seq: 2,
             stopping: true,
             undelivered: true,
+            after_stop: 2,
         }),
         run: Some(Run {
             name: "run 3".to_owned(),

@@ -82,7 +82,7 @@ async fn reached(catching_up: &mut Option<oneshot::Receiver<()>>) {
             return;
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 impl Relay {

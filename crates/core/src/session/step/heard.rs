@@ -76,11 +76,12 @@ impl Step<'_> {
         self.state.agent = AgentState::Live;
         let unheard = std::mem::take(&mut self.state.unconfirmed);
         let turn = self.state.turn.as_ref();
+        let after_stop = turn.map_or(0, |turn| turn.after_stop);
         let turn = turn.map(|turn| (turn.number, turn.stopping, turn.undelivered.is_some()));
         match turn {
             Some((_, true, true)) => {
                 self.state.turn = None;
-                self.set_idle();
+                self.stopped(after_stop);
             }
             Some((_, false, true)) if self.is_outdated() => return self.end_agent(),
             // Before the answers: a keeper passes on numbers only if they rise.
@@ -208,7 +209,7 @@ impl Step<'_> {
             // Its end, which follows, ends the turn.
             return;
         }
-        let stopped = turn.stopping;
+        let (stopped, after_stop) = (turn.stopping, turn.after_stop);
         // Open decisions stay: an agent in the background may still wait for them. The CLI takes back what it does not
         // want to know any more.
         self.state.turn = None;
@@ -217,7 +218,7 @@ impl Step<'_> {
             self.end_agent();
         }
         match end {
-            _ if stopped => self.set_idle(),
+            _ if stopped => return self.stopped(after_stop),
             TurnEnd::Expired => {
                 self.finish(SessionStatus::Error, Some(Exit::Expired.message().to_owned()));
                 // What the user queued for a conversation must not go to another one unseen.
@@ -226,10 +227,7 @@ impl Step<'_> {
             TurnEnd::Success => self.finish(SessionStatus::Completed, None),
             TurnEnd::Failure { message } => self.finish(SessionStatus::Error, Some(message)),
         }
-        // A stop keeps the queue: the user wanted quiet.
-        if !stopped {
-            self.next_in_queue();
-        }
+        self.next_in_queue();
     }
 
     /// The next message starts afresh.
@@ -272,11 +270,14 @@ impl Step<'_> {
             self.launch();
             return;
         }
-        let (stopped, closing) = (turn.stopping, turn.closing);
+        let (stopped, after_stop, closing) = (turn.stopping, turn.after_stop, turn.closing);
         self.withdraw_all();
         self.state.turn = None;
-        if stopped {
+        if stopped && closing.is_some() {
+            // Nothing is begun any more.
             self.set_idle();
+        } else if stopped {
+            self.stopped(after_stop);
         } else if let Some(reason) = closing {
             self.finish(SessionStatus::Error, Some(reason.to_owned()));
         } else {
@@ -319,6 +320,7 @@ impl Step<'_> {
                 prompt_seq,
                 stopping,
                 undelivered,
+                after_stop,
             }) = self.state.record.turn
             {
                 self.state.turns += 1;
@@ -327,6 +329,7 @@ impl Step<'_> {
                     prompt_seq,
                     undelivered: None,
                     stopping,
+                    after_stop,
                     closing: None,
                 });
                 if undelivered {
