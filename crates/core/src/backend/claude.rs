@@ -324,8 +324,9 @@ impl Backend for ClaudeBackend {
 
     #[cfg(target_os = "linux")]
     fn rivals(&self, agents: Vec<(String, u32)>) -> BoxFuture<'static, HashMap<String, Driver>> {
+        let home = self.claude_home_or_default();
         Box::pin(async move {
-            let found = tokio::task::spawn_blocking(move || driver::find_rivals(&agents));
+            let found = tokio::task::spawn_blocking(move || driver::find_rivals(&agents, &home));
             found.await.unwrap_or_default()
         })
     }

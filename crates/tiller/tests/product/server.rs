@@ -65,6 +65,11 @@ impl World {
 
     /// The CLI going on with a session as someone would in a terminal, with a pipe for a keyboard.
     pub(crate) fn claude_elsewhere(&self, session: &str) -> tokio::process::Child {
+        self.claude_with(&["--resume", session])
+    }
+
+    /// The CLI with a pipe for a keyboard, in the project.
+    pub(crate) fn claude_with(&self, arguments: &[&str]) -> tokio::process::Child {
         tokio::process::Command::new(self.claude())
             .args([
                 "--print",
@@ -72,7 +77,7 @@ impl World {
                 "--input-format=stream-json",
                 "--output-format=stream-json",
             ])
-            .args(["--resume", session])
+            .args(arguments)
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
             .env("HOME", self.home())

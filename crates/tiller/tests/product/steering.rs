@@ -536,12 +536,12 @@ async fn an_agent_that_rests_makes_room_for_a_terminal_and_comes_back_with_what_
     client.until_status("completed").await;
     let agent = crate::server::agent_of(&session);
 
-    // The session's own agent is there, and waits for its user.
-    let mut elsewhere = world.claude_elsewhere(&session);
-    // A process that has only just been made has no command line yet.
-    let command_line = format!("/proc/{}/cmdline", elsewhere.id().unwrap());
+    // The session's own agent is there, and waits for its user. The other one does not say what it goes on with, but
+    // it knows.
+    let mut elsewhere = world.claude_with(&["--continue"]);
+    let note = format!(".claude/sessions/{}.json", elsewhere.id().unwrap());
     crate::server::until("it never begins", || {
-        std::fs::read_to_string(&command_line).is_ok_and(|line| line.contains(&session))
+        std::fs::read_to_string(world.home().join(&note)).is_ok_and(|note| note.contains(&session))
     })
     .await;
     say(&mut client, &session, "not taken").await;

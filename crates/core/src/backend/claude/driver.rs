@@ -1,8 +1,9 @@
 //! One driver for each conversation: finds CLIs that others have started on it. Those of ours have a `Lease` besides.
 //!
-//! Two CLIs that write one transcript fork the conversation without a word. A CLI that goes on with a conversation
-//! mostly says so on its command line; one in a terminal, where the user chose from a list, says nothing, but then its
-//! folder is the conversation's and the transcript has grown since we last had to do with it.
+//! Two CLIs that write one transcript fork the conversation without a word. A newer CLI leaves a note about itself that
+//! names its conversation. Of the others, one that goes on with a conversation mostly says so on its command line; one
+//! that was told to take the latest, or in which the user chose from a list, says nothing, but then its folder is the
+//! conversation's and the transcript has grown since we last had to do with it.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -56,7 +57,8 @@ pub(super) fn find(wanted: &Wanted<'_>) -> Option<Driver> {
         arguments,
     } in processes()
     {
-        match claim(&arguments, wanted.conversation) {
+        let noted = noted(wanted.claude_home, pid);
+        match claim(&arguments, noted, wanted.conversation) {
             Claim::Ours => return describe(pid, &arguments),
             Claim::Unsaid if in_terminal.is_none() => {
                 let here = std::fs::read_link(place.join("cwd"));
@@ -82,7 +84,7 @@ pub(super) fn find_all(conversations: &[(String, PathBuf)], claude_home: &Path) 
         arguments,
     } in processes()
     {
-        if let Some(driven) = driven(&arguments) {
+        if let Some(driven) = noted(claude_home, pid).or_else(|| driven(&arguments)) {
             if conversations
                 .iter()
                 .any(|(conversation, _)| *conversation == driven)
@@ -116,10 +118,10 @@ pub(super) fn find_all(conversations: &[(String, PathBuf)], claude_home: &Path) 
 
 /// Of each of these conversations, which comes with the process of our own agent on it: who else says that it drives it.
 /// Of those that say nothing nothing can be told while we write there ourselves.
-pub(super) fn find_rivals(agents: &[(String, u32)]) -> HashMap<String, Driver> {
+pub(super) fn find_rivals(agents: &[(String, u32)], claude_home: &Path) -> HashMap<String, Driver> {
     let mut found = HashMap::new();
     for Process { pid, arguments, .. } in processes() {
-        let driven = driven(&arguments);
+        let driven = noted(claude_home, pid).or_else(|| driven(&arguments));
         let ours = agents
             .iter()
             .find(|(conversation, _)| driven.as_ref() == Some(conversation));
@@ -172,13 +174,32 @@ enum Claim {
     Other,
 }
 
-fn claim(arguments: &[String], conversation: &str) -> Claim {
-    let in_terminal = !arguments.iter().any(|word| word == "-p" || word == "--print");
-    match driven(arguments) {
+/// `noted` is what the process has noted about itself.
+fn claim(arguments: &[String], noted: Option<String>, conversation: &str) -> Claim {
+    let has = |short: &str, long: &str| arguments.iter().any(|word| word == short || word == long);
+    let goes_on = has("-c", "--continue") || !has("-p", "--print");
+    match noted.or_else(|| driven(arguments)) {
         Some(driven) if driven == conversation => Claim::Ours,
-        None if is_cli(arguments) && in_terminal => Claim::Unsaid,
+        None if is_cli(arguments) && goes_on => Claim::Unsaid,
         _ => Claim::Other,
     }
+}
+
+/// What a CLI notes about itself, as far as we need it.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Note {
+    session_id: String,
+    /// When the process began, as `/proc` has it: the note of one that is gone may lie there for another.
+    proc_start: String,
+}
+
+/// The conversation that a process has, by its own note.
+fn noted(claude_home: &Path, pid: u32) -> Option<String> {
+    let note = std::fs::read(claude_home.join("sessions").join(format!("{pid}.json"))).ok()?;
+    let note: Note = serde_json::from_slice(&note).ok()?;
+    let started = Stat::of(pid)?.started()?;
+    (note.proc_start == started.to_string()).then_some(note.session_id)
 }
 
 /// The conversation that a command line names as the one to be written to.
@@ -342,12 +363,40 @@ mod tests {
             ("/opt/claude --version", Claim::Other),
             ("node /lib/claude-code/cli.js mcp list", Claim::Other),
             ("claude -p hello", Claim::Other),
+            ("claude -p --continue hello", Claim::Unsaid),
+            ("claude -c --print", Claim::Unsaid),
             ("grep c1 notes", Claim::Other),
             ("tiller attach c1", Claim::Other),
         ];
         for (line, expected) in cases {
-            assert_eq!(claim(&words(line), "c1"), expected, "{line}");
+            assert_eq!(claim(&words(line), None, "c1"), expected, "{line}");
         }
+        for (note, expected) in [("c1", Claim::Ours), ("c2", Claim::Other)] {
+            for line in ["claude", "claude -p hello", "claude --resume c1"] {
+                assert_eq!(
+                    claim(&words(line), Some(note.to_owned()), "c1"),
+                    expected,
+                    "{line}, by its note {note}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_note_counts_for_the_process_that_wrote_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let notes = folder.path().join("sessions");
+        std::fs::create_dir(&notes).unwrap();
+        let pid = std::process::id();
+        let started = Stat::of(pid).unwrap().started().unwrap();
+        let note = |started: u64| format!(r#"{{"pid":{pid},"sessionId":"c1","procStart":"{started}"}}"#);
+        let path = notes.join(format!("{pid}.json"));
+        std::fs::write(&path, note(started)).unwrap();
+        assert_eq!(noted(folder.path(), pid).as_deref(), Some("c1"));
+        std::fs::write(&path, note(started + 1)).unwrap();
+        assert_eq!(noted(folder.path(), pid), None, "another's");
+        std::fs::write(&path, "half a no").unwrap();
+        assert_eq!(noted(folder.path(), pid), None);
     }
 
     /// A process that claims to drive the conversation, and does with signals what `trap` says.
@@ -422,7 +471,7 @@ mod tests {
         assert!(driver.command.ends_with(&conversation));
         assert!((Timestamp::now().0 - driver.since.0).abs() < 60_000, "{driver:?}");
 
-        let ours = |own: u32| find_rivals(&[(conversation.clone(), own)]);
+        let ours = |own: u32| find_rivals(&[(conversation.clone(), own)], folder.path());
         assert_eq!(ours(driver.pid), HashMap::new(), "our own agent");
         assert_eq!(
             ours(std::process::id()),
