@@ -256,9 +256,8 @@ pub enum AgentCommand {
         before: u64,
     },
     Interrupt,
-    /// From now on this model; `None` is the agent's default.
-    SetModel(Option<String>),
-    SetPermissionMode(PermissionMode),
+    /// From now on. What becomes of it is told by [`AgentEvent::Switched`].
+    Switch(Switch),
     /// What a callback is answered with, in the agent's own form.
     AnswerHook {
         agent_request: String,
@@ -375,8 +374,18 @@ pub enum AgentEvent {
     Hook(Box<HookCall>),
     /// The agent no longer waits for an answer to this.
     TakesBack { agent_request: String },
+    /// What it was told to change, and whether it did.
+    Switched { switch: Switch, done: bool },
     /// The agent is gone. Always the last event, always exactly one.
     Exited(Exit),
+}
+
+/// What an agent can change while it runs.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Switch {
+    /// `None` is the agent's default.
+    Model(Option<String>),
+    Mode(PermissionMode),
 }
 
 /// What a message means for the life of the session. Everything else in it is for the reader.

@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use super::state::{AgentState, AgentStatus, State};
+use super::state::{AgentState, AgentStatus, PermissionMode, State};
 use super::step::{Effect, Input, Refusal, step};
 use super::step_tests::sequences::any_input;
-use super::step_tests::{Story, allow, asks, exited, max_turns, message, prompt, record, success};
-use crate::backend::{AgentCommand, AgentEvent, Exit, Meaning};
+use super::step_tests::{Story, allow, asks, exited, max_turns, message, mode, prompt, record, success};
+use crate::backend::{AgentCommand, AgentEvent, Exit, Meaning, Switch};
 use crate::event::{DecisionRequest, Event, EventBody};
 use crate::ids::Timestamp;
 use crate::session::SessionRecord;
@@ -185,6 +185,23 @@ fn a_prompt_for_the_next_process_gets_one_though_the_server_died() {
         story.take(end);
         assert_eq!(story.tale(), ["launch c1", "> more"]);
     }
+}
+
+#[test]
+fn a_wish_that_the_agent_has_not_confirmed_is_told_it_again() {
+    let mut story = Story::running();
+    story.take(mode(PermissionMode::Plan));
+    let disk = disk_of(&story);
+    let mut next = disk.recover();
+    next.tale();
+    next.take(attached(2)).take(caught_up());
+    assert_eq!(next.tale(), ["> mode plan"]);
+    let switch = Switch::Mode(PermissionMode::Plan);
+    story.take(Input::Agent(AgentEvent::Switched { switch, done: true }));
+    let mut next = disk_of(&story).recover();
+    next.tale();
+    next.take(attached(2)).take(caught_up());
+    assert_eq!(next.tale(), [""; 0]);
 }
 
 #[test]

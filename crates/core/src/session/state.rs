@@ -4,6 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 use uuid::Uuid;
 
+use crate::backend::Switch;
 use crate::event::{DecisionRequest, Event};
 use crate::ids::{RequestId, SessionId, Timestamp};
 use crate::json::RawJson;
@@ -123,7 +124,7 @@ pub struct Run {
     pub position: u64,
     /// Whether it was started to go on with an earlier conversation.
     pub resumes: bool,
-    /// What it was started with, and has been switched to.
+    /// What it was started with, and what it has changed since.
     pub with: AgentSettings,
 }
 
@@ -139,6 +140,8 @@ pub struct State {
     pub background: usize,
     /// The agent was ended to save memory, and the next message wakes it.
     pub hibernated: bool,
+    /// What the agent was told to change and has not answered, in order.
+    pub switching: Vec<Switch>,
     /// The events that someone wants to be called back for.
     pub hooks: Vec<String>,
     /// The agent's ids of the callbacks that wait for an answer.
@@ -164,6 +167,7 @@ impl State {
             agent_pid: None,
             background: 0,
             hibernated: false,
+            switching: Vec::new(),
             hooks: Vec::new(),
             hooks_open: Vec::new(),
             turn: None,
@@ -213,6 +217,15 @@ named!(
         Hibernated = "hibernated",
     }
 );
+
+impl Switch {
+    pub(super) fn apply_to(&self, settings: &mut Settings) {
+        match self {
+            Self::Model(model) => settings.model.clone_from(model),
+            Self::Mode(mode) => settings.permission_mode = *mode,
+        }
+    }
+}
 
 /// What an agent's process runs with.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,7 +10,7 @@ use crate::event::{Behavior, DecisionRequest, Event, EventBody, Reply, StatusCha
 use crate::ids::Timestamp;
 use crate::json::RawJson;
 use crate::prompt::Prompt;
-use crate::session::settings::SettingsPatch;
+use crate::session::settings::{Settings, SettingsPatch};
 use crate::session::state::{
     AgentSettings, AgentState, Answer, DecisionRef, Delivery, PermissionMode, Run, SessionStatus, State,
     TitleSource, Turn, TurnRecord,
@@ -265,18 +265,27 @@ impl Step<'_> {
         }
     }
 
+    /// The agent's process can't be what the session's settings want.
     fn is_outdated(&self) -> bool {
         let wanted = &self.state.record.settings;
-        self.state
-            .record
-            .run
-            .as_ref()
-            .is_some_and(|Run { with: agent, .. }| {
-                // Who approves is between us and the user; no process knows it.
-                let mut settings = agent.settings.clone();
-                settings.approval = wanted.approval;
-                settings != *wanted || agent.hooks != self.state.hooks
-            })
+        let (Some(runs_with), Some(run)) = (self.runs_with(), &self.state.record.run) else {
+            return false;
+        };
+        // Who approves is between us and the user; no process knows it.
+        let settings = Settings {
+            approval: wanted.approval,
+            ..runs_with
+        };
+        settings != *wanted || run.with.hooks != self.state.hooks
+    }
+
+    /// What the agent's process has, or will have when it has done what it was told.
+    fn runs_with(&self) -> Option<Settings> {
+        let mut settings = self.state.record.run.as_ref()?.with.settings.clone();
+        for switch in &self.state.switching {
+            switch.apply_to(&mut settings);
+        }
+        Some(settings)
     }
 
     fn launch(&mut self) {
@@ -319,6 +328,7 @@ impl Step<'_> {
         self.state.agent_heard = false;
         self.state.hibernated = false;
         self.state.background = 0;
+        self.state.switching.clear();
         self.state.agent = AgentState::Live;
         self.deliver();
     }

@@ -4,7 +4,9 @@ pub(super) mod sequences;
 mod settings;
 
 use super::*;
-use crate::backend::{AgentCommand, AgentEvent, Conversation, Exit, HookCall, Meaning, Question, TurnEnd};
+use crate::backend::{
+    AgentCommand, AgentEvent, Conversation, Exit, HookCall, Meaning, Question, Switch, TurnEnd,
+};
 use crate::event::{Behavior, Event, EventBody};
 use crate::ids::{SessionId, Timestamp};
 use crate::json::RawJson;
@@ -121,10 +123,10 @@ fn in_short(effect: &Effect) -> String {
         },
         Effect::Attach(attach) => format!("attach {} from {}", attach.run, attach.position),
         Effect::Deliver(delivery) => format!("> {}", delivery.prompt.text),
-        Effect::Send(AgentCommand::SetModel(model)) => {
+        Effect::Send(AgentCommand::Switch(Switch::Model(model))) => {
             format!("> model {}", model.as_deref().unwrap_or("default"))
         }
-        Effect::Send(AgentCommand::SetPermissionMode(mode)) => format!("> mode {}", mode.as_str()),
+        Effect::Send(AgentCommand::Switch(Switch::Mode(mode))) => format!("> mode {}", mode.as_str()),
         Effect::Send(AgentCommand::AnswerHook { agent_request, .. }) => format!("> hook {agent_request}"),
         Effect::Send(
             command @ (AgentCommand::Prompt { .. } | AgentCommand::Forget { .. } | AgentCommand::Inquire(..)),
@@ -169,7 +171,7 @@ pub(super) fn max_turns(turns: u32) -> Input {
     })
 }
 
-fn mode(mode: PermissionMode) -> Input {
+pub(super) fn mode(mode: PermissionMode) -> Input {
     configure(SettingsPatch {
         permission_mode: Some(mode),
         ..SettingsPatch::default()

@@ -100,6 +100,9 @@ impl World {
             }),
             ..record("running")
         };
+        if let Some(run) = &mut running.run {
+            run.with.settings = running.settings.clone();
+        }
         let asks = request(running.id, 2);
         let events = vec![prompt("p"), EventBody::DecisionRequested(Box::new(asks))];
         append(&store, &mut running, events).await;

@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::cli_mode;
 use super::inquiry::{Exchange, aside, inquire};
 use super::meaning::meaning;
-use crate::backend::{AgentCommand, AgentEvent, Exit, Heard, HookCall, Meaning, Question};
+use crate::backend::{AgentCommand, AgentEvent, Exit, Heard, HookCall, Meaning, Question, Switch};
 use crate::json::RawJson;
 use crate::session::Answer;
 
@@ -209,10 +209,13 @@ impl Relay {
                     run.forget(before);
                 }
             }
-            AgentCommand::SetModel(model) => self.switch(SetModel { model }, "model"),
-            AgentCommand::SetPermissionMode(mode) => {
-                self.switch(SetPermissionMode { mode: cli_mode(mode) }, "permission mode");
-            }
+            AgentCommand::Switch(switch) => match switch.clone() {
+                Switch::Model(model) => self.switch(switch, SetModel { model }, "model"),
+                Switch::Mode(mode) => {
+                    let request = SetPermissionMode { mode: cli_mode(mode) };
+                    self.switch(switch, request, "permission mode");
+                }
+            },
             AgentCommand::AnswerHook {
                 agent_request,
                 output,
@@ -242,16 +245,23 @@ impl Relay {
     }
 
     /// Changes how the CLI works from the next prompt on at the latest. If it won't, people are told.
-    fn switch<R: ControlRequest<Answer: Send> + 'static>(&self, request: R, what: &'static str) {
+    fn switch<R: ControlRequest<Answer: Send> + 'static>(
+        &self,
+        switch: Switch,
+        request: R,
+        what: &'static str,
+    ) {
         let (link, events) = (self.link.clone(), self.events.clone());
         aside(async move {
-            if let Err(error) = link.request(request).await {
+            let outcome = link.request(request).await;
+            let done = outcome.is_ok();
+            let mut heard = vec![Heard::lost(AgentEvent::Switched { switch, done })];
+            if let Err(error) = outcome {
                 let text = format!("The agent did not change its {what}: {error}.");
-                if let Some(notice) = notice(&text) {
-                    // Nobody listens any more: then nobody needs it.
-                    drop(events.send(vec![Heard::lost(notice)]).await);
-                }
+                heard.extend(notice(&text).map(Heard::lost));
             }
+            // Nobody listens any more: then nobody needs it.
+            drop(events.send(heard).await);
         });
     }
 
@@ -673,8 +683,8 @@ mod tests {
     async fn the_agent_hears_everything_in_the_order_in_which_it_was_said() {
         let mut agent = Played::start(Duration::from_mins(1));
         for command in [
-            AgentCommand::SetModel(Some("haiku".to_owned())),
-            AgentCommand::SetPermissionMode(PermissionMode::Plan),
+            AgentCommand::Switch(Switch::Model(Some("haiku".to_owned()))),
+            AgentCommand::Switch(Switch::Mode(PermissionMode::Plan)),
             prompt("one"),
             AgentCommand::Interrupt,
             prompt("two"),
@@ -685,6 +695,38 @@ mod tests {
             let line = agent.hear().await;
             let heard = line["request"]["subtype"].as_str().or(line["type"].as_str());
             assert_eq!(heard, Some(expected), "{line}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_session_is_told_whether_the_agent_has_changed() {
+        let mut agent = Played::start(Duration::from_mins(1));
+        for (subtype, done) in [("success", true), ("error", false)] {
+            let switch = Switch::Mode(PermissionMode::Plan);
+            agent
+                .commands
+                .send(AgentCommand::Switch(switch.clone()))
+                .await
+                .unwrap();
+            let asked = agent.hear().await;
+            let response = json!({ "subtype": subtype, "request_id": asked["request_id"], "error": "no", "response": {} });
+            agent
+                .say(json!({ "type": "control_response", "response": response }))
+                .await;
+            let heard = agent.events.recv().await.expect("an event");
+            let AgentEvent::Switched {
+                switch: told,
+                done: is_done,
+            } = &heard[0].event
+            else {
+                panic!("{heard:?}")
+            };
+            assert_eq!((told, *is_done), (&switch, done));
+            assert_eq!(
+                heard.len(),
+                1 + usize::from(!done),
+                "people are told why it is not"
+            );
         }
     }
 

@@ -1,7 +1,7 @@
 //! What an agent says, and what becomes of the session when it is gone or found again.
 
 use super::{Effect, Step, aborted};
-use crate::backend::{AgentCommand, AgentEvent, Attach, Exit, Meaning, Question, TurnEnd};
+use crate::backend::{AgentCommand, AgentEvent, Attach, Exit, Meaning, Question, Switch, TurnEnd};
 use crate::event::{Behavior, DecisionRequest, Event, EventBody};
 use crate::ids::RequestId;
 use crate::json::RawJson;
@@ -41,6 +41,7 @@ impl Step<'_> {
             }
             AgentEvent::Attached { last_input } => self.attached(last_input),
             AgentEvent::CaughtUp => self.caught_up(),
+            AgentEvent::Switched { switch, done } => self.switched(&switch, done),
             AgentEvent::Runs { pid } => self.state.agent_pid = pid,
             AgentEvent::Exited(exit) => self.exited(&exit),
         }
@@ -74,6 +75,7 @@ impl Step<'_> {
             return;
         }
         self.state.agent = AgentState::Live;
+        self.switch_agent();
         let unheard = std::mem::take(&mut self.state.unconfirmed);
         let turn = self.state.turn.as_ref();
         let after_stop = turn.map_or(0, |turn| turn.after_stop);
@@ -138,6 +140,7 @@ impl Step<'_> {
     /// The agent has changed its mode, on its own or because we asked.
     fn mode_is(&mut self, mode: PermissionMode) {
         let wanted = self.state.record.settings.permission_mode;
+        self.state.switching.retain(|told| *told != Switch::Mode(mode));
         if let Some(Run { with: agent, .. }) = &mut self.state.record.run {
             let before = std::mem::replace(&mut agent.settings.permission_mode, mode);
             // A switch that the process can't make waits for the next one, whatever this one does meanwhile.

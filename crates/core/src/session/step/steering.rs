@@ -1,12 +1,12 @@
 //! What is asked of a session beside its turns: settings, names, waiting prompts, callbacks, deletion.
 
 use super::{Effect, Refusal, Step};
-use crate::backend::AgentCommand;
+use crate::backend::{AgentCommand, Switch};
 use crate::ids::Timestamp;
 use crate::json::RawJson;
 use crate::prompt::Prompt;
 use crate::session::settings::SettingsPatch;
-use crate::session::state::{AgentState, PermissionMode, Run, TitleSource};
+use crate::session::state::{AgentState, PermissionMode, TitleSource};
 
 impl Step<'_> {
     pub(super) fn configure(&mut self, patch: &SettingsPatch) {
@@ -14,24 +14,41 @@ impl Step<'_> {
         if self.state.record.settings == settings {
             return;
         }
-        if self.state.agent == AgentState::Live
-            && let Some(Run { with: agent, .. }) = &mut self.state.record.run
-        {
-            if agent.settings.model != settings.model {
-                agent.settings.model.clone_from(&settings.model);
-                let command = AgentCommand::SetModel(settings.model.clone());
-                self.effects.push(Effect::Send(command));
-            }
-            let mode = settings.permission_mode;
-            let possible = mode != PermissionMode::BypassPermissions || agent.may_bypass;
-            if agent.settings.permission_mode != mode && possible {
-                agent.settings.permission_mode = mode;
-                self.effects
-                    .push(Effect::Send(AgentCommand::SetPermissionMode(mode)));
-            }
-        }
         self.state.record.settings = settings;
+        self.switch_agent();
         self.record_changed();
+    }
+
+    /// Tells the agent what it can change while it runs. Until it has answered nothing is on record: a server that comes
+    /// after a crash tells it again.
+    pub(super) fn switch_agent(&mut self) {
+        let (Some(has), Some(run)) = (self.runs_with(), &self.state.record.run) else {
+            return;
+        };
+        if self.state.agent != AgentState::Live {
+            return;
+        }
+        let wanted = &self.state.record.settings;
+        let mode = wanted.permission_mode;
+        let possible = mode != PermissionMode::BypassPermissions || run.with.may_bypass;
+        let model = (has.model != wanted.model).then(|| Switch::Model(wanted.model.clone()));
+        let mode = (has.permission_mode != mode && possible).then_some(Switch::Mode(mode));
+        for switch in [model, mode].into_iter().flatten() {
+            self.state.switching.push(switch.clone());
+            self.effects.push(Effect::Send(AgentCommand::Switch(switch)));
+        }
+    }
+
+    /// The agent has changed what it was told to, or won't; then another process has to, with the next turn.
+    pub(super) fn switched(&mut self, switch: &Switch, done: bool) {
+        let switching = &mut self.state.switching;
+        if let Some(told) = switching.iter().position(|told| told == switch) {
+            switching.remove(told);
+        }
+        if let Some(run) = self.state.record.run.as_mut().filter(|_| done) {
+            switch.apply_to(&mut run.with.settings);
+            self.effects.push(Effect::Keep);
+        }
     }
 
     pub(super) fn rename(&mut self, title: String, source: TitleSource) {

@@ -16,6 +16,8 @@ pub(in crate::session) fn any_input() -> impl Strategy<Value = Input> {
         1 => prop::sample::select(PermissionMode::ALL)
             .prop_map(|mode| message("status", None, Meaning::Mode(mode))),
         1 => any::<bool>().prop_map(|opus| model(opus.then_some("opus"))),
+        1 => (prop::sample::select(PermissionMode::ALL), any::<bool>())
+            .prop_map(|(mode, done)| Input::Agent(AgentEvent::Switched { switch: Switch::Mode(mode), done })),
         1 => (0usize..3).prop_map(|length| Input::Queue { prompts: vec!["q".to_owned(); length], expected: None }),
         1 => Just(Input::Flush),
         1 => Just(Input::Wake),

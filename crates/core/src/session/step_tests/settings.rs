@@ -105,3 +105,29 @@ fn a_mode_that_the_agent_chose_is_the_sessions() {
         "what the user chose waits for the next process"
     );
 }
+
+#[test]
+fn what_the_agent_does_not_change_takes_another_process() {
+    let switched = |done| {
+        let switch = Switch::Mode(PermissionMode::Plan);
+        Input::Agent(AgentEvent::Switched { switch, done })
+    };
+    for done in [true, false] {
+        let mut story = Story::running();
+        story.take(mode(PermissionMode::Plan)).take(switched(done));
+        story.take(success()).take(prompt("more"));
+        let last = if done { "> more" } else { "end agent" };
+        assert_eq!(story.tale().last().unwrap(), last);
+    }
+    // A second wish before the answer to the first.
+    let mut story = Story::running();
+    story
+        .take(mode(PermissionMode::Plan))
+        .take(mode(PermissionMode::AcceptEdits));
+    story.take(switched(true)).take(success()).take(prompt("more"));
+    assert_eq!(
+        story.tale().last().unwrap(),
+        "> more",
+        "it is still to be answered"
+    );
+}
