@@ -1,12 +1,14 @@
 //! One session: its settings, its state machine, its actor.
 
 mod actor;
+mod inbox;
 mod journal;
 mod settings;
 mod state;
 mod step;
 
-pub(crate) use actor::{ActorHandle, Command, CommandFailed, Deletion, spawn};
+pub(crate) use actor::{ActorHandle, spawn};
+pub(crate) use inbox::{Command, CommandFailed, Deletion};
 pub use settings::{Settings, SettingsPatch};
 pub use state::{
     AgentSettings, AgentState, AgentStatus, Answer, Approval, DecisionRef, Delivery, PermissionMode, Run,

@@ -3,7 +3,6 @@
 //! What a step records is on disk before anyone sees it and before anything goes out to the agent. The exception is what
 //! an agent says that a keeper keeps, which is the bulk of everything: see [`Journal`].
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,70 +19,20 @@ use crate::ids::{SessionId, Timestamp};
 use crate::paths::PathPolicy;
 use crate::prompt::Image;
 use crate::registry::Accepted;
+use crate::session::inbox::{self, Command, CommandFailed, Inbox, Refused};
 use crate::session::journal::{Journal, Progress, RETRY, Tail};
 use crate::session::state::{AgentState, AgentStatus, Delivery, SessionRecord, State};
-use crate::session::step::{Effect, Input, Refusal, step, step_on};
+use crate::session::step::{Effect, Input, step, step_on};
 use crate::store::{Store, StoreError};
 
 /// How long a stopped turn may take to end by itself before its agent is ended. The CLI needs about 25 ms.
 const STOP_GRACE: Duration = Duration::from_secs(5);
-
-/// How many commands may wait for one session. More means that nobody reads them.
-const COMMANDS: usize = 64;
 
 /// How long a server that stops waits for what an agent said without it.
 const CATCH_UP_TIME: Duration = Duration::from_secs(2);
 
 /// How much of an agent's output is forgotten at once. Each time is a message to its keeper.
 const FORGET: u64 = 1024 * 1024;
-
-pub(crate) enum Command {
-    /// With the bytes of the images that the input names.
-    Input(
-        Box<Input>,
-        Vec<Image>,
-        oneshot::Sender<Result<Accepted, CommandFailed>>,
-    ),
-    /// Asks something of the agent, if there is one.
-    Inquire(Inquiry, InquiryReply),
-    /// Ends the agent, removes everything, ends the actor. False: it was not to be, nothing has happened.
-    Delete(Deletion, oneshot::Sender<Result<bool, StoreError>>),
-    /// Answers when everything is on disk. Nothing happens in the session afterwards; its agent goes on.
-    Leave(oneshot::Sender<()>),
-    /// Ends the agent, answers when it is gone, ends the actor.
-    Close {
-        reason: &'static str,
-        done: oneshot::Sender<()>,
-    },
-}
-
-/// When a session is to be deleted. Looked at by its actor, so that nothing comes between the look and the deletion.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Deletion {
-    Now,
-    /// If its time has come by then, and nobody has taken that back.
-    Due(Timestamp),
-    /// If nothing has happened in it since, and nobody waits for it.
-    UnusedSince(Timestamp),
-}
-
-impl Deletion {
-    fn applies_to(self, state: &State) -> bool {
-        match self {
-            Self::Now => true,
-            Self::Due(by) => state.record.delete_at.is_some_and(|at| at <= by),
-            Self::UnusedSince(time) => {
-                state.agent == AgentState::Absent && state.record.is_unused_since(time, &state.pending)
-            }
-        }
-    }
-}
-
-#[derive(Debug)]
-pub(crate) enum CommandFailed {
-    Refused(Refusal),
-    Store(StoreError),
-}
 
 /// What others see of a session without asking its actor.
 #[derive(Clone, Debug)]
@@ -114,12 +63,13 @@ pub(crate) fn spawn(
     paths: Arc<PathPolicy>,
     hub: Hub,
 ) -> ActorHandle {
-    let (commands, inbox) = mpsc::channel(COMMANDS);
+    let (commands, inbox) = inbox::channel();
     let (publish_view, view) = watch::channel(Arc::new(View::of(&state)));
     let owner = state.record.owner.as_deref().map(Arc::from);
     let journal = Journal::new(Arc::clone(&store));
     let tail = journal.tail();
     let actor = Actor {
+        inbox,
         owner,
         state,
         journal,
@@ -132,7 +82,7 @@ pub(crate) fn spawn(
         settling: None,
         stop_deadline: None,
     };
-    tokio::spawn(actor.run(inbox));
+    tokio::spawn(actor.run());
     ActorHandle { commands, view, tail }
 }
 
@@ -151,6 +101,7 @@ impl View {
 }
 
 struct Actor {
+    inbox: Inbox,
     owner: Option<Arc<str>>,
     state: State,
     journal: Journal,
@@ -185,47 +136,15 @@ impl From<AgentChannels> for Agent {
     }
 }
 
-/// What is asked of a session, in order.
-struct Inbox {
-    commands: mpsc::Receiver<Command>,
-    /// What came while it was not known yet what an agent has said without us.
-    held: VecDeque<Command>,
-}
-
-impl Inbox {
-    /// While an agent is being found again, only what needs neither it nor a number: what it has said without us was
-    /// shown by an earlier server, under the numbers that come next. May be dropped and called again.
-    async fn next(&mut self, attaching: bool) -> Option<Command> {
-        if !attaching && let Some(command) = self.held.pop_front() {
-            return Some(command);
-        }
-        loop {
-            if self.held.len() >= COMMANDS {
-                return std::future::pending().await;
-            }
-            match self.commands.recv().await? {
-                command @ (Command::Input(..) | Command::Inquire(..)) if attaching => {
-                    self.held.push_back(command);
-                }
-                command => return Some(command),
-            }
-        }
-    }
-}
-
 impl Actor {
-    async fn run(mut self, commands: mpsc::Receiver<Command>) {
-        let mut inbox = Inbox {
-            commands,
-            held: VecDeque::new(),
-        };
+    async fn run(mut self) {
         loop {
             let deadline = self.stop_deadline;
             let has_room = self.journal.has_room();
             let attaching = self.state.agent == AgentState::Attaching;
             tokio::select! {
                 biased;
-                command = inbox.next(attaching) => match command {
+                command = self.inbox.next(attaching) => match command {
                     Some(Command::Input(input, images, reply)) => {
                         let outcome = self.command(*input, images).await;
                         // The asker may have gone; what was done is done.
@@ -341,9 +260,24 @@ impl Actor {
     async fn carry_out(&mut self, effects: Vec<Effect>) {
         while let Err(error) = self.write(&effects, Vec::new()).await {
             tracing::error!(%error, session = %self.state.record.id, "can't store what has happened; trying again");
-            tokio::time::sleep(RETRY).await;
+            self.refuse_for(RETRY, &error).await;
         }
         self.perform(effects).await;
+    }
+
+    /// What people ask meanwhile would have to be stored, too: they are told why it is not, instead of waiting.
+    async fn refuse_for(&mut self, time: Duration, error: &StoreError) {
+        let deadline = Instant::now() + time;
+        while let Ok(command) = tokio::time::timeout_at(deadline, self.inbox.next_to_refuse()).await {
+            // The asker may have gone.
+            match command {
+                Refused::Input(reply) => drop(reply.send(Err(CommandFailed::Store(error.clone())))),
+                Refused::Delete(reply) => drop(reply.send(Err(error.clone()))),
+                Refused::Inquire(inquiry, reply) => self.inquire(inquiry, reply),
+                // Is done when its turn comes; but not even a server that can't write keeps its agents.
+                Refused::Closing => self.end_agent(),
+            }
+        }
     }
 
     /// What the agent says.
@@ -619,31 +553,4 @@ async fn next_events(agent: &mut Option<Agent>) -> Vec<Heard> {
         })));
     }
     events
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::step_tests::{Story, prompt, record, success};
-    use super::*;
-
-    #[test]
-    fn a_session_that_someone_uses_again_is_not_deleted() {
-        let unused = Deletion::UnusedSince(Timestamp(50));
-        let due = Deletion::Due(Timestamp(50));
-        let mut story = Story {
-            state: State::new(record(), Vec::new()),
-            effects: Vec::new(),
-        };
-        assert!(unused.applies_to(&story.state));
-        assert!(!due.applies_to(&story.state));
-        story.take(Input::Discard { at: Timestamp(50) });
-        assert!(due.applies_to(&story.state));
-        story.take(Input::Restore);
-        assert!(!due.applies_to(&story.state), "it was brought back");
-        story.take(prompt("go on"));
-        assert!(!unused.applies_to(&story.state), "a turn runs");
-        story.take(success());
-        assert!(!unused.applies_to(&story.state), "its agent is there");
-        assert!(Deletion::Now.applies_to(&story.state));
-    }
 }

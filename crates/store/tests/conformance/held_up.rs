@@ -9,8 +9,8 @@ use tiller_core::backend::{
     TurnEnd,
 };
 use tiller_core::{
-    Answer, DecisionRef, Event, EventBody, Notice, PathPolicy, RawJson, SessionId, SessionRecord,
-    SessionStatus, Sessions, Titles, TurnRecord,
+    Answer, CommandError, DecisionRef, Event, EventBody, Notice, PathPolicy, RawJson, SessionId,
+    SessionRecord, SessionStatus, Sessions, Titles, TurnRecord,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -188,6 +188,26 @@ async fn an_agent_is_ended_with_the_server_though_nothing_can_be_written() {
     world.tell.send(vec![Heard::lost(gone)]).await.unwrap();
     intruder.execute_batch("ROLLBACK").unwrap();
     closing.await.unwrap();
+}
+
+#[tokio::test]
+async fn whoever_asks_while_a_turns_end_can_not_be_written_is_told_so() {
+    let world = World::new().await;
+    let mut feed = world.sessions.watch();
+    let intruder = world.intruder();
+    intruder.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let end = says("result", Meaning::TurnEnded(TurnEnd::Success), 10);
+    world.tell.send(vec![end]).await.unwrap();
+    let stopped = world.sessions.stop(world.session).await;
+    assert!(matches!(stopped, Err(CommandError::Store(_))), "{stopped:?}");
+    intruder.execute_batch("ROLLBACK").unwrap();
+    loop {
+        let notice = feed.next().await.unwrap().unwrap();
+        if matches!(&notice, Notice::Event(event) if text(event) == "completed") {
+            break;
+        }
+    }
+    world.sessions.stop(world.session).await.unwrap();
 }
 
 #[tokio::test]
