@@ -3,6 +3,9 @@
 //! A process group is not enough: shells put their jobs into groups of their own, and a daemon leaves its parent.
 //! So every run carries a mark in its environment, which children inherit. What belongs to a run is what is in its
 //! group, what descends from it, and what carries its mark.
+//!
+//! Numbers are used again: by other processes in time, and by all of them after the machine or its container has been
+//! started anew. So a number alone proves nothing, see [`Tree::look`].
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +22,8 @@ pub struct Tree {
     /// When the leader was started, if it was still there to be looked at.
     started: Option<u64>,
     mark: String,
+    /// The group of the leader's number is known to be its own.
+    owns_group: bool,
     /// Everything ever seen, with its start time: a process whose parent has gone can be found again, and a
     /// recycled pid is not mistaken for it.
     seen: HashSet<(i32, u64)>,
@@ -30,15 +35,20 @@ pub struct TreeIdentity {
     leader: i32,
     started: Option<u64>,
     mark: String,
+    /// During which run of the machine, if the system has a name for that. Files of earlier versions don't say.
+    #[serde(default)]
+    boot: Option<String>,
 }
 
 impl Tree {
     /// The tree of a process that leads its own group and was started with [`RUN_MARK`] set to `mark`.
     pub fn new(leader: Pid, mark: impl Into<String>) -> Self {
+        let started = table::started(leader.as_raw_nonzero().get());
         Self {
             leader,
-            started: table::started(leader.as_raw_nonzero().get()),
+            started,
             mark: mark.into(),
+            owns_group: started.is_some(),
             seen: HashSet::new(),
         }
     }
@@ -49,15 +59,23 @@ impl Tree {
             leader: self.leader.as_raw_nonzero().get(),
             started: self.started,
             mark: self.mark.clone(),
+            boot: table::boot(),
         }
     }
 
-    /// The tree of that identity; `None` if it names no process.
+    /// The tree of that identity; `None` if it names no process, or one of before the machine was started.
     pub fn find(identity: &TreeIdentity) -> Option<Self> {
+        if let (Some(then), Some(now)) = (&identity.boot, table::boot())
+            && *then != now
+        {
+            return None;
+        }
         Some(Self {
             leader: Pid::from_raw(identity.leader)?,
             started: identity.started,
             mark: identity.mark.clone(),
+            // Whoever wrote it down may have been gone for long: only the leader itself can tell.
+            owns_group: identity.started.is_some() && table::started(identity.leader) == identity.started,
             seen: HashSet::new(),
         })
     }
@@ -67,24 +85,31 @@ impl Tree {
         self.look().0
     }
 
-    /// The living processes, and the leader's id unless it is somebody else's by now.
+    /// The living processes, and the leader's id where its group is known to be its own.
+    ///
+    /// It is while the leader is there, with its start time, or anybody else in it who is known; and from then on until
+    /// nobody is left in it: a number is not given away as long as a group has it.
     fn look(&mut self) -> (Vec<u32>, Option<i32>) {
         let table = table::read(&self.mark);
-        let leader = self.leader.as_raw_nonzero().get();
+        let number = self.leader.as_raw_nonzero().get();
+        let is_leader =
+            |process: &table::Process| process.pid == number && Some(process.started) == self.started;
+        let is_known = |process: &table::Process| {
+            is_leader(process) || process.marked || self.seen.contains(&(process.pid, process.started))
+        };
+        let mut group = table.iter().filter(|process| process.group == number).peekable();
         let recycled = table
             .iter()
-            .any(|process| process.pid == leader && self.started.is_some_and(|at| at != process.started));
-        let leader = (!recycled).then_some(leader);
+            .any(|process| process.pid == number && !is_leader(process));
+        let owns_group = !recycled && group.peek().is_some() && (self.owns_group || group.any(is_known));
+        let leader = owns_group.then_some(number);
         let mut members: HashSet<i32> = HashSet::new();
         for process in &table {
-            if Some(process.pid) == leader
-                || Some(process.group) == leader
-                || process.marked
-                || self.seen.contains(&(process.pid, process.started))
-            {
+            if is_known(process) || Some(process.group) == leader {
                 members.insert(process.pid);
             }
         }
+        self.owns_group = owns_group;
         // Children of members are members; the table is not ordered, so until nothing new is found.
         loop {
             let before = members.len();
@@ -194,6 +219,12 @@ mod table {
         pub(super) marked: bool,
     }
 
+    /// The name of this run of the machine.
+    pub(super) fn boot() -> Option<String> {
+        let name = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        Some(name.trim().to_owned())
+    }
+
     pub(super) fn read(mark: &str) -> Vec<Process> {
         let needle = format!("{}={mark}", super::RUN_MARK);
         let Ok(entries) = std::fs::read_dir("/proc") else {
@@ -248,6 +279,11 @@ mod table {
         pub(super) marked: bool,
     }
 
+    /// Start times are times of day there, which do not come again.
+    pub(super) fn boot() -> Option<String> {
+        None
+    }
+
     pub(super) fn read(_mark: &str) -> Vec<Process> {
         let Ok(output) = std::process::Command::new("ps")
             .args(["-axo", "pid=,ppid=,pgid=,stat=,lstart="])
@@ -285,5 +321,106 @@ mod table {
             zombie,
             marked: false,
         })
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    /// Starts a script that leads a group of its own; with it comes the first line that it wrote.
+    fn leader(script: &str, mark: Option<&str>) -> (Child, i32) {
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(["-c", script])
+            .stdout(Stdio::piped())
+            .process_group(0);
+        if let Some(mark) = mark {
+            command.env(RUN_MARK, mark);
+        }
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        let output = child.stdout.take().unwrap();
+        BufReader::new(output).read_line(&mut line).unwrap();
+        (child, line.trim().parse().unwrap())
+    }
+
+    /// Leaves a process in its group, and ends.
+    const LEAVES_ONE: &str = "sleep 600 > /dev/null & echo $!";
+
+    fn is_alive(pid: i32) -> bool {
+        table::read("")
+            .iter()
+            .any(|process| process.pid == pid && !process.zombie)
+    }
+
+    fn identity(leader: u32, started: u64, mark: &str) -> TreeIdentity {
+        // As an earlier version wrote it.
+        let json = format!(r#"{{"leader":{leader},"started":{started},"mark":"{mark}"}}"#);
+        serde_json::from_str(&json).unwrap()
+    }
+
+    fn end(pid: i32) {
+        kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    }
+
+    #[test]
+    fn the_group_of_a_number_that_was_used_again_is_left_alone() {
+        let (mut somebody, left) = leader(LEAVES_ONE, None);
+        somebody.wait().unwrap();
+        let mut tree = Tree::find(&identity(somebody.id(), 1, "tree-used-again")).unwrap();
+        assert_eq!(tree.kill(), 0);
+        assert!(is_alive(left), "somebody else's process was killed");
+        end(left);
+    }
+
+    #[test]
+    fn what_carries_the_mark_vouches_for_its_group() {
+        let script = "env -u CLAUDE_AGENT_RUN sleep 600 > /dev/null & echo $!; sleep 600 > /dev/null &";
+        let (mut agent, unmarked) = leader(script, Some("tree-vouches"));
+        agent.wait().unwrap();
+        let mut tree = Tree::find(&identity(agent.id(), 1, "tree-vouches")).unwrap();
+        assert_eq!(tree.kill(), 2);
+        while is_alive(unmarked) {
+            std::thread::yield_now();
+        }
+        assert_eq!(tree.living(), Vec::<u32>::new());
+    }
+
+    #[test]
+    fn what_a_leader_left_in_its_group_is_ended_by_whoever_knew_it() {
+        let script = "env -u CLAUDE_AGENT_RUN sleep 600 > /dev/null & echo $!";
+        for found in [false, true] {
+            let (mut agent, unmarked) = leader(script, Some("tree-left"));
+            // It may have ended, but nobody has taken its end note: the number is still its own.
+            let mut tree = Tree::new(Pid::from_child(&agent), "tree-left");
+            if found {
+                tree = Tree::find(&tree.identity()).unwrap();
+            }
+            agent.wait().unwrap();
+            assert_eq!(tree.kill(), 1);
+            while is_alive(unmarked) {
+                std::thread::yield_now();
+            }
+            assert_eq!(tree.living(), Vec::<u32>::new());
+        }
+    }
+
+    #[test]
+    fn nothing_of_before_the_machine_was_started_is_found() {
+        let (mut agent, _) = leader("echo $$; read line", Some("tree-boot"));
+        let mut identity = Tree::new(Pid::from_child(&agent), "tree-boot").identity();
+        assert!(identity.boot.is_some());
+        assert!(Tree::find(&identity).is_some());
+        identity.boot = Some("another".to_owned());
+        assert!(Tree::find(&identity).is_none());
+        identity.boot = None;
+        assert!(Tree::find(&identity).is_some(), "as in files of earlier versions");
+        agent.kill().unwrap();
+        agent.wait().unwrap();
     }
 }
