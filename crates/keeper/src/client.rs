@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, sink, stream};
+use rustix::process::Pid;
 use tiller_agent::{Ended, Launch, Line, Process, SharedTree, Tree, TreeIdentity, Wire};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
@@ -35,6 +36,11 @@ const FINISH_LOOK: Duration = Duration::from_millis(5);
 
 /// How long a keeper may take to say how things stand. It does nothing else that takes time, but the machine may.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
+
+/// How long is tried to reach a keeper that may be there, and how often. What is in the way is mostly short of something:
+/// descriptors, memory.
+const REACH_TIME: Duration = Duration::from_secs(5);
+const REACH_AGAIN: Duration = Duration::from_millis(100);
 
 /// How keepers are started, and where their folders are.
 #[derive(Debug, Clone)]
@@ -63,9 +69,16 @@ pub struct Kept {
     pub run: Run,
 }
 
-/// Nothing was ever started under that name, so nothing that it said or did can be lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lost;
+/// Why there is no agent to go on with.
+#[derive(Debug, thiserror::Error)]
+pub enum Lost {
+    /// Nothing was ever started under that name, so nothing that it said or did can be lost.
+    #[error("it was never started")]
+    NeverStarted,
+    /// It was started, or may have been, and nobody can tell what became of it. It may be at work.
+    #[error("{0}")]
+    Unknown(#[source] io::Error),
+}
 
 /// Tells a keeper what it need not keep any more. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -138,7 +151,18 @@ async fn start_in(keeping: &Keeping, folder: &Path, run: &str, launch: &Launch) 
     };
     let connection = Connection::open(ours, Order::Start(Box::new(instruction))).await?;
     match connection.standing {
-        News::Running { .. } => Ok(connection.kept(folder, 0)),
+        News::Running { pid, .. } => {
+            // The file has been written. If it can't be read now, the agent is there all the same and must be looked after.
+            let tree = match read_identity(folder) {
+                Ok(identity) => identity.and_then(|identity| Tree::find(&identity)),
+                Err(error) => {
+                    tracing::warn!(%error, run, "which process the agent is can't be read");
+                    let leader = i32::try_from(pid).ok().and_then(Pid::from_raw);
+                    leader.map(|leader| Tree::new(leader, run))
+                }
+            };
+            Ok(connection.kept(folder, 0, tree))
+        }
         News::NotStarted { reason } => Err(io::Error::other(reason)),
         News::Wrote { .. } | News::Exited { .. } | News::Replaced => Err(unexpected()),
     }
@@ -147,16 +171,50 @@ async fn start_in(keeping: &Keeping, folder: &Path, run: &str, launch: &Launch) 
 /// Finds the keeper of `run` again and reads what its agent says from `position` on.
 pub async fn attach(keeping: &Keeping, run: &str, position: u64) -> Result<Kept, Lost> {
     let folder = keeping.folder.join(run);
-    let connected = match Address::of(&folder).and_then(|address| address.connect()) {
-        Ok(stream) => Connection::open(stream, Order::Attach).await,
-        Err(error) => Err(error),
-    };
-    match connected {
-        Ok(connection) => Ok(connection.kept(&folder, position)),
-        Err(error) => {
-            tracing::debug!(%error, run, "no keeper answers");
-            remains(&folder, position).await
+    let deadline = tokio::time::Instant::now() + REACH_TIME;
+    loop {
+        match try_attach(&folder, position).await {
+            Ok(Some(kept)) => return Ok(kept),
+            Ok(None) => return Err(Lost::NeverStarted),
+            Err(error) if tokio::time::Instant::now() < deadline => {
+                tracing::debug!(%error, run, "a keeper can't be reached; trying again");
+                tokio::time::sleep(REACH_AGAIN).await;
+            }
+            Err(error) => {
+                tracing::warn!(%error, run, "a keeper can't be reached");
+                return match read_identity(&folder) {
+                    // Whoever comes next would start another beside it.
+                    Ok(Some(identity)) => Ok(remains(&folder, &identity, position).await),
+                    Ok(None) | Err(_) => Err(Lost::Unknown(error)),
+                };
+            }
         }
+    }
+}
+
+/// `None`: there is neither a keeper nor a trace of an agent. An error tells nothing about either.
+async fn try_attach(folder: &Path, position: u64) -> io::Result<Option<Kept>> {
+    let connected = Address::of(folder).and_then(|address| address.connect());
+    match connected {
+        Ok(stream) => {
+            let connection = Connection::open(stream, Order::Attach).await?;
+            let tree = read_identity(folder)?.and_then(|identity| Tree::find(&identity));
+            Ok(Some(connection.kept(folder, position, tree)))
+        }
+        // Nobody has the socket open: the keeper is gone, or never was.
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+            ) =>
+        {
+            // The agent is told nothing before its id is written; without it there was none.
+            match read_identity(folder)? {
+                Some(identity) => Ok(Some(remains(folder, &identity, position).await)),
+                None => Ok(None),
+            }
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -173,11 +231,21 @@ pub fn runs(keeping: &Keeping) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Ends what is left of `run`, with everything that its agent started, and removes its folder.
+/// Ends what is left of `run`, with everything that its agent started, and removes its folder. What can't be identified
+/// now is left to whoever comes next.
 pub async fn remove(keeping: &Keeping, run: &str) {
     let folder = keeping.folder.join(run);
     let connected = Address::of(&folder).and_then(|address| address.connect());
-    if let Some(tree) = read_identity(&folder).and_then(|identity| Tree::find(&identity)) {
+    let identity = match read_identity(&folder) {
+        Ok(identity) => identity,
+        // Torn when the machine lost its power, and its processes with it.
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => None,
+        Err(error) => {
+            tracing::warn!(%error, run, "can't tell what an earlier server has left");
+            return;
+        }
+    };
+    if let Some(tree) = identity.and_then(|identity| Tree::find(&identity)) {
         SharedTree::new(tree).kill().await;
     }
     if let Ok(stream) = connected
@@ -287,7 +355,7 @@ impl Connection {
         })
     }
 
-    fn kept(self, folder: &Path, position: u64) -> Kept {
+    fn kept(self, folder: &Path, position: u64, tree: Option<Tree>) -> Kept {
         let (pid, last_input, end) = match self.standing {
             News::Running {
                 pid,
@@ -300,9 +368,7 @@ impl Connection {
         let (lines, line_inbox) = mpsc::channel(ORDERS);
         let (orders, order_inbox) = mpsc::channel(ORDERS);
         let (tell_ended, ended) = watch::channel(None);
-        let tree = read_identity(folder)
-            .and_then(|identity| Tree::find(&identity))
-            .map(SharedTree::new);
+        let tree = tree.map(SharedTree::new);
         tokio::spawn(write(Writing(Some(self.writing)), line_inbox, order_inbox));
         let keeper = Telling {
             connection: self.reading,
@@ -331,12 +397,8 @@ impl Connection {
 }
 
 /// What is left of a run whose keeper is gone.
-async fn remains(folder: &Path, position: u64) -> Result<Kept, Lost> {
-    let Some(identity) = read_identity(folder) else {
-        // The agent is started before its id is written; without it there was none.
-        return Err(Lost);
-    };
-    let tree = Tree::find(&identity).map(SharedTree::new);
+async fn remains(folder: &Path, identity: &TreeIdentity, position: u64) -> Kept {
+    let tree = Tree::find(identity).map(SharedTree::new);
     if let Some(tree) = &tree {
         // Without its keeper it talks to nobody.
         tree.kill().await;
@@ -350,7 +412,7 @@ async fn remains(folder: &Path, position: u64) -> Result<Kept, Lost> {
         ended,
     };
     let output = Output::new(folder, position, 0, None, tell_ended, None);
-    Ok(Kept {
+    Kept {
         wire: wire(output, lines, process),
         last_input: None,
         caught_up: oneshot::channel().1,
@@ -358,7 +420,7 @@ async fn remains(folder: &Path, position: u64) -> Result<Kept, Lost> {
             folder: folder.to_owned(),
             orders,
         },
-    })
+    }
 }
 
 fn wire(output: Output, lines: mpsc::Sender<Line>, process: KeptProcess) -> Wire {
@@ -478,8 +540,15 @@ async fn write(mut connection: Writing, mut lines: mpsc::Receiver<Line>, mut ord
     }
 }
 
-fn read_identity(folder: &Path) -> Option<TreeIdentity> {
-    serde_json::from_slice(&fs::read(folder.join(PID_FILE)).ok()?).ok()
+/// `None`: no agent was started, or nothing is left of its run.
+fn read_identity(folder: &Path) -> io::Result<Option<TreeIdentity>> {
+    let bytes = match fs::read(folder.join(PID_FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        bytes => bytes?,
+    };
+    serde_json::from_slice(&bytes)
+        .map(Some)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 fn unexpected() -> io::Error {

@@ -171,7 +171,7 @@ async fn what_can_not_be_started_says_why_and_leaves_nothing() {
     assert!(!place.run_folder("what-can-not-be").exists());
     assert!(matches!(
         attach(&place.keeping, "what-can-not-be", 0).await,
-        Err(Lost)
+        Err(Lost::NeverStarted)
     ));
 }
 
@@ -320,6 +320,72 @@ async fn a_killed_keeper_ends_its_agent_and_what_it_kept_is_read() {
     assert_eq!(next(&mut kept).await, None);
     kept.run.finish().await;
     assert!(!place.run_folder("a-killed-keeper-ends").exists());
+}
+
+/// Puts in the file's place what can't be opened, for a reason that says nothing about the file.
+fn hide(file: &Path) {
+    std::fs::rename(file, file.with_extension("hidden")).unwrap();
+    std::os::unix::fs::symlink(file, file).unwrap();
+}
+
+fn show(file: &Path) {
+    std::fs::rename(file.with_extension("hidden"), file).unwrap();
+}
+
+#[tokio::test]
+async fn an_agent_that_can_not_be_reached_for_a_moment_goes_on() {
+    let place = Place::new(PATIENCE);
+    let script = r#"echo one; while read line; do echo "got $line"; done"#;
+    for file in ["socket", "pid"] {
+        let run = format!("reached-{file}");
+        let (keeping, launch, name) = (place.keeping.clone(), place.script(script), run.clone());
+        let position = in_a_program_that_dies(async move {
+            let mut kept = start(&keeping, &name, &launch).await.unwrap();
+            let (_, position) = line(&mut kept).await;
+            (kept, position)
+        });
+        let file = place.run_folder(&run).join(file);
+        hide(&file);
+        // It has tried before the file is there again.
+        let again = async { show(&file) };
+        let (kept, ()) = tokio::join!(attach(&place.keeping, &run, position), again);
+        let mut kept = kept.unwrap();
+        assert_eq!(kept.last_input, Some(0));
+        say(&mut kept, "two", 1).await;
+        assert_eq!(line(&mut kept).await.0, "got two");
+        remove(&place.keeping, &run).await;
+        assert!(!place.run_folder(&run).exists());
+    }
+}
+
+#[tokio::test]
+async fn what_can_not_be_told_is_not_taken_for_an_agent_that_was_never_there() {
+    let place = Place::new(PATIENCE);
+    let script = r"echo $$ > $HERE/agent; echo $PPID > $HERE/keeper; echo one; sleep 600";
+    let mut kept = start(&place.keeping, "not-told", &place.script(script))
+        .await
+        .unwrap();
+    line(&mut kept).await;
+    let pid = place.run_folder("not-told").join("pid");
+    hide(&pid);
+    drop(kept);
+    let keeper = read(&place.file("keeper"));
+    let killed = std::process::Command::new("kill")
+        .args(["-9", keeper.trim()])
+        .status();
+    assert!(killed.unwrap().success());
+    let lost = attach(&place.keeping, "not-told", 0).await.err().unwrap();
+    assert!(matches!(lost, Lost::Unknown(_)), "{lost}");
+    remove(&place.keeping, "not-told").await;
+    assert!(pid.symlink_metadata().is_ok(), "what can't be told stays");
+    assert!(
+        is_alive(&read(&place.file("agent"))),
+        "it is not known to be the one"
+    );
+    show(&pid);
+    remove(&place.keeping, "not-told").await;
+    until("the agent lives on", || !is_alive(&read(&place.file("agent")))).await;
+    assert!(!place.run_folder("not-told").exists());
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tiller_agent::{Channel, Executable, Grace, Inbox, Link, LinkSettings, Options};
-use tiller_keeper::{Keeping, Run};
+use tiller_keeper::{Keeping, Lost, Run};
 use tokio::sync::{mpsc, oneshot};
 
 use self::inquiry::{Exchange, LastOffers, initialize, inquire};
@@ -183,8 +183,9 @@ impl Backend for ClaudeBackend {
             // It is ours: whoever else has the lease has found no agent of its own.
             let lease = Lease::take(&attach.conversation, lease::NO_PATIENCE).await;
             let lease = lease.map(Arc::new);
-            let Ok(kept) = tiller_keeper::attach(&keeping, &attach.run, attach.position).await else {
-                return ends.exited(Exit::NeverStarted, None).await;
+            let kept = match tiller_keeper::attach(&keeping, &attach.run, attach.position).await {
+                Ok(kept) => kept,
+                Err(lost) => return ends.exited(not_found_again(&lost), None).await,
             };
             let last_input = kept.last_input;
             let settings = LinkSettings {
@@ -469,6 +470,19 @@ async fn take_lease(conversation: &str) -> Result<Lease, String> {
     let refused = "Another Tiller of yours drives this conversation. Stop it there, or fork the session.";
     let lease = Lease::take(conversation, lease::PATIENCE).await;
     lease.ok_or(refused.to_owned())
+}
+
+/// What is told of an agent that should have been there. Only of one that has heard nothing may another be told the same.
+fn not_found_again(lost: &Lost) -> Exit {
+    match lost {
+        Lost::NeverStarted => Exit::NeverStarted,
+        Lost::Unknown(error) => Exit::Ended {
+            message: format!(
+                "The agent could not be reached again: {error}. It may still be at work; look for it before you send \
+                 the next message."
+            ),
+        },
+    }
 }
 
 /// Our ends of a session's channels.
