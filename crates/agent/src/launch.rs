@@ -21,6 +21,8 @@ pub struct Launch {
     pub env: BTreeMap<OsString, OsString>,
     /// Its working directory; ours if `None`.
     pub cwd: Option<PathBuf>,
+    /// How many files it may have open at once; as many as whoever starts it if `None`.
+    pub open_files: Option<u64>,
 }
 
 /// The CLI can't be started like this.
@@ -91,6 +93,7 @@ impl Launch {
             args,
             env: environment(options, std::env::vars_os()),
             cwd: options.cwd.clone(),
+            open_files: crate::limits::given(),
         })
     }
 }
@@ -103,6 +106,7 @@ impl std::fmt::Debug for Launch {
             .field("args", &self.args)
             .field("env", &self.env.keys())
             .field("cwd", &self.cwd)
+            .field("open_files", &self.open_files)
             .finish()
     }
 }

@@ -7,6 +7,7 @@ mod discover;
 mod frame;
 mod hooks;
 mod launch;
+mod limits;
 mod link;
 mod message;
 mod options;
@@ -26,6 +27,7 @@ pub use discover::{Executable, Finder, NotFound};
 pub use frame::{Frame, Framer, Located, MAX_LINE, lines};
 pub use hooks::{Hook, HookEvent, HookInput, HookOutput};
 pub use launch::{Channel, Launch, LaunchError};
+pub use limits::{limit_open_files, raise_open_files, restore_open_files};
 pub use link::NOT_FOUND as CONVERSATION_NOT_FOUND;
 pub use link::{
     Closed, ConnectError, Exit, Inbound, Inbox, Link, LinkSettings, RespondError, connect, connect_over,

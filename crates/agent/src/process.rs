@@ -14,6 +14,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
 use crate::launch::Launch;
+use crate::limits::limit_open_files_of;
 
 pub use tree::{RUN_MARK, SharedTree, Tree, TreeIdentity};
 
@@ -95,6 +96,11 @@ pub fn spawn(launch: &Launch, on_stderr: Option<StderrCallback>) -> io::Result<S
         .ok()
         .and_then(rustix::process::Pid::from_raw)
         .ok_or_else(|| io::Error::other("the process has no usable id"))?;
+    if let Some(count) = launch.open_files
+        && let Err(error) = limit_open_files_of(leader, count)
+    {
+        tracing::debug!(%error, "the agent may open more files than it should");
+    }
     let tail = Arc::new(StderrTail::default());
     let reader = tokio::spawn(read_stderr(stderr, Arc::clone(&tail), on_stderr));
     let process = LocalProcess {

@@ -187,6 +187,10 @@ impl Keeper {
         }
         listener.set_nonblocking(true)?;
         let output = Appender::create(&folder)?;
+        if let Some(count) = launch.open_files {
+            // Ours as well, and more than a keeper needs. An agent that may open more is none the worse for it.
+            tiller_agent::limit_open_files(count).ok();
+        }
 
         let mut command = Command::new(&launch.program);
         command

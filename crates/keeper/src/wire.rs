@@ -207,6 +207,7 @@ impl Instruction {
             args,
             env,
             cwd,
+            open_files,
         } = &self.launch;
         writer.text(program.as_os_str().as_bytes());
         writer.number(args.len() as u64);
@@ -224,6 +225,7 @@ impl Instruction {
         }
         writer.text(self.mark.as_bytes());
         writer.number(millis(self.grace));
+        writer.number(open_files.unwrap_or(0));
     }
 
     fn decode(reader: &mut Reader<'_>) -> io::Result<Self> {
@@ -238,15 +240,20 @@ impl Instruction {
             0 => None,
             _ => Some(PathBuf::from(reader.os_string()?)),
         };
+        let mark = reader.string()?;
+        let grace = Duration::from_millis(reader.number()?);
+        // Nobody can do with none, so that stands for no limit of its own.
+        let open_files = Some(reader.number()?).filter(|count| *count > 0);
         Ok(Self {
             launch: Launch {
                 program,
                 args,
                 env,
                 cwd,
+                open_files,
             },
-            mark: reader.string()?,
-            grace: Duration::from_millis(reader.number()?),
+            mark,
+            grace,
         })
     }
 }
@@ -326,6 +333,7 @@ mod tests {
                     args: vec!["--flag=value".into(), OsString::from_vec(vec![0xff, b'a'])],
                     env: [("NAME".into(), "value".into()), ("EMPTY".into(), "".into())].into(),
                     cwd: Some("/some where".into()),
+                    open_files: Some(1024),
                 },
                 mark: "mark".to_owned(),
                 grace: Duration::from_mins(10),

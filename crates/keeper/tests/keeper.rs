@@ -53,6 +53,7 @@ impl Place {
             ]
             .into(),
             cwd: Some(self.folder.path().into()),
+            open_files: None,
         }
     }
 }

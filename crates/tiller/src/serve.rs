@@ -36,7 +36,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     // Whoever started us may not listen any more.
     writeln!(std::io::stdout(), "tiller is ready: {link}").ok();
     if args.opens_browser()
-        && let Err(error) = open::that_detached(&link)
+        && let Err(error) = open_browser(&link)
     {
         tracing::info!(%error, "can't open a browser; open the link by hand");
     }
@@ -96,6 +96,10 @@ impl Service {
         address: IpAddr,
         port: Option<u16>,
     ) -> anyhow::Result<Self> {
+        // Every agent and every client has some.
+        if let Err(error) = tiller_agent::raise_open_files() {
+            tracing::info!(%error, "the limit of open files stays as it is");
+        }
         let config = Config::read(data_dir)?;
         let store = data_dir.open_store()?;
         let environment_key = std::env::var("TILLER_API_KEY")
@@ -250,6 +254,14 @@ async fn listen(address: IpAddr, port: Option<u16>) -> anyhow::Result<TcpListene
     })
 }
 
+/// With the limit of open files that we were given, which the browser inherits.
+fn open_browser(link: &str) -> std::io::Result<()> {
+    tiller_agent::restore_open_files()?;
+    let opened = open::that_detached(link);
+    tiller_agent::raise_open_files()?;
+    opened
+}
+
 /// Becomes a new server, with the same command line, which may be of a newer version by now. Comes back only if that
 /// can't be done.
 #[cfg(unix)]
@@ -259,6 +271,9 @@ fn restart() -> anyhow::Error {
     let Some(name) = arguments.next() else {
         return anyhow::anyhow!("this process has no name");
     };
+    if let Err(error) = tiller_agent::restore_open_files() {
+        tracing::debug!(%error, "the limit of open files stays as it is");
+    }
     // By its name, not as the file that runs: that may have been replaced.
     let program = match std::env::current_exe() {
         Ok(path) if path.exists() => path,

@@ -138,6 +138,27 @@ impl World {
         Server::start(command).await
     }
 
+    /// As from a shell in which the user has said `ulimit -Sn COUNT`.
+    pub(crate) async fn serve_limited(&self, count: u64) -> Server {
+        let command = self.command();
+        let mut shell = Command::new("/bin/sh");
+        shell
+            .args(["-c", &format!("ulimit -Sn {count} && exec \"$0\" \"$@\"")])
+            .arg(command.as_std().get_program())
+            .args(["serve", "--port", "0", "--no-open"])
+            .env_clear()
+            .envs(
+                command
+                    .as_std()
+                    .get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            )
+            .current_dir(self.project())
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        Server::start(shell).await
+    }
+
     /// A query on the database, as a curious user would ask it.
     pub(crate) fn query(&self, sql: &str) -> Vec<String> {
         let connection = rusqlite::Connection::open(self.data().join("sessions.db")).unwrap();
@@ -206,6 +227,18 @@ impl Server {
         assert_eq!(response.status, 303, "{}", response.body);
         let cookie = response.header("set-cookie").expect("a cookie");
         cookie.split(';').next().unwrap().to_owned()
+    }
+
+    /// How many files it may have open at once: what counts, and what that may be raised to.
+    pub(crate) fn open_files(&self) -> (String, String) {
+        let pid = self.child.id().expect("still running");
+        let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+        let line = limits
+            .lines()
+            .find_map(|line| line.strip_prefix("Max open files"))
+            .unwrap();
+        let mut columns = line.split_whitespace().map(str::to_owned);
+        (columns.next().unwrap(), columns.next().unwrap())
     }
 
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use tiller_testkit::installed::Claude;
 use tiller_testkit::model::{Reply, Script};
 use tokio::sync::watch;
 
@@ -367,4 +368,49 @@ async fn nothing_is_lost_however_often_a_client_comes_back() {
         reader.await.unwrap();
     }
     server.signal(Signal::TERM);
+}
+
+#[tokio::test]
+async fn the_server_opens_as_many_files_as_it_may_and_agents_as_many_as_the_user_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let claude = Claude::V2_1_325
+        .executable()
+        .unwrap_or_else(|missing| panic!("{missing}"));
+    let wrapper = folder.path().join("claude");
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *--print*) ulimit -Sn >> \"$HOME/limits\";; esac\nexec '{}' \"$@\"\n",
+        claude.display()
+    );
+    // By another process: what we have open for writing, nobody can execute.
+    let written = std::process::Command::new("/bin/sh")
+        .args(["-c", "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\""])
+        .arg(&wrapper)
+        .arg(script)
+        .status();
+    assert!(written.unwrap().success());
+    let script = Script::new()
+        .on("first", [Reply::text("One.")])
+        .on("second", [Reply::text("Two.")]);
+    let world = World::with_claude(script, Some(wrapper)).await;
+    let limits = || std::fs::read_to_string(world.home().join("limits")).unwrap();
+
+    let server = world.serve_limited(200).await;
+    let (current, most) = server.open_files();
+    assert_eq!(current, most);
+    let cookie = server.sign_in().await;
+    let mut client = EventClient::connect(&server, &cookie).await;
+    client.start(&world.project(), "first").await;
+    client.until_status("completed").await;
+    assert_eq!(limits(), "200\n");
+
+    // The same process goes on as another program, and has not forgotten.
+    let restarted = world.command().arg("restart").output().await.unwrap();
+    let link = String::from_utf8(restarted.stdout).unwrap();
+    let server = server.moved_to(link.trim());
+    assert_eq!(server.open_files(), (current, most));
+    let mut client = EventClient::connect(&server, &cookie).await;
+    client.start(&world.project(), "second").await;
+    client.until_status("completed").await;
+    assert_eq!(limits(), "200\n200\n");
+    server.stop().await;
 }
