@@ -176,8 +176,8 @@ pub struct Attach {
     pub position: u64,
     /// Whether it was started to go on with an earlier conversation.
     pub resumes: bool,
-    /// Whether it is at work, as far as is known.
-    pub busy: bool,
+    /// The number of the prompt that it works on, as far as is known.
+    pub prompt: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -450,7 +450,7 @@ pub const HOOK_TIME: Duration = Duration::from_mins(1);
 pub enum Exit {
     /// It could not be started.
     NotStarted { message: String },
-    /// An earlier server was to start it, and did not get round to it.
+    /// An earlier server was to start it, or to tell it the prompt, and did not get round to it.
     NeverStarted,
     /// The conversation that it was to resume does not exist any more.
     Expired,

@@ -20,8 +20,8 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::Command;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::files::{PID_FILE, SOCKET};
-use crate::lines::{Output, Telling, next_news, read_exit};
+use crate::files::{PID_FILE, SOCKET, read_exit};
+use crate::lines::{Output, Telling, left_word, next_news};
 use crate::wire::{Frames, Instruction, News, Order};
 
 /// Lines and other orders that wait to be passed on.
@@ -59,9 +59,11 @@ pub struct Keeping {
 pub struct Kept {
     /// The connection to the agent. Its end is heard by whoever reads what it says: nobody else hears the keeper.
     pub wire: Wire,
-    /// The last numbered line that was passed on to it. `None`: the keeper is gone, and with it the agent; what it had
-    /// still to say comes over the wire, and then its end.
+    /// The last numbered line that was passed on to it. `None`: the keeper is gone and has left no word of that.
     pub last_input: Option<u64>,
+    /// Whether it can be told anything. If not, it is about to end or has ended: what it had still to say comes over the
+    /// wire, and then its end.
+    pub listens: bool,
     /// Told when what the agent had said by now has been read from the wire, and more is asked for. Never, if its end
     /// comes before that.
     pub caught_up: oneshot::Receiver<()>,
@@ -356,14 +358,14 @@ impl Connection {
     }
 
     fn kept(self, folder: &Path, position: u64, tree: Option<Tree>) -> Kept {
-        let (pid, last_input, end) = match self.standing {
+        let (pid, last_input, end, listens) = match self.standing {
             News::Running {
                 pid,
                 last_input,
                 end,
                 listens,
-            } => (Some(pid), listens.then_some(last_input), end),
-            _ => (None, None, 0),
+            } => (Some(pid), Some(last_input), end, listens),
+            _ => (None, None, 0, false),
         };
         let (lines, line_inbox) = mpsc::channel(ORDERS);
         let (orders, order_inbox) = mpsc::channel(ORDERS);
@@ -387,6 +389,7 @@ impl Connection {
         Kept {
             wire: wire(output, lines, KeptProcess { pid, tree, ended }),
             last_input,
+            listens,
             caught_up,
             run: Run {
                 folder: folder.to_owned(),
@@ -403,7 +406,9 @@ async fn remains(folder: &Path, identity: &TreeIdentity, position: u64) -> Kept 
         // Without its keeper it talks to nobody.
         tree.kill().await;
     }
-    let (tell_ended, ended) = watch::channel(Some(read_exit(folder)));
+    let exit = read_exit(folder);
+    let last_input = exit.as_ref().and_then(|exit| exit.last_input);
+    let (tell_ended, ended) = watch::channel(Some(left_word(exit)));
     let (lines, _) = mpsc::channel(1);
     let (orders, _) = mpsc::channel(1);
     let process = KeptProcess {
@@ -414,7 +419,8 @@ async fn remains(folder: &Path, identity: &TreeIdentity, position: u64) -> Kept 
     let output = Output::new(folder, position, 0, None, tell_ended, None);
     Kept {
         wire: wire(output, lines, process),
-        last_input: None,
+        last_input,
+        listens: false,
         caught_up: oneshot::channel().1,
         run: Run {
             folder: folder.to_owned(),

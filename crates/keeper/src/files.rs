@@ -26,13 +26,14 @@ pub(crate) fn write_pid(folder: &Path, tree: &Tree) -> io::Result<()> {
     write_whole(folder, PID_FILE, &serde_json::to_vec(&tree.identity())?)
 }
 
-pub(crate) fn write_exit(folder: &Path, ended: &Ended, end: u64) -> io::Result<()> {
+pub(crate) fn write_exit(folder: &Path, ended: &Ended, last_input: u64, end: u64) -> io::Result<()> {
     let exit = ExitFile {
         code: ended.code,
         signal: ended.signal,
         uptime_ms: crate::wire::millis(ended.uptime),
         stderr: ended.stderr_tail.clone(),
         end,
+        last_input: Some(last_input),
     };
     write_whole(folder, EXIT_FILE, &serde_json::to_vec(&exit)?)
 }
@@ -46,4 +47,12 @@ pub(crate) struct ExitFile {
     pub(crate) stderr: String,
     /// Where its output ends.
     pub(crate) end: u64,
+    /// The last numbered line that was passed on to it. Files of earlier versions don't say.
+    #[serde(default)]
+    pub(crate) last_input: Option<u64>,
+}
+
+/// `None`: nobody has written it, or it can't be read.
+pub(crate) fn read_exit(folder: &Path) -> Option<ExitFile> {
+    serde_json::from_slice(&fs::read(folder.join(EXIT_FILE)).ok()?).ok()
 }

@@ -448,7 +448,7 @@ impl Keeper {
         };
         let end = self.output.end();
         // On a full disk the file is missing: then a program that comes later only knows that the agent is gone.
-        write_exit(&self.folder, &ended, end).ok();
+        write_exit(&self.folder, &ended, self.last_input, end).ok();
         match &mut self.server {
             // It sees to what the agent has left behind, with the patience that it was told to have.
             Some(server) if server.greeted => News::Exited {
@@ -526,6 +526,7 @@ impl Keeper {
         if let Some(server) = &mut self.server {
             News::Replaced.encode(&mut server.outbox);
             self.send_news();
+            self.take_over_the_end();
         }
         self.server = Some(Server {
             connection,
@@ -583,18 +584,22 @@ impl Keeper {
     }
 
     fn take_input(&mut self, number: u64, line: &[u8]) {
+        // What is not passed on does not count: another agent may be told it.
+        if !self.listens() || (number > 0 && number <= self.last_input) {
+            return;
+        }
         if number > 0 {
-            if number <= self.last_input {
-                return;
-            }
             self.last_input = number;
             self.busy = true;
         }
-        if self.stdin.is_some() {
-            self.input.extend(line);
-            self.input.push_back(b'\n');
-            self.write_input();
-        }
+        self.input.extend(line);
+        self.input.push_back(b'\n');
+        self.write_input();
+    }
+
+    /// Whether the agent can still be told something. One whose input has ended, or is to, is about to end itself.
+    fn listens(&self) -> bool {
+        self.exit.is_none() && self.ending == Ending::No && self.stdin.is_some() && !self.close_input
     }
 
     fn write_input(&mut self) {
@@ -624,17 +629,25 @@ impl Keeper {
     fn detach(&mut self) {
         self.server = None;
         self.quiet_since = Instant::now();
+        self.take_over_the_end();
+    }
+
+    /// A program that wanted its agent to end has gone before it had.
+    fn take_over_the_end(&mut self) {
+        if self.close_input {
+            self.begin_to_end();
+        }
     }
 
     fn tell_how_it_stands(&mut self) {
-        let end = self.output.end();
+        let (end, listens) = (self.output.end(), self.listens());
         let Some(server) = &mut self.server else { return };
         server.greeted = true;
         News::Running {
             pid: self.pid.as_raw_nonzero().get().cast_unsigned(),
             last_input: self.last_input,
             end,
-            listens: self.exit.is_none() && self.ending == Ending::No,
+            listens,
         }
         .encode(&mut server.outbox);
         if let Some(ended) = &self.ended {

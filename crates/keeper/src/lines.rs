@@ -1,6 +1,5 @@
 //! What a kept agent says, as lines.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +9,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::OwnedReadHalf;
 use tokio::sync::{oneshot, watch};
 
-use crate::files::{EXIT_FILE, ExitFile};
+use crate::files::{ExitFile, read_exit};
 use crate::output::OutputReader;
 use crate::wire::{Frames, News};
 
@@ -121,7 +120,7 @@ impl Output {
         }
         self.ended.send_if_modified(|ended| {
             let news = ended.is_none();
-            ended.get_or_insert_with(|| read_exit(&self.folder));
+            ended.get_or_insert_with(|| left_word(read_exit(&self.folder)));
             news
         });
     }
@@ -152,9 +151,9 @@ pub(crate) async fn next_news(
     }
 }
 
-pub(crate) fn read_exit(folder: &Path) -> Ended {
-    let exit = fs::read(folder.join(EXIT_FILE)).ok();
-    match exit.and_then(|bytes| serde_json::from_slice::<ExitFile>(&bytes).ok()) {
+/// How an agent ended, as far as its keeper has left word of it.
+pub(crate) fn left_word(exit: Option<ExitFile>) -> Ended {
+    match exit {
         Some(exit) => Ended {
             code: exit.code,
             signal: exit.signal,

@@ -46,7 +46,7 @@ pub(crate) struct Instruction {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum News {
     /// The answer to `Start` and `Attach`: the agent's process, the last numbered line that was passed on to it, and
-    /// how much it has written. One that is about to end listens to nobody any more.
+    /// how much it has written. One whose input is closed, or is to be, listens to nobody any more.
     Running {
         pid: u32,
         last_input: u64,

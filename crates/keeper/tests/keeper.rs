@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use futures_util::{SinkExt, StreamExt, stream};
+use futures_util::{SinkExt, StreamExt, sink, stream};
 use tiller_agent::{Frame, Launch, Line, Located};
 use tiller_keeper::{Keeping, Kept, Lost, attach, remove, runs, start};
 
@@ -136,7 +136,7 @@ async fn an_agent_is_heard_told_and_seen_to_its_end() {
     let mut kept = start(&place.keeping, "heard", &place.script(script))
         .await
         .unwrap();
-    assert_eq!(kept.last_input, Some(0));
+    assert_eq!((kept.last_input, kept.listens), (Some(0), true));
     assert_eq!(line(&mut kept).await, (r#"{"n":0}"#.to_owned(), 8));
     say(&mut kept, "one", 5).await;
     say(&mut kept, "one again", 5).await;
@@ -267,6 +267,65 @@ async fn an_agent_that_ended_meanwhile_is_read_to_its_end() {
 }
 
 #[tokio::test]
+async fn an_agent_that_is_to_end_counts_nothing_that_it_does_not_hear() {
+    let mut place = Place::new(PATIENCE);
+    place.keeping.folder = place.file("r");
+    let script = r#"trap '' TERM; echo ready; while read line; do echo "got $line"; done
+        touch $HERE/closed; until [ -e $HERE/go ]; do sleep 0.02; done; echo bye"#;
+    let (keeping, launch, closed) = (place.keeping.clone(), place.script(script), place.file("closed"));
+    let position = in_a_program_that_dies(async move {
+        let mut kept = start(&keeping, "to-end", &launch).await.unwrap();
+        line(&mut kept).await;
+        say(&mut kept, "one", 1).await;
+        let (_, position) = line(&mut kept).await;
+        kept.wire.outgoing = Box::pin(sink::drain().sink_map_err(|never| match never {}));
+        until("its input stays open", || closed.exists()).await;
+        (kept, position)
+    });
+    // Nobody knows whether the agent has heard what was said last, so it is said again.
+    let (attach_order, input) = ([1, 0, 0, 0, 2], [20, 0, 0, 0, 3]);
+    let mut orders = attach_order.to_vec();
+    orders.extend(input);
+    orders.extend([2u64.to_le_bytes(), 3u64.to_le_bytes()].concat());
+    orders.extend(b"two");
+    orders.extend(attach_order);
+    let mut program = UnixStream::connect(place.run_folder("to-end").join("socket")).unwrap();
+    program.write_all(&orders).unwrap();
+    for _ in 0..2 {
+        let mut news = [0; 37];
+        program.read_exact(&mut news).unwrap();
+        let [_, last_input, _, listens] =
+            [5, 13, 21, 29].map(|at| u64::from_le_bytes(*news[at..].first_chunk().unwrap()));
+        assert_eq!((news[4], last_input, listens), (1, 1, 0));
+    }
+    drop(program);
+    std::fs::write(place.file("go"), "").unwrap();
+    let exit = place.run_folder("to-end").join("exit.json");
+    until("it goes on for ever", || exit.exists()).await;
+    let kept = attach(&place.keeping, "to-end", position).await.unwrap();
+    assert_eq!((kept.last_input, kept.listens), (Some(1), false));
+    kept.run.finish().await;
+}
+
+/// A program that wants its agent to end, and dies before it has.
+#[tokio::test]
+async fn an_agent_that_does_not_end_with_its_input_is_ended_by_its_keeper() {
+    let place = Place::new(PATIENCE);
+    let script = r#"echo $$ > $HERE/agent; echo ready; cat > /dev/null; touch $HERE/closed; sleep 600"#;
+    let (keeping, launch, closed) = (place.keeping.clone(), place.script(script), place.file("closed"));
+    in_a_program_that_dies(async move {
+        let mut kept = start(&keeping, "does-not-end", &launch).await.unwrap();
+        line(&mut kept).await;
+        kept.wire.outgoing = Box::pin(sink::drain().sink_map_err(|never| match never {}));
+        until("its input stays open", || closed.exists()).await;
+        (kept, ())
+    });
+    let exit = place.run_folder("does-not-end").join("exit.json");
+    until("it goes on for ever", || exit.exists()).await;
+    assert!(!is_alive(&read(&place.file("agent"))));
+}
+
+#[tokio::test]
 async fn without_a_program_an_idle_agent_and_its_children_end_and_a_busy_one_goes_on() {
     let place = Place::new(Duration::from_millis(300));
     // A child in a session of its own, which no signal to a group reaches.
@@ -316,7 +375,7 @@ async fn a_killed_keeper_ends_its_agent_and_what_it_kept_is_read() {
     until("the agent lives on", || !is_alive(&read(&place.file("agent")))).await;
 
     let mut kept = attach(&place.keeping, "a-killed-keeper-ends", 0).await.unwrap();
-    assert_eq!(kept.last_input, None);
+    assert_eq!((kept.last_input, kept.listens), (None, false));
     assert_eq!(line(&mut kept).await, ("one".to_owned(), position));
     assert_eq!(next(&mut kept).await, None);
     kept.run.finish().await;
@@ -351,7 +410,7 @@ async fn an_agent_that_can_not_be_reached_for_a_moment_goes_on() {
         let again = async { show(&file) };
         let (kept, ()) = tokio::join!(attach(&place.keeping, &run, position), again);
         let mut kept = kept.unwrap();
-        assert_eq!(kept.last_input, Some(0));
+        assert_eq!((kept.last_input, kept.listens), (Some(0), true));
         say(&mut kept, "two", 1).await;
         assert_eq!(line(&mut kept).await.0, "got two");
         remove(&place.keeping, &run).await;

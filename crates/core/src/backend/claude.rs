@@ -187,14 +187,14 @@ impl Backend for ClaudeBackend {
                 Ok(kept) => kept,
                 Err(lost) => return ends.exited(not_found_again(&lost), None).await,
             };
-            let last_input = kept.last_input;
+            let (last_input, listens) = (kept.last_input, kept.listens);
             let settings = LinkSettings {
                 resumes: attach.resumes,
                 ..LinkSettings::from(&Options::new().grace(GRACE))
             };
             let (link, inbox) = tiller_agent::connect_over(kept.wire, settings);
             // A keeper waits to be told that it may go, also when its agent has ended: that one is not there.
-            let is_there = link.pid().is_none_or(is_running);
+            let is_there = listens && link.pid().is_none_or(is_running);
             let mut caught_up = None;
             if let Some(last_input) = last_input.filter(|_| is_there) {
                 let event = AgentEvent::Attached { last_input };
@@ -207,8 +207,10 @@ impl Backend for ClaudeBackend {
                 inbox,
                 run: Some(kept.run),
             };
+            let heard = |prompt: u64| last_input.is_none_or(|last_input| last_input >= prompt);
             let found = Found::Again {
-                busy: attach.busy,
+                busy: attach.prompt.is_some(),
+                unheard: !is_there && attach.prompt.is_some_and(|prompt| !heard(prompt)),
                 caught_up,
             };
             ends.relay(started, None, found, lease).await;
@@ -524,9 +526,13 @@ impl Ends {
         // The session may be gone; the relay finds out.
         drop(self.events.send(vec![Heard::lost(runs)]).await);
         let attached = matches!(found, Found::Again { .. });
-        let (busy, catching_up) = match found {
-            Found::New => (false, None),
-            Found::Again { busy, caught_up } => (busy, caught_up),
+        let (busy, unheard, catching_up) = match found {
+            Found::New => (false, false, None),
+            Found::Again {
+                busy,
+                unheard,
+                caught_up,
+            } => (busy, unheard, caught_up),
         };
         let relay = Relay {
             link,
@@ -543,6 +549,11 @@ impl Ends {
         let exit = relay.run(inbox, &mut self.commands).await;
         // Before anyone hears of the end, and starts the next one.
         drop(lease);
+        let exit = match exit {
+            // Unless the session has had enough of it by now, what it has not heard is for another.
+            Exit::Ended { .. } if unheard && !self.commands.is_closed() => Exit::NeverStarted,
+            exit => exit,
+        };
         self.exited(exit, run).await;
     }
 
@@ -564,6 +575,8 @@ enum Found {
     New,
     Again {
         busy: bool,
+        /// It has not been told the prompt of the session's turn, and won't be.
+        unheard: bool,
         /// Told when what it has said meanwhile is in the inbox; of one that is gone, the end is told.
         caught_up: Option<oneshot::Receiver<()>>,
     },

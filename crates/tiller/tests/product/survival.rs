@@ -1,6 +1,7 @@
 //! Agents outlive the server: whatever happens to it, the next one goes on.
 
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::process::Signal;
@@ -9,7 +10,7 @@ use tiller_testkit::installed::Claude;
 use tiller_testkit::model::{Reply, Script};
 use tokio::sync::watch;
 
-use crate::client::EventClient;
+use crate::client::{EventClient, is_status};
 use crate::server::{Server, World, agent_of, processes_in, until, until_nothing_is_left};
 
 /// The agents that work in the world's project.
@@ -370,17 +371,14 @@ async fn nothing_is_lost_however_often_a_client_comes_back() {
     server.signal(Signal::TERM);
 }
 
-#[tokio::test]
-async fn the_server_opens_as_many_files_as_it_may_and_agents_as_many_as_the_user_said() {
-    let folder = tempfile::tempdir().unwrap();
+/// An executable that runs this shell script instead of Claude Code, which is `$cli`, wherever that would be an agent.
+fn wrapped(folder: &Path, script: &str) -> PathBuf {
     let claude = Claude::V2_1_325
         .executable()
         .unwrap_or_else(|missing| panic!("{missing}"));
-    let wrapper = folder.path().join("claude");
-    let script = format!(
-        "#!/bin/sh\ncase \"$*\" in *--print*) ulimit -Sn >> \"$HOME/limits\";; esac\nexec '{}' \"$@\"\n",
-        claude.display()
-    );
+    let wrapper = folder.join("claude");
+    let agent = r#"case "$*" in *--print*) ;; *) exec "$cli" "$@";; esac"#;
+    let script = format!("#!/bin/sh\ncli='{}'\n{agent}\n{script}\n", claude.display());
     // By another process: what we have open for writing, nobody can execute.
     let written = std::process::Command::new("/bin/sh")
         .args(["-c", "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\""])
@@ -388,6 +386,57 @@ async fn the_server_opens_as_many_files_as_it_may_and_agents_as_many_as_the_user
         .arg(script)
         .status();
     assert!(written.unwrap().success());
+    wrapper
+}
+
+#[tokio::test]
+async fn a_prompt_that_came_while_its_agent_was_ended_is_for_the_next_one() {
+    for gone in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let lingers = r#"trap '' TERM; "$cli" "$@"; until [ -e "$HOME/go" ]; do sleep 0.02; done"#;
+        let script = Script::new()
+            .on("first", [Reply::text("One.")])
+            .on("second", [Reply::text("Two.")]);
+        let world = World::with_claude(script, Some(wrapped(folder.path(), lingers))).await;
+        let server = world.serve().await;
+        let cookie = server.sign_in().await;
+        let mut client = EventClient::connect(&server, &cookie).await;
+        let session = client.start(&world.project(), "first").await;
+        client.until_status("completed").await;
+        // Not something that the process was started for: another one goes on, when this one is gone.
+        let change = json!({ "sessionId": session, "permissionMode": "bypassPermissions" });
+        client.send("session.configure", change).await;
+        let payload = json!({ "sessionId": session, "prompt": "second" });
+        client.send("session.continue", payload).await;
+        let is_second = |event: &Value| event["payload"]["prompt"] == "second";
+        client.until("the prompt", is_second).await;
+        server.kill().await;
+
+        let go = || std::fs::write(world.home().join("go"), "").unwrap();
+        if gone {
+            go();
+            until_nothing_is_left(&world).await;
+        }
+        let server = world.serve().await;
+        go();
+        let mut client = follow(&server, &cookie, &session, 0).await;
+        // The log has the end of the first turn, too.
+        for _ in 0..2 {
+            client
+                .until("an end", |event| {
+                    is_status(event, "completed") || is_status(event, "error")
+                })
+                .await;
+        }
+        assert_eq!(client.streamed(), "One.Two.", "{:?}", client.story());
+        server.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn the_server_opens_as_many_files_as_it_may_and_agents_as_many_as_the_user_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let wrapper = wrapped(folder.path(), r#"ulimit -Sn >> "$HOME/limits"; exec "$cli" "$@""#);
     let script = Script::new()
         .on("first", [Reply::text("One.")])
         .on("second", [Reply::text("Two.")]);

@@ -317,7 +317,7 @@ impl Step<'_> {
                     .unwrap_or_else(|| record.id.to_string()),
                 position: run.position,
                 resumes: run.resumes,
-                busy: self.state.record.turn.is_some(),
+                prompt: record.turn.map(|turn| turn.prompt_seq),
             })));
             if let Some(TurnRecord {
                 prompt_seq,
