@@ -313,8 +313,21 @@ impl Keeper {
         }
         if self.finished {
             fs::remove_dir_all(&self.folder).ok();
+        } else {
+            self.sweep();
         }
         Ok(())
+    }
+
+    /// Ends what the agent has left behind. A program that says that everything is done has seen to it itself.
+    fn sweep(&mut self) {
+        if self.tree.terminate() > 0 {
+            let deadline = Instant::now() + STAGE;
+            while Instant::now() < deadline && !self.tree.living().is_empty() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            self.tree.kill();
+        }
     }
 
     /// Nothing is left to keep, or nobody to keep it for: the files tell the rest.
@@ -449,24 +462,14 @@ impl Keeper {
         let end = self.output.end();
         // On a full disk the file is missing: then a program that comes later only knows that the agent is gone.
         write_exit(&self.folder, &ended, self.last_input, end).ok();
-        match &mut self.server {
+        // Who has only just come hears of it in its turn.
+        if let Some(server) = self.server.as_mut().filter(|server| server.greeted) {
             // It sees to what the agent has left behind, with the patience that it was told to have.
-            Some(server) if server.greeted => News::Exited {
+            News::Exited {
                 ended: ended.clone(),
                 end,
             }
-            .encode(&mut server.outbox),
-            // Hears of it in its turn.
-            Some(_) => {}
-            None => {
-                if self.tree.terminate() > 0 {
-                    let deadline = Instant::now() + STAGE;
-                    while Instant::now() < deadline && !self.tree.living().is_empty() {
-                        std::thread::sleep(Duration::from_millis(20));
-                    }
-                    self.tree.kill();
-                }
-            }
+            .encode(&mut server.outbox);
         }
         self.ended = Some(ended);
     }

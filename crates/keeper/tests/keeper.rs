@@ -355,6 +355,21 @@ async fn without_a_program_an_idle_agent_and_its_children_end_and_a_busy_one_goe
 }
 
 #[tokio::test]
+async fn what_an_agent_left_behind_ends_also_if_its_program_dies_before_it_has_seen_to_that() {
+    let place = Place::new(PATIENCE);
+    let script = r"setsid sh -c 'echo $$ > $HERE/child; exec sleep 600' > /dev/null 2>&1 &
+        until [ -s $HERE/child ]; do sleep 0.01; done";
+    let (keeping, launch) = (place.keeping.clone(), place.script(script));
+    in_a_program_that_dies(async move {
+        let mut kept = start(&keeping, "left-behind", &launch).await.unwrap();
+        assert_eq!(next(&mut kept).await, None);
+        kept.wire.process.wait().await;
+        (kept, ())
+    });
+    until("its child lives on", || !is_alive(&read(&place.file("child")))).await;
+}
+
+#[tokio::test]
 async fn a_killed_keeper_ends_its_agent_and_what_it_kept_is_read() {
     let place = Place::new(PATIENCE);
     let script = r"echo $$ > $HERE/agent; echo $PPID > $HERE/keeper; echo one; sleep 600";
