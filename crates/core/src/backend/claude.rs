@@ -223,12 +223,14 @@ impl Backend for ClaudeBackend {
         let Some(keeping) = self.keeping.clone() else {
             return;
         };
+        // Listed now: what is launched from here on is not among those that are wanted, and is not left by anyone.
+        let mut left = tiller_keeper::runs(&keeping).unwrap_or_else(|error| {
+            tracing::warn!(%error, "can't look for agents that were left behind");
+            Vec::new()
+        });
+        left.retain(|run| !wanted.contains(run));
         tokio::spawn(async move {
-            let runs = tiller_keeper::runs(&keeping).unwrap_or_else(|error| {
-                tracing::warn!(%error, "can't look for agents that were left behind");
-                Vec::new()
-            });
-            for run in runs.iter().filter(|run| !wanted.contains(*run)) {
+            for run in &left {
                 tracing::info!(run, "ending what an earlier server has left");
                 tiller_keeper::remove(&keeping, run).await;
             }
@@ -635,7 +637,51 @@ fn start_connecting(
 
 #[cfg(test)]
 mod tests {
-    use super::split_rules;
+    use super::*;
+    use crate::backend::{Capabilities, WhyChosen};
+
+    #[tokio::test]
+    async fn what_is_launched_after_the_last_server_is_not_taken_for_something_that_it_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = |name: &str| folder.path().join(name);
+        let executable = Executable {
+            path: "claude".into(),
+            runtime: None,
+        };
+        let info = BackendInfo {
+            name: "claude",
+            version: None,
+            transport: "stdio",
+            reason: String::new(),
+            why: WhyChosen::Found,
+            path: None,
+            capabilities: Capabilities {
+                streaming: true,
+                permissions: true,
+                resume: true,
+                subagents: true,
+            },
+        };
+        let backend = ClaudeBackend::new(executable, None, info).kept(Keeping {
+            folder: folder.path().to_owned(),
+            program: "keeper".into(),
+            args: Vec::new(),
+            grace: Duration::ZERO,
+        });
+        for name in ["left", "wanted"] {
+            std::fs::create_dir(run(name)).unwrap();
+        }
+        backend.keep_only(HashSet::from(["wanted".to_owned()]));
+        std::fs::create_dir(run("new")).unwrap();
+        while run("left").exists() {
+            tokio::task::yield_now().await;
+        }
+        // Those that are removed are removed in turn, and a little later.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert!(run("wanted").exists() && run("new").exists());
+    }
 
     #[test]
     fn rules_are_split_outside_of_parentheses() {
