@@ -89,6 +89,8 @@ pub struct StartSession {
     /// `None`: the default working directory.
     pub cwd: Option<String>,
     pub settings: Settings,
+    /// The new session's id, for whoever has to know it before it begins. `None`: a random one.
+    pub id: Option<SessionId>,
     /// Goes on with a conversation that the agent had elsewhere, under its id. Only the person at the machine may.
     pub resume: Option<SessionId>,
     /// Begins with what was said in a conversation that the agent had elsewhere, and leaves that one to whoever drives
@@ -337,7 +339,7 @@ impl Sessions {
 
     /// Makes a session and starts its first turn.
     pub async fn start(&self, start: StartSession) -> Result<SessionId, CommandError> {
-        let id = start.resume.unwrap_or_else(SessionId::random);
+        let id = start.resume.or(start.id).unwrap_or_else(SessionId::random);
         self.start_as(id, start).await.map(|()| id)
     }
 

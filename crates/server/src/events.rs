@@ -3,6 +3,7 @@
 mod commands;
 mod images;
 mod parse;
+mod reading;
 mod socket;
 mod translate;
 pub mod wire;

@@ -24,6 +24,7 @@ mod pulse;
 mod statistics;
 mod system;
 mod task;
+mod underway;
 
 pub use app::{Access, App, serve};
 pub use auth::CODE_LIFETIME;

@@ -1,4 +1,5 @@
-//! One connection to the chat API: a loop that reads messages, hears its session, and writes frames.
+//! One connection to the chat API: a loop that reads messages, hears its session, and writes frames. What is asked of the
+//! session is done beside it, one after the other: the next message is read when the one before is done.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -23,6 +24,7 @@ use crate::error::ApiError;
 use crate::follow::{Follow, Step, is_prompt, search_back};
 use crate::oversize;
 use crate::pulse::Pulse;
+use crate::underway::{Order, Underway};
 
 /// Nothing heard for this long, not even an answer to a ping: the other side is gone.
 const SILENCE: Duration = Duration::from_mins(1);
@@ -74,7 +76,7 @@ pub(crate) async fn upgrade(
             .working_directory(cwd.as_deref())
             .map_err(CommandError::from)?;
     }
-    let connection = Connection {
+    let mut connection = Connection {
         sessions,
         name,
         cwd,
@@ -84,6 +86,8 @@ pub(crate) async fn upgrade(
         told: None,
         pace: Pace::default(),
         sent: VecDeque::new(),
+        underway: Underway::new(1),
+        left_out: false,
     };
     Ok(oversize::limited(upgrade).on_upgrade(async move |socket| {
         let mut socket = Writer(socket);
@@ -93,6 +97,10 @@ pub(crate) async fn upgrade(
         {
             tracing::debug!("a chat client went away");
         }
+        // Everything else is let go of first: a feed that nobody reads keeps what it has not read.
+        drop(socket);
+        let Connection { underway, .. } = connection;
+        underway.finish().await;
     }))
 }
 
@@ -117,6 +125,20 @@ struct Connection {
     pace: Pace,
     /// What this connection has said and not heard back: the content and the client's id for it.
     sent: VecDeque<(String, Option<String>)>,
+    /// At most one: each depends on what became of the one before.
+    underway: Underway<Done>,
+    /// Something has happened that is looked at when that is done, as it may be its doing.
+    left_out: bool,
+}
+
+/// What was done beside the loop.
+enum Done {
+    /// These words were said, in this session.
+    Said(String, Result<SessionId, CommandError>),
+    Configured(Box<Settings>, Result<(), CommandError>),
+    HooksRegistered(Vec<String>, Result<(), CommandError>),
+    /// Nothing is told that the session does not tell.
+    Other(Result<(), CommandError>),
 }
 
 /// What `status` tells of a session's settings.
@@ -197,7 +219,7 @@ impl Heard {
 
 impl Connection {
     async fn run(
-        mut self,
+        &mut self,
         socket: &mut Writer,
         app: &App,
         visitor: &Visitor,
@@ -209,8 +231,9 @@ impl Connection {
         let mut last_heard = Instant::now();
         loop {
             let holds = self.heard.holds();
+            let listens = self.underway.has_room();
             tokio::select! {
-                frame = socket.0.recv() => {
+                frame = socket.0.recv(), if listens => {
                     last_heard = Instant::now();
                     match frame {
                         Some(Ok(Message::Text(text))) if oversize::is_too_long(&text) => {
@@ -228,8 +251,14 @@ impl Connection {
                         Some(Ok(Message::Close(_))) | None => return Err(Gone),
                     }
                 }
+                done = self.underway.next() => match done {
+                    Some((done, _place)) => self.done(socket, done).await?,
+                    None => return Err(Gone),
+                },
                 happened = self.heard.next() => match happened {
                     Happened::Step(step) => self.step(socket, step).await?,
+                    // It may be what is under way, and that tells.
+                    Happened::Begun if !listens => self.left_out = true,
                     Happened::Begun => self.look_for_session(socket).await?,
                     Happened::Closed => return Err(Gone),
                 },
@@ -242,6 +271,10 @@ impl Connection {
                     }
                 }
                 () = pulse.beat() => {
+                    if !listens {
+                        // What it says can't be heard now.
+                        last_heard = Instant::now();
+                    }
                     if !pulse.is_welcome().await || last_heard.elapsed() > SILENCE {
                         return Err(Gone);
                     }
@@ -349,6 +382,11 @@ impl Connection {
                 self.tell(socket, frames).await
             }
             Step::Queue(prompts) => socket.say(translate::queue(&prompts)).await,
+            // Whoever changes them is told with the answer.
+            Step::Updated if !self.underway.has_room() => {
+                self.left_out = true;
+                Ok(())
+            }
             Step::Updated => self.tell_settings(socket).await,
             Step::Hook(call) => socket.say(translate::hook_callback(&self.name, &call)).await,
             Step::Deleted => {
@@ -386,52 +424,95 @@ impl Connection {
             );
             return socket.refuse(Refused(Code::RateLimited, reason)).await;
         }
-        let outcome = match translate::parse(text, &self.name) {
+        let handled = match translate::parse(text, &self.name) {
             Ok(message) => self.handle(socket, message).await?,
             Err(refused) => Err(refused),
         };
-        match outcome {
+        match handled {
             Ok(()) => Ok(()),
             Err(refused) => socket.refuse(refused).await,
         }
     }
 
+    /// Does what needs no session, and begins what does.
     async fn handle(
         &mut self,
         socket: &mut Writer,
         message: ClientMessage,
     ) -> Result<Result<(), Refused>, Gone> {
-        match message {
-            ClientMessage::UserMessage { message, uuid } => match translate::prompt(message) {
-                Ok(prompt) => Ok(self.say(prompt, uuid).await),
-                Err(refused) => Ok(Err(refused)),
-            },
-            ClientMessage::PermissionResponse(response) => Ok(self.answer(response).await),
-            ClientMessage::Interrupt => self.interrupt(socket).await,
-            ClientMessage::RegisterHooks { events } => self.register_hooks(socket, events).await,
-            ClientMessage::HookCallbackResponse { callback_id, output } => {
-                Ok(self.answer_hook(&callback_id, &output).await)
+        let patch = match message {
+            ClientMessage::UserMessage { message, uuid } => {
+                return Ok(translate::prompt(message).map(|prompt| self.say(prompt, uuid)));
             }
-            ClientMessage::SetModel { model } => match self.model(&model) {
-                Ok(model) => {
-                    let patch = SettingsPatch {
-                        model: Some(model),
-                        ..SettingsPatch::default()
-                    };
-                    self.configure(socket, patch).await
+            ClientMessage::PermissionResponse(response) => return Ok(self.answer(response)),
+            ClientMessage::Interrupt => return self.interrupt(socket).await.map(Ok),
+            ClientMessage::RegisterHooks { events } => return self.register_hooks(socket, events).await,
+            ClientMessage::HookCallbackResponse { callback_id, output } => {
+                return Ok(self.answer_hook(callback_id, &output));
+            }
+            ClientMessage::SetModel { model } => self.model(&model).map(|model| SettingsPatch {
+                model: Some(model),
+                ..SettingsPatch::default()
+            }),
+            ClientMessage::SetPermissionMode { mode } => PermissionMode::parse(&mode)
+                .map(|mode| SettingsPatch {
+                    permission_mode: Some(mode),
+                    ..SettingsPatch::default()
+                })
+                .ok_or_else(|| translate::unknown_mode(&mode)),
+        };
+        match patch {
+            Ok(patch) => self.configure(socket, patch).await.map(Ok),
+            Err(refused) => Ok(Err(refused)),
+        }
+    }
+
+    fn begin(&mut self, work: impl Future<Output = Done> + Send + 'static) {
+        let place = self.underway.place(0);
+        self.underway.begin(Order::Beside, place, work);
+    }
+
+    async fn done(&mut self, socket: &mut Writer, done: Done) -> Result<(), Gone> {
+        let outcome = match done {
+            Done::Said(_, Ok(session)) => {
+                // Unless it was deleted meanwhile.
+                if self.heard.session().is_none()
+                    && let Some((record, _)) = self.sessions.find(session)
+                {
+                    self.told = Some(Told::of(&record.settings));
+                    self.join(session, 0, &Introduction::default()).await;
                 }
-                Err(refused) => Ok(Err(refused)),
-            },
-            ClientMessage::SetPermissionMode { mode } => match PermissionMode::parse(&mode) {
-                Some(mode) => {
-                    let patch = SettingsPatch {
-                        permission_mode: Some(mode),
-                        ..SettingsPatch::default()
-                    };
-                    self.configure(socket, patch).await
+                Ok(())
+            }
+            Done::Said(words, Err(error)) => {
+                if let Some(echo) = self.sent.iter().rposition(|(content, _)| *content == words) {
+                    self.sent.remove(echo);
                 }
-                None => Ok(Err(translate::unknown_mode(&mode))),
-            },
+                Err(error)
+            }
+            Done::Configured(settings, Ok(())) => {
+                // Told here, changed or not; the feed's word on it is no news then.
+                self.told = Some(Told::of(&settings));
+                socket.say(translate::status(&settings)).await?;
+                Ok(())
+            }
+            Done::HooksRegistered(events, Ok(())) => {
+                socket.say(hooks_registered(&events)).await?;
+                Ok(())
+            }
+            Done::Configured(_, outcome) | Done::HooksRegistered(_, outcome) | Done::Other(outcome) => {
+                outcome
+            }
+        };
+        if let Err(error) = outcome {
+            socket.refuse(error.into()).await?;
+        }
+        if !std::mem::take(&mut self.left_out) {
+            return Ok(());
+        }
+        match self.heard {
+            Heard::Session(_) => self.tell_settings(socket).await,
+            Heard::Nothing(_) => self.look_for_session(socket).await,
         }
     }
 
@@ -450,28 +531,29 @@ impl Connection {
             Err(refused) => return Ok(Err(refused)),
         };
         if let Some(session) = self.heard.session() {
-            if let Err(error) = self.sessions.register_hooks(session, events.clone()).await {
-                return Ok(Err(error.into()));
-            }
+            let sessions = self.sessions.clone();
+            self.begin(async move {
+                let registered = sessions.register_hooks(session, events.clone()).await;
+                Done::HooksRegistered(events, registered)
+            });
         } else {
-            self.hooks.clone_from(&events);
+            socket.say(hooks_registered(&events)).await?;
+            self.hooks = events;
         }
-        let data = serde_json::json!({ "events": events });
-        socket
-            .say(ServerMessage::system("hooks_registered", data))
-            .await?;
         Ok(Ok(()))
     }
 
-    async fn answer_hook(
+    fn answer_hook(
         &mut self,
-        callback: &str,
+        callback: String,
         output: &serde_json::Map<String, serde_json::Value>,
     ) -> Result<(), Refused> {
         let unknown = || Refused(Code::RequestNotFound, "No such callback is waiting.".to_owned());
         let session = self.heard.session().ok_or_else(unknown)?;
         let output = RawJson::of(output).map_err(|error| Refused(Code::ParseError, error.to_string()))?;
-        Ok(self.sessions.answer_hook(session, callback, output).await?)
+        let sessions = self.sessions.clone();
+        self.begin(async move { Done::Other(sessions.answer_hook(session, &callback, output).await) });
+        Ok(())
     }
 
     /// Tells of other settings, whoever changed them.
@@ -488,14 +570,18 @@ impl Connection {
         socket.say(translate::status(&record.settings)).await
     }
 
-    async fn say(&mut self, prompt: NewPrompt, uuid: Option<String>) -> Result<(), Refused> {
+    fn say(&mut self, prompt: NewPrompt, uuid: Option<String>) {
         if self.sent.len() == REMEMBERED {
             self.sent.pop_front();
         }
-        self.sent.push_back((prompt.text.trim().to_owned(), uuid));
-        let said = if let Some(session) = self.heard.session() {
-            let prompted = self.sessions.prompt(session, prompt).await;
-            prompted.map(|_| session)
+        let words = prompt.text.trim().to_owned();
+        self.sent.push_back((words.clone(), uuid));
+        let sessions = self.sessions.clone();
+        if let Some(session) = self.heard.session() {
+            self.begin(async move {
+                let prompted = sessions.prompt(session, prompt).await;
+                Done::Said(words, prompted.map(|_| session))
+            });
         } else {
             let start = StartSession {
                 prompt,
@@ -504,73 +590,59 @@ impl Connection {
                 hooks: self.hooks.clone(),
                 ..StartSession::default()
             };
-            let begun = self.sessions.start_named(&self.name, start).await;
-            begun.map(|(session, _)| session)
-        };
-        match said {
-            Ok(session) => {
-                if self.heard.session().is_none() {
-                    self.told = self
-                        .sessions
-                        .find(session)
-                        .map(|(record, _)| Told::of(&record.settings));
-                    self.join(session, 0, &Introduction::default()).await;
-                }
-                Ok(())
-            }
-            Err(error) => {
-                self.sent.pop_back();
-                Err(error.into())
-            }
+            let name = self.name.clone();
+            self.begin(async move {
+                let begun = sessions.start_named(&name, start).await;
+                Done::Said(words, begun.map(|(session, _)| session))
+            });
         }
     }
 
-    async fn answer(&mut self, response: super::wire::PermissionResponse) -> Result<(), Refused> {
+    fn answer(&mut self, response: super::wire::PermissionResponse) -> Result<(), Refused> {
         let unknown = || Refused(Code::RequestNotFound, "No such request is waiting.".to_owned());
         let session = self.heard.session().ok_or_else(unknown)?;
         let request = response.request_id.parse().map_err(|_| unknown())?;
         let answer = translate::answer(response)?;
-        let decided = self
-            .sessions
-            .answer(session, DecisionRef::Request(request), answer);
-        Ok(decided.await?)
+        let sessions = self.sessions.clone();
+        self.begin(async move {
+            let decided = sessions.answer(session, DecisionRef::Request(request), answer);
+            Done::Other(decided.await)
+        });
+        Ok(())
     }
 
-    async fn interrupt(&mut self, socket: &mut Writer) -> Result<Result<(), Refused>, Gone> {
+    async fn interrupt(&mut self, socket: &mut Writer) -> Result<(), Gone> {
         let running = self.heard.session().filter(|id| {
             let found = self.sessions.find(*id);
             found.is_some_and(|(record, _)| record.status == SessionStatus::Running)
         });
-        if let Some(session) = running {
-            // Its end tells everyone.
-            return Ok(self.sessions.stop(session).await.map_err(Refused::from));
-        }
-        socket.say(translate::interrupted()).await?;
-        Ok(Ok(()))
+        let Some(session) = running else {
+            return socket.say(translate::interrupted()).await;
+        };
+        let sessions = self.sessions.clone();
+        // Its end tells everyone.
+        self.begin(async move { Done::Other(sessions.stop(session).await) });
+        Ok(())
     }
 
-    async fn configure(
-        &mut self,
-        socket: &mut Writer,
-        patch: SettingsPatch,
-    ) -> Result<Result<(), Refused>, Gone> {
+    async fn configure(&mut self, socket: &mut Writer, patch: SettingsPatch) -> Result<(), Gone> {
         let record = self.heard.session().and_then(|id| self.sessions.find(id));
         let Some((record, _)) = record else {
             self.wishes = patch.applied(&self.wishes);
-            socket.say(translate::status(&self.wishes)).await?;
-            return Ok(Ok(()));
+            return socket.say(translate::status(&self.wishes)).await;
         };
-        let settings = patch.applied(&record.settings);
-        match self.sessions.configure(record.id, patch).await {
-            Ok(()) => {
-                // Told here, changed or not; the feed's word on it is no news then.
-                self.told = Some(Told::of(&settings));
-                socket.say(translate::status(&settings)).await?;
-                Ok(Ok(()))
-            }
-            Err(error) => Ok(Err(error.into())),
-        }
+        let settings = Box::new(patch.applied(&record.settings));
+        let sessions = self.sessions.clone();
+        self.begin(async move {
+            let configured = sessions.configure(record.id, patch).await;
+            Done::Configured(settings, configured)
+        });
+        Ok(())
     }
+}
+
+fn hooks_registered(events: &[String]) -> ServerMessage {
+    ServerMessage::system("hooks_registered", serde_json::json!({ "events": events }))
 }
 
 impl Writer {

@@ -1,10 +1,25 @@
-//! What a client asks of the sessions: each command once, with the event that answers it, if any.
+//! What a client asks of the sessions: each command once, with its place among the others and what answers it, if anything.
 
-use tiller_core::{CommandError, SessionId, Sessions, Timestamp};
+use tiller_core::{Answer as Decided, CommandError, DecisionRef, RawJson, SessionId, Sessions, Timestamp};
 
 use super::translate;
-use super::wire::{ClientEvent, ServerEvent, SessionInfo, SessionStart};
+use super::wire::{ClientEvent, ServerEvent, SessionDelete, SessionInfo, SessionStart};
 use crate::app::App;
+use crate::underway::Order;
+
+/// What is asked, in words of the sessions where those can be wrong: that is said before anything is done.
+pub(super) enum Command {
+    /// With the id that the session gets if it is a new one.
+    Start(Box<SessionStart>, SessionId),
+    Answer(SessionId, DecisionRef, Decided),
+    AnswerHook {
+        session: SessionId,
+        callback: String,
+        output: RawJson,
+    },
+    /// Everything else.
+    Event(Box<ClientEvent>),
+}
 
 /// A command that was not taken, and the session that it was for.
 pub(super) struct Failed {
@@ -12,33 +27,110 @@ pub(super) struct Failed {
     pub(super) session: Option<String>,
 }
 
-/// Does what a client asks. Success is mostly told by the live feed; what is for this client alone comes back.
-pub(super) async fn run(
-    app: &App,
-    sessions: &Sessions,
-    event: ClientEvent,
-) -> Result<Option<ServerEvent>, Failed> {
-    let named = event.session().map(str::to_owned);
-    command(app, sessions, event).await.map_err(|error| Failed {
-        error,
-        session: named,
-    })
+/// What is told to the one who asked. Success is mostly told by the live feed, to everyone.
+pub(super) enum Answer {
+    Nothing,
+    Event(Box<ServerEvent>),
+    /// How the session stands when this is told.
+    Entry(SessionId),
+    /// It was deleted just now.
+    Deleted(String),
 }
 
-async fn command(
+impl From<ServerEvent> for Answer {
+    fn from(event: ServerEvent) -> Self {
+        Self::Event(Box::new(event))
+    }
+}
+
+impl Command {
+    /// What it waits for, and what waits for it.
+    pub(super) fn order(&self, sessions: &Sessions) -> Order {
+        let event = match self {
+            Self::Start(start, new) => {
+                let resumed = resumed(start).and_then(|id| known(sessions, id).or_else(|| id.parse().ok()));
+                return Order::Command(resumed.unwrap_or(*new));
+            }
+            Self::Answer(session, ..) | Self::AnswerHook { session, .. } => return Order::Command(*session),
+            Self::Event(event) => &**event,
+        };
+        match (event, event.session().and_then(|id| id.parse().ok())) {
+            // An agent that hangs is waited for, but not by the next prompt or stop.
+            (ClientEvent::SessionInquire(_), Some(session)) => Order::Question(session),
+            (ClientEvent::SessionRewind(rewind), Some(session)) if rewind.dry_run => Order::Question(session),
+            (_, Some(session)) => Order::Command(session),
+            (_, None) => Order::Beside,
+        }
+    }
+
+    /// The new session that it is to begin, if any.
+    pub(super) fn starts(&self) -> Option<SessionId> {
+        match self {
+            Self::Start(_, new) => Some(*new),
+            _ => None,
+        }
+    }
+
+    /// The session that it is to delete, if any.
+    pub(super) fn deletes(&self) -> Option<SessionId> {
+        match self {
+            Self::Event(event) => match &**event {
+                ClientEvent::SessionDelete(delete) => session_id(&delete.session_id).ok(),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn session(&self) -> Option<String> {
+        match self {
+            Self::Start(..) => None,
+            Self::Answer(session, ..) | Self::AnswerHook { session, .. } => Some(session.to_string()),
+            Self::Event(event) => event.session().map(str::to_owned),
+        }
+    }
+
+    /// Does what a client asks.
+    pub(super) async fn run(self, app: &App, sessions: &Sessions) -> Result<Answer, Failed> {
+        let session = self.session();
+        let done = match self {
+            Self::Start(start, new) => started(app, sessions, *start, new).await,
+            Self::Answer(session, decision, answer) => sessions
+                .answer(session, decision, answer)
+                .await
+                .map(|()| Answer::Nothing),
+            Self::AnswerHook {
+                session,
+                callback,
+                output,
+            } => sessions
+                .answer_hook(session, &callback, output)
+                .await
+                .map(|()| Answer::Nothing),
+            Self::Event(event) => command(sessions, *event).await,
+        };
+        done.map_err(|error| Failed { error, session })
+    }
+}
+
+async fn started(
     app: &App,
     sessions: &Sessions,
-    event: ClientEvent,
-) -> Result<Option<ServerEvent>, CommandError> {
+    mut start: SessionStart,
+    new: SessionId,
+) -> Result<Answer, CommandError> {
+    let request_id = start.request_id.take();
+    let session_id = begin(app, sessions, start, new).await?.to_string();
+    Ok(request_id.map_or(Answer::Nothing, |request_id| {
+        Answer::from(ServerEvent::SessionStarted {
+            session_id,
+            request_id,
+        })
+    }))
+}
+
+async fn command(sessions: &Sessions, event: ClientEvent) -> Result<Answer, CommandError> {
     match event {
-        ClientEvent::SessionStart(mut start) => {
-            let request_id = start.request_id.take();
-            let session_id = begin(app, sessions, start).await?.to_string();
-            return Ok(request_id.map(|request_id| ServerEvent::SessionStarted {
-                session_id,
-                request_id,
-            }));
-        }
         ClientEvent::SessionContinue(more) => {
             let id = session_id(&more.session_id)?;
             // An unknown session is the graver mistake, so it is named first.
@@ -80,7 +172,7 @@ async fn command(
         ClientEvent::SessionFork(fork) => {
             let id = session_id(&fork.session_id)?;
             let new = sessions.fork(id, fork.title.as_deref()).await?;
-            return Ok(Some(ServerEvent::SessionForked {
+            return Ok(Answer::from(ServerEvent::SessionForked {
                 session_id: fork.session_id,
                 new_session_id: new.to_string(),
             }));
@@ -94,7 +186,11 @@ async fn command(
                 let done = translate::Rewound::of(&sessions.rewind(id, message.clone(), false).await?);
                 (rewound.can_rewind, rewound.error) = (done.can_rewind, done.error);
             }
-            return Ok(Some(rewound.said(rewind.session_id, message, rewind.dry_run)));
+            return Ok(Answer::from(rewound.said(
+                rewind.session_id,
+                message,
+                rewind.dry_run,
+            )));
         }
         ClientEvent::SessionInquire(inquire) => {
             let id = session_id(&inquire.session_id)?;
@@ -104,7 +200,7 @@ async fn command(
                 Err(CommandError::Inquiry(failed)) => (None, Some(failed.to_string())),
                 Err(error) => return Err(error),
             };
-            return Ok(Some(ServerEvent::SessionAnswer {
+            return Ok(Answer::from(ServerEvent::SessionAnswer {
                 session_id: inquire.session_id,
                 request_id: inquire.request_id,
                 subject: inquire.subject,
@@ -115,29 +211,48 @@ async fn command(
         ClientEvent::SessionTakeover(session) => {
             let id = session_id(&session.session_id)?;
             sessions.take_over(id).await?;
-            let session = entry(sessions, id).map(Box::new);
-            return Ok(session.map(|session| ServerEvent::SessionUpdated { session }));
+            return Ok(Answer::Entry(id));
         }
         ClientEvent::SessionHooks(hooks) => {
             let id = session_id(&hooks.session_id)?;
             let events = hooks.events.into_iter().map(translate::hook_name).collect();
             sessions.register_hooks(id, events).await?;
         }
+        ClientEvent::SessionDelete(session) => return delete(sessions, session).await,
         // What needs the connection itself is done there.
         ClientEvent::SessionList
-        | ClientEvent::SessionDelete(_)
+        | ClientEvent::SessionStart(_)
         | ClientEvent::SessionHistory(_)
         | ClientEvent::SessionSubscribe(_)
         | ClientEvent::PermissionResponse(_)
         | ClientEvent::HookResponse(_)
         | ClientEvent::StatisticsSubscribe => {}
     }
-    Ok(None)
+    Ok(Answer::Nothing)
+}
+
+/// The conversation that is to be resumed, if one is.
+fn resumed(start: &SessionStart) -> Option<&str> {
+    start.resume.as_deref().filter(|id| !id.trim().is_empty())
+}
+
+/// The session of ours that has this id, or whose conversation has it.
+fn known(sessions: &Sessions, id: &str) -> Option<SessionId> {
+    let listed = sessions.list();
+    let mut records = listed.iter().map(|(record, _)| record);
+    records
+        .find(|record| record.id.to_string() == id || record.claude_session_id.as_deref() == Some(id))
+        .map(|record| record.id)
 }
 
 /// Starts a session. A conversation of ours that is to be resumed goes on where it is; one from the agent's own
 /// history becomes a session in its own folder.
-async fn begin(app: &App, sessions: &Sessions, mut start: SessionStart) -> Result<SessionId, CommandError> {
+async fn begin(
+    app: &App,
+    sessions: &Sessions,
+    mut start: SessionStart,
+    new: SessionId,
+) -> Result<SessionId, CommandError> {
     let have = sessions.backend().name;
     if let Some(wanted) = start.backend.take()
         && !["", "auto", have].contains(&wanted.as_str())
@@ -145,22 +260,18 @@ async fn begin(app: &App, sessions: &Sessions, mut start: SessionStart) -> Resul
         let have = have.to_owned();
         return Err(CommandError::Backend { wanted, have });
     }
-    let resume = start.resume.take().filter(|id| !id.trim().is_empty());
+    let resume = resumed(&start).map(str::to_owned);
     let forks = start.fork;
     let mut wanted = translate::start(start)?;
+    wanted.id = Some(new);
     let Some(resume) = resume else {
         return sessions.start(wanted).await;
     };
-    let listed = sessions.list();
-    let known = listed
-        .iter()
-        .map(|(record, _)| record)
-        .find(|record| record.id.to_string() == resume || record.claude_session_id.as_ref() == Some(&resume));
-    if let Some(record) = known {
+    if let Some(known) = known(sessions, &resume) {
         let id = if forks {
-            sessions.fork(record.id, Some(&wanted.title)).await?
+            sessions.fork(known, Some(&wanted.title)).await?
         } else {
-            record.id
+            known
         };
         sessions.prompt(id, wanted.prompt).await?;
         return Ok(id);
@@ -178,16 +289,20 @@ async fn begin(app: &App, sessions: &Sessions, mut start: SessionStart) -> Resul
 }
 
 /// Deletes at once, or later with time to think better of it.
-pub(super) async fn delete(
-    sessions: &Sessions,
-    id: SessionId,
-    after_ms: Option<u32>,
-) -> Result<(), CommandError> {
-    match after_ms {
-        None => sessions.delete(id).await,
+async fn delete(sessions: &Sessions, delete: SessionDelete) -> Result<Answer, CommandError> {
+    let found = session_id(&delete.session_id).ok();
+    let Some(id) = found.filter(|id| sessions.find(*id).is_some()) else {
+        let session_id = delete.session_id;
+        return Ok(Answer::from(ServerEvent::SessionDeleted { session_id }));
+    };
+    match delete.after_ms.filter(|after| *after > 0) {
+        None => sessions
+            .delete(id)
+            .await
+            .map(|()| Answer::Deleted(delete.session_id)),
         Some(after) => {
             let at = Timestamp(Timestamp::now().0 + i64::from(after));
-            sessions.delete_at(id, at).await
+            sessions.delete_at(id, at).await.map(|()| Answer::Nothing)
         }
     }
 }

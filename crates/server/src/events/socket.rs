@@ -1,6 +1,7 @@
-//! One connection to the event API: a loop that reads frames, hears the live feed, and writes frames.
+//! One connection to the event API: a loop that reads frames, hears the live feed, and writes frames. It waits for nothing
+//! else: commands are carried out beside it, and so is what is read from a log.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
 use std::time::Duration;
 
@@ -11,13 +12,15 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{FutureExt, SinkExt};
 use serde::Deserialize;
 use tiller_core::{
-    AgentStatus, CommandError, Event, Lagged, LiveFeed, Notice, RawJson, SessionId, Sessions, Timestamp,
+    AgentStatus, CommandError, Event, HistoryPage, Lagged, LiveFeed, Notice, RawJson, SessionId, Sessions,
+    Timestamp,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::commands::{self, Failed, session_id};
+use super::commands::{self, Answer, Command, Failed, session_id};
 use super::parse::parse;
+use super::reading::{Hears, Next, Read, Reading};
 use super::translate;
 use super::wire::{ClientEvent, ServerEvent};
 use crate::app::App;
@@ -26,6 +29,7 @@ use crate::error::ApiError;
 use crate::oversize;
 use crate::pulse::Pulse;
 use crate::statistics::Load;
+use crate::underway::{Order, Place, Underway};
 
 /// Nothing heard for this long, not even an answer to a ping: the other side is gone.
 const SILENCE: Duration = Duration::from_mins(1);
@@ -38,6 +42,10 @@ const TOGETHER: usize = 1024;
 
 /// How many events are read from the log at once while replaying.
 const REPLAY_PAGE: u32 = 512;
+
+/// How much a client may have under way at once. A page asks a few things of each session that it shows; more than this
+/// is left in the socket until something is done.
+const AT_ONCE: usize = 64;
 
 #[derive(Deserialize)]
 pub(crate) struct Options {
@@ -61,25 +69,45 @@ pub(crate) async fn upgrade(
         let sessions = app.sessions.seen_by(visitor.viewer.clone());
         // Taken before anything is read, so that nothing falls between backlog and live.
         let feed = sessions.watch();
-        let connection = Connection {
+        let mut connection = Connection {
+            app,
             socket,
             sessions,
             feed,
             hears_all,
             since: Timestamp::now(),
             delivered: HashMap::new(),
+            readings: HashMap::new(),
+            deleting: HashSet::new(),
+            underway: Underway::new(AT_ONCE),
             statistics: None,
         };
-        if let Err(Gone) = connection.run(&app, &visitor).await {
+        if let Err(Gone) = connection.run(&visitor).await {
             tracing::debug!("a client went away");
         }
+        // Everything else is let go of first: a feed that nobody reads keeps what it has not read.
+        let Connection { underway, .. } = connection;
+        underway.finish().await;
     })
 }
 
 /// The other side is gone, or must go.
 struct Gone;
 
+/// What was done beside the loop.
+enum Done {
+    Command(Result<Answer, Failed>),
+    /// A session was to begin, under this id if it is a new one.
+    Start(SessionId, Result<Answer, Failed>),
+    Delete(SessionId, Result<Answer, Failed>),
+    /// Everything that was asked of the session before is done, and now it is read.
+    Turn(SessionId, Read),
+    Page(SessionId, u64, Result<Vec<Event>, CommandError>),
+    History(SessionId, Box<Result<HistoryPage, CommandError>>),
+}
+
 struct Connection {
+    app: App,
     socket: WebSocket,
     sessions: Sessions,
     feed: LiveFeed,
@@ -88,23 +116,29 @@ struct Connection {
     since: Timestamp,
     /// The last `seq` that was sent of each session that the client subscribed to.
     delivered: HashMap<SessionId, u64>,
+    /// What is being read of a session, and is told before anything else of it.
+    readings: HashMap<SessionId, Reading>,
+    /// Sessions that this client has asked to delete, until it was told that they are.
+    deleting: HashSet<SessionId>,
+    underway: Underway<Done>,
     /// Once the client has asked for it.
     statistics: Option<watch::Receiver<Option<Load>>>,
 }
 
 impl Connection {
-    async fn run(mut self, app: &App, visitor: &Visitor) -> Result<(), Gone> {
-        let mut pulse = Pulse::new(app, visitor);
+    async fn run(&mut self, visitor: &Visitor) -> Result<(), Gone> {
+        let mut pulse = Pulse::new(&self.app, visitor);
         let mut last_heard = Instant::now();
         loop {
+            let listens = self.underway.has_room();
             tokio::select! {
-                frame = self.socket.recv() => {
+                frame = self.socket.recv(), if listens => {
                     last_heard = Instant::now();
                     match frame {
                         Some(Ok(Message::Text(text))) if oversize::is_too_long(&text) => {
                             self.not_understood(None, oversize::TOO_LONG).await?;
                         }
-                        Some(Ok(Message::Text(text))) => self.frame(app, &text).await?,
+                        Some(Ok(Message::Text(text))) => self.frame(&text).await?,
                         Some(Ok(Message::Binary(_))) => self.not_understood(None, "Send text frames with JSON.").await?,
                         Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                         Some(Err(error)) => {
@@ -114,6 +148,10 @@ impl Connection {
                         Some(Ok(Message::Close(_))) | None => return Err(Gone),
                     }
                 }
+                done = self.underway.next() => match done {
+                    Some((done, place)) => self.done(done, place).await?,
+                    None => return Err(Gone),
+                },
                 notice = self.feed.next() => match notice {
                     Some(heard) => self.hear(heard).await?,
                     None => return Err(Gone),
@@ -123,6 +161,10 @@ impl Connection {
                     self.send(&ServerEvent::Statistics { cpu_usage: cpu, ram_usage: ram, storage_usage: storage }).await?;
                 }
                 () = pulse.beat() => {
+                    if !listens {
+                        // What it says can't be heard now.
+                        last_heard = Instant::now();
+                    }
                     if !pulse.is_welcome().await || last_heard.elapsed() > SILENCE {
                         return Err(Gone);
                     }
@@ -139,7 +181,7 @@ impl Connection {
         let mut together = 0;
         while let Some(next) = heard {
             match next {
-                Ok(notice) => self.notice(&notice).await?,
+                Ok(notice) => self.notice(notice).await?,
                 Err(Lagged) => self.reset().await?,
             }
             together += 1;
@@ -153,114 +195,211 @@ impl Connection {
         Ok(())
     }
 
-    async fn frame(&mut self, app: &App, text: &str) -> Result<(), Gone> {
+    async fn frame(&mut self, text: &str) -> Result<(), Gone> {
+        let place = self.underway.place(text.len());
         match parse(text) {
-            Ok(event) => self.handle(app, event).await,
+            Ok(event) => self.handle(event, place).await,
             Err(wrong) => self.not_understood(wrong.session.as_deref(), &wrong.reason).await,
         }
     }
 
-    async fn handle(&mut self, app: &App, event: ClientEvent) -> Result<(), Gone> {
+    async fn handle(&mut self, event: ClientEvent, place: Place) -> Result<(), Gone> {
         match event {
             ClientEvent::StatisticsSubscribe => {
-                self.statistics = Some(app.statistics.watch());
+                self.statistics = Some(self.app.statistics.watch());
                 Ok(())
             }
-            ClientEvent::SessionList => {
-                let sessions = self.sessions.list().into_iter();
-                let sessions = sessions
-                    .map(|(record, pending)| {
-                        let agent = self.sessions.agent_status(record.id);
-                        let usage = self.sessions.usage(record.id);
-                        translate::session(record, pending, agent, usage)
-                    })
-                    .collect();
-                self.send(&ServerEvent::SessionList { sessions }).await
-            }
-            ClientEvent::SessionDelete(delete) => self.delete(delete.session_id, delete.after_ms).await,
-            ClientEvent::SessionHistory(request) => {
-                let page = match translate::page(&request) {
-                    Ok(page) => page,
-                    Err(wrong) => {
-                        return self
-                            .not_understood(Some(&request.session_id), &wrong.reason)
-                            .await;
-                    }
-                };
-                let outcome = match session_id(&request.session_id) {
-                    Ok(id) => self.sessions.history(id, page).await,
-                    Err(error) => Err(error),
-                };
-                match outcome {
-                    Ok(page) => self.send(&translate::history(page)).await,
-                    Err(error) => self.outcome(Err(error), &request.session_id).await,
+            ClientEvent::SessionList => self.list().await,
+            ClientEvent::SessionHistory(request) => match translate::page(&request) {
+                Ok(page) => {
+                    self.read_in_turn(&request.session_id, Read::History(page), place)
+                        .await
                 }
-            }
+                Err(wrong) => {
+                    self.not_understood(Some(&request.session_id), &wrong.reason)
+                        .await
+                }
+            },
             ClientEvent::SessionSubscribe(subscribe) => {
-                let outcome = match session_id(&subscribe.session_id) {
-                    Ok(id) => self.subscribe(id, subscribe.after_seq.unwrap_or(0)).await?,
-                    Err(error) => Err(error),
-                };
-                self.outcome(outcome, &subscribe.session_id).await
+                let after = subscribe.after_seq.unwrap_or(0);
+                self.read_in_turn(&subscribe.session_id, Read::Replay { after }, place)
+                    .await
             }
             ClientEvent::PermissionResponse(response) => {
                 let session = response.session_id.clone();
                 let parsed = translate::decision(&response)
                     .and_then(|decision| Ok((decision, translate::answer(response.result)?)));
-                let (decision, answer) = match parsed {
-                    Ok(parsed) => parsed,
-                    Err(wrong) => return self.not_understood(Some(&session), &wrong.reason).await,
-                };
-                let outcome = match session_id(&session) {
-                    Ok(id) => self.sessions.answer(id, decision, answer).await,
-                    Err(error) => Err(error),
-                };
-                self.outcome(outcome, &session).await
+                match (parsed, session_id(&session)) {
+                    (Ok((decision, answer)), Ok(id)) => {
+                        self.begin(Command::Answer(id, decision, answer), place);
+                        Ok(())
+                    }
+                    (Err(wrong), _) => self.not_understood(Some(&session), &wrong.reason).await,
+                    (Ok(_), Err(error)) => self.error(Some(&session), &error).await,
+                }
             }
             ClientEvent::HookResponse(response) => {
                 let session = response.session_id;
-                let output = match RawJson::of(&response.output) {
-                    Ok(output) => output,
-                    Err(error) => return self.not_understood(Some(&session), &error.to_string()).await,
-                };
-                let outcome = match session_id(&session) {
-                    Ok(id) => self.sessions.answer_hook(id, &response.callback_id, output).await,
-                    Err(error) => Err(error),
-                };
-                self.outcome(outcome, &session).await
+                match (RawJson::of(&response.output), session_id(&session)) {
+                    (Ok(output), Ok(id)) => {
+                        let command = Command::AnswerHook {
+                            session: id,
+                            callback: response.callback_id,
+                            output,
+                        };
+                        self.begin(command, place);
+                        Ok(())
+                    }
+                    (Err(error), _) => self.not_understood(Some(&session), &error.to_string()).await,
+                    (Ok(_), Err(error)) => self.error(Some(&session), &error).await,
+                }
             }
-            command => match commands::run(app, &self.sessions, command).await {
-                Ok(None) => Ok(()),
-                Ok(Some(answer)) => self.send(&answer).await,
-                Err(Failed { error, session }) => self.error(session.as_deref(), &error).await,
-            },
+            ClientEvent::SessionStart(start) => {
+                let new = SessionId::random();
+                // Who wants to know which session it became is told that first.
+                if self.hears_all && start.request_id.is_some() {
+                    self.readings.insert(new, Reading::of_one_that_begins());
+                }
+                self.begin(Command::Start(Box::new(start), new), place);
+                Ok(())
+            }
+            event => {
+                self.begin(Command::Event(Box::new(event)), place);
+                Ok(())
+            }
         }
     }
 
-    async fn delete(&mut self, session: String, after_ms: Option<u32>) -> Result<(), Gone> {
-        let known = session_id(&session)
-            .ok()
-            .filter(|id| self.sessions.find(*id).is_some());
-        let Some(id) = known else {
-            return self
-                .send(&ServerEvent::SessionDeleted { session_id: session })
-                .await;
-        };
-        // Success is told to everyone by the feed, this client included, unless it chose not to hear it.
-        let later = after_ms.filter(|after| *after > 0);
-        match commands::delete(&self.sessions, id, later).await {
-            Ok(()) if later.is_some() || self.hears(id) => Ok(()),
-            Ok(()) => {
-                self.send(&ServerEvent::SessionDeleted { session_id: session })
-                    .await
+    fn begin(&mut self, command: Command, place: Place) {
+        let (app, sessions) = (self.app.clone(), self.sessions.clone());
+        let order = command.order(&self.sessions);
+        let (starts, deletes) = (command.starts(), command.deletes());
+        self.deleting.extend(deletes);
+        self.underway.begin(order, place, async move {
+            let done = command.run(&app, &sessions).await;
+            match (starts, deletes) {
+                (Some(new), _) => Done::Start(new, done),
+                (None, Some(session)) => Done::Delete(session, done),
+                (None, None) => Done::Command(done),
             }
-            Err(error) => self.outcome(Err(error), &session).await,
+        });
+    }
+
+    async fn done(&mut self, done: Done, place: Place) -> Result<(), Gone> {
+        match done {
+            Done::Command(done) => self.answer(done).await,
+            Done::Start(session, done) => {
+                let begun = done.is_ok();
+                self.answer(done).await?;
+                match self.readings.get_mut(&session) {
+                    Some(reading) if begun => reading.is_done(),
+                    _ => drop(self.readings.remove(&session)),
+                }
+                self.go_on(session).await
+            }
+            Done::Delete(session, done) => {
+                let told = !self.deleting.remove(&session);
+                match done {
+                    // Success is told to everyone by the feed, this client included, unless it chose not to hear it.
+                    Ok(Answer::Deleted(_)) if told || self.hears(session) => Ok(()),
+                    done => self.answer(done).await,
+                }
+            }
+            Done::Turn(session, read) => {
+                self.readings.entry(session).or_default().ask(read, place);
+                self.go_on(session).await
+            }
+            Done::Page(session, after, page) => self.page(session, after, page).await,
+            Done::History(session, page) => {
+                match *page {
+                    Ok(page) => self.send(&translate::history(page)).await?,
+                    Err(error) => self.error(Some(&session.to_string()), &error).await?,
+                }
+                if let Some(reading) = self.readings.get_mut(&session) {
+                    reading.is_done();
+                }
+                self.go_on(session).await
+            }
         }
     }
 
-    /// Sends what the log has after `after`; from then on the feed goes on where the log ended.
-    async fn subscribe(&mut self, session: SessionId, after: u64) -> Result<Result<(), CommandError>, Gone> {
-        let mut last = after;
+    async fn answer(&mut self, done: Result<Answer, Failed>) -> Result<(), Gone> {
+        match done {
+            Ok(Answer::Nothing) => Ok(()),
+            Ok(Answer::Event(event)) => self.send(&event).await,
+            Ok(Answer::Entry(session)) => self.entry(session).await,
+            Ok(Answer::Deleted(session_id)) => self.send(&ServerEvent::SessionDeleted { session_id }).await,
+            Err(Failed { error, session }) => self.error(session.as_deref(), &error).await,
+        }
+    }
+
+    async fn list(&mut self) -> Result<(), Gone> {
+        let sessions = self.sessions.list().into_iter();
+        let sessions = sessions
+            .map(|(record, pending)| {
+                let agent = self.sessions.agent_status(record.id);
+                let usage = self.sessions.usage(record.id);
+                translate::session(record, pending, agent, usage)
+            })
+            .collect();
+        self.send(&ServerEvent::SessionList { sessions }).await
+    }
+
+    /// Reads something of a session once everything is done that was asked of it before.
+    async fn read_in_turn(&mut self, session: &str, read: Read, place: Place) -> Result<(), Gone> {
+        match session_id(session) {
+            Ok(id) => {
+                let turn = async move { Done::Turn(id, read) };
+                self.underway.begin(Order::Question(id), place, turn);
+                Ok(())
+            }
+            Err(error) => self.error(Some(session), &error).await,
+        }
+    }
+
+    /// Does what is next for a session of which something is read.
+    async fn go_on(&mut self, session: SessionId) -> Result<(), Gone> {
+        loop {
+            let hears = match self.delivered.get(&session) {
+                Some(seen) => Hears::After(*seen),
+                None if self.hears_all => Hears::Live,
+                None => Hears::Nothing,
+            };
+            let Some(reading) = self.readings.get_mut(&session) else {
+                return Ok(());
+            };
+            match reading.next(hears) {
+                Next::Wait => return Ok(()),
+                Next::Read(Read::Replay { after }) => {
+                    let after = self.known_place(session, after).await?;
+                    self.read_page(session, after);
+                }
+                Next::Read(Read::History(page)) => {
+                    let sessions = self.sessions.clone();
+                    let history = async move {
+                        Done::History(session, Box::new(sessions.history(session, page).await))
+                    };
+                    self.underway.begin(Order::Beside, Place::default(), history);
+                }
+                Next::CatchUp { after } => self.read_page(session, after),
+                Next::Tell(notices) => {
+                    for notice in notices {
+                        self.tell(&notice).await?;
+                    }
+                }
+                Next::Over => {
+                    self.readings.remove(&session);
+                }
+                Next::Lagged => {
+                    self.readings.remove(&session);
+                    self.reset_one(session).await?;
+                }
+            }
+        }
+    }
+
+    /// Where a replay begins that is to begin after `after`.
+    async fn known_place(&mut self, session: SessionId, after: u64) -> Result<u64, Gone> {
         // Where no agent runs, nothing can come that the client has seen already: it has seen what a crash of the machine
         // has taken back, or it has mistaken one server for another.
         if let Some((record, _)) = self.sessions.find(session)
@@ -270,33 +409,74 @@ impl Connection {
                 AgentStatus::Absent | AgentStatus::Hibernated
             )
         {
-            last = record.last_seq;
+            let last = record.last_seq;
             let reason = format!(
                 "The session's last event is number {last}, and more of it is known here. Load it again from its beginning."
             );
             self.not_understood(Some(&session.to_string()), &reason).await?;
+            return Ok(last);
         }
-        loop {
-            let page = match self.sessions.replay(session, last, REPLAY_PAGE).await {
-                Ok(page) => page,
-                Err(error) => return Ok(Err(error)),
-            };
-            for event in &page {
-                self.send_event(event).await?;
-                last = event.seq;
+        Ok(after)
+    }
+
+    fn read_page(&mut self, session: SessionId, after: u64) {
+        if let Some(reading) = self.readings.get_mut(&session) {
+            reading.begins_a_page();
+        }
+        let sessions = self.sessions.clone();
+        let page = async move {
+            let page = sessions.replay(session, after, REPLAY_PAGE).await;
+            Done::Page(session, after, page)
+        };
+        self.underway.begin(Order::Beside, Place::default(), page);
+    }
+
+    /// Sends what the log has after `after`; from its end on the feed goes on.
+    async fn page(
+        &mut self,
+        session: SessionId,
+        after: u64,
+        page: Result<Vec<Event>, CommandError>,
+    ) -> Result<(), Gone> {
+        match page {
+            Ok(page) => {
+                let mut last = after;
+                for event in &page {
+                    self.send_event(event).await?;
+                    last = event.seq;
+                }
+                self.delivered.insert(session, last);
+                if page.len() == REPLAY_PAGE as usize {
+                    self.read_page(session, last);
+                } else if let Some(reading) = self.readings.get_mut(&session) {
+                    reading.reached_the_end();
+                }
             }
-            self.delivered.insert(session, last);
-            if page.len() < REPLAY_PAGE as usize {
-                return Ok(Ok(()));
+            Err(error) => {
+                let asked = self.readings.get_mut(&session).is_some_and(Reading::failed);
+                if asked {
+                    self.error(Some(&session.to_string()), &error).await?;
+                } else {
+                    tracing::warn!(%error, "a session's log can't be read");
+                }
             }
         }
+        self.go_on(session).await
     }
 
     fn hears(&self, session: SessionId) -> bool {
         self.hears_all || self.delivered.contains_key(&session)
     }
 
-    async fn notice(&mut self, notice: &Notice) -> Result<(), Gone> {
+    async fn notice(&mut self, notice: Notice) -> Result<(), Gone> {
+        if let Some(reading) = self.readings.get_mut(&notice.session()) {
+            reading.keep_back(notice);
+            return Ok(());
+        }
+        self.tell(&notice).await
+    }
+
+    async fn tell(&mut self, notice: &Notice) -> Result<(), Gone> {
         if !self.hears(notice.session()) {
             return Ok(());
         }
@@ -315,14 +495,7 @@ impl Connection {
                 self.send(&ServerEvent::SessionQueue { session_id, prompts })
                     .await
             }
-            Notice::Updated(session) => match commands::entry(&self.sessions, *session) {
-                Some(session) => {
-                    let session = Box::new(session);
-                    self.send(&ServerEvent::SessionUpdated { session }).await
-                }
-                // Deleted meanwhile, which is told next.
-                None => Ok(()),
-            },
+            Notice::Updated(session) => self.entry(*session).await,
             Notice::Hook { session, call } => self.send(&translate::hook_callback(*session, call)).await,
             Notice::HookClosed {
                 session,
@@ -336,6 +509,7 @@ impl Connection {
             }
             Notice::Deleted(session) => {
                 self.delivered.remove(session);
+                self.deleting.remove(session);
                 self.send(&ServerEvent::SessionDeleted {
                     session_id: session.to_string(),
                 })
@@ -344,25 +518,39 @@ impl Connection {
         }
     }
 
+    /// How a session stands now.
+    async fn entry(&mut self, session: SessionId) -> Result<(), Gone> {
+        match commands::entry(&self.sessions, session) {
+            Some(session) => {
+                let session = Box::new(session);
+                self.send(&ServerEvent::SessionUpdated { session }).await
+            }
+            // Deleted meanwhile, which is told next.
+            None => Ok(()),
+        }
+    }
+
     /// The client was too slow: it has to ask again for what it missed.
     async fn reset(&mut self) -> Result<(), Gone> {
         for (record, _) in self.sessions.list() {
+            if let Some(reading) = self.readings.get_mut(&record.id) {
+                reading.lag();
             // What has not changed since the client came can't have been missed.
-            if self.hears(record.id) && record.updated_at >= self.since {
-                let (session_id, last_seq) = (record.id.to_string(), record.last_seq);
-                self.delivered.remove(&record.id);
-                self.send(&ServerEvent::SessionReset { session_id, last_seq })
-                    .await?;
+            } else if self.hears(record.id) && record.updated_at >= self.since {
+                self.reset_one(record.id).await?;
             }
         }
         Ok(())
     }
 
-    async fn outcome(&mut self, outcome: Result<(), CommandError>, session: &str) -> Result<(), Gone> {
-        match outcome {
-            Ok(()) => Ok(()),
-            Err(error) => self.error(Some(session), &error).await,
-        }
+    async fn reset_one(&mut self, session: SessionId) -> Result<(), Gone> {
+        self.delivered.remove(&session);
+        let Some((record, _)) = self.sessions.find(session) else {
+            return Ok(());
+        };
+        let (session_id, last_seq) = (session.to_string(), record.last_seq);
+        self.send(&ServerEvent::SessionReset { session_id, last_seq })
+            .await
     }
 
     async fn error(&mut self, session: Option<&str>, error: &CommandError) -> Result<(), Gone> {

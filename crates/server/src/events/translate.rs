@@ -35,9 +35,7 @@ pub(super) fn start(start: SessionStart) -> Result<StartSession, CommandError> {
             effort: said(start.effort),
             max_budget_usd: start.max_budget_usd,
         },
-        resume: None,
-        fork_of: None,
-        hooks: Vec::new(),
+        ..StartSession::default()
     })
 }
 

@@ -38,6 +38,10 @@ impl ChatClient {
             .await;
     }
 
+    pub(crate) async fn until_ping(&mut self) {
+        self.0.until_ping().await;
+    }
+
     async fn next(&mut self) -> Value {
         self.0.next().await.expect("the connection is open")
     }

@@ -102,6 +102,24 @@ impl EventClient {
         }
     }
 
+    /// Says that it leaves, and does once that was heard: who hangs up before may take its last words along.
+    pub(crate) async fn leave(mut self) {
+        self.socket.close(None).await.unwrap();
+        while let Ok(Some(Ok(_))) = tokio::time::timeout(PATIENCE, self.socket.next()).await {}
+    }
+
+    /// Reads until the server asks whether anyone is there.
+    pub(crate) async fn until_ping(&mut self) {
+        loop {
+            let frame = tokio::time::timeout(PATIENCE, self.socket.next()).await;
+            match frame.expect("a ping").expect("the connection is open").unwrap() {
+                Message::Ping(_) => return,
+                Message::Text(text) => self.heard.push(serde_json::from_str(&text).unwrap()),
+                _ => {}
+            }
+        }
+    }
+
     /// The next event; `None` when the server closes the connection.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         // For all of it: pings alone are no news.

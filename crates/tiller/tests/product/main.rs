@@ -22,6 +22,7 @@ mod oversize;
 mod run;
 mod sdk_url;
 mod server;
+mod side_by_side;
 mod spine;
 mod steering;
 mod survival;
