@@ -2,6 +2,7 @@
 
 mod commands;
 mod images;
+mod known;
 mod parse;
 mod reading;
 mod socket;

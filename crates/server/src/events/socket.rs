@@ -13,12 +13,12 @@ use futures_util::{FutureExt, SinkExt};
 use serde::Deserialize;
 use tiller_core::{
     AgentStatus, CommandError, Event, HistoryPage, Lagged, LiveFeed, Notice, RawJson, SessionId, Sessions,
-    Timestamp,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::commands::{self, Answer, Command, Failed, session_id};
+use super::known::Known;
 use super::parse::parse;
 use super::reading::{Hears, Next, Read, Reading};
 use super::translate;
@@ -72,10 +72,9 @@ pub(crate) async fn upgrade(
         let mut connection = Connection {
             app,
             socket,
+            known: hears_all.then(|| Known::of(&sessions.list())),
             sessions,
             feed,
-            hears_all,
-            since: Timestamp::now(),
             delivered: HashMap::new(),
             readings: HashMap::new(),
             deleting: HashSet::new(),
@@ -111,9 +110,8 @@ struct Connection {
     socket: WebSocket,
     sessions: Sessions,
     feed: LiveFeed,
-    hears_all: bool,
-    /// When the connection was made.
-    since: Timestamp,
+    /// For a client that hears all sessions: how they stood when it came, or was last told to ask again.
+    known: Option<Known>,
     /// The last `seq` that was sent of each session that the client subscribed to.
     delivered: HashMap<SessionId, u64>,
     /// What is being read of a session, and is told before anything else of it.
@@ -257,7 +255,7 @@ impl Connection {
             ClientEvent::SessionStart(start) => {
                 let new = SessionId::random();
                 // Who wants to know which session it became is told that first.
-                if self.hears_all && start.request_id.is_some() {
+                if self.hears_all() && start.request_id.is_some() {
                     self.readings.insert(new, Reading::of_one_that_begins());
                 }
                 self.begin(Command::Start(Box::new(start), new), place);
@@ -362,7 +360,7 @@ impl Connection {
         loop {
             let hears = match self.delivered.get(&session) {
                 Some(seen) => Hears::After(*seen),
-                None if self.hears_all => Hears::Live,
+                None if self.hears_all() => Hears::Live,
                 None => Hears::Nothing,
             };
             let Some(reading) = self.readings.get_mut(&session) else {
@@ -464,8 +462,12 @@ impl Connection {
         self.go_on(session).await
     }
 
+    fn hears_all(&self) -> bool {
+        self.known.is_some()
+    }
+
     fn hears(&self, session: SessionId) -> bool {
-        self.hears_all || self.delivered.contains_key(&session)
+        self.hears_all() || self.delivered.contains_key(&session)
     }
 
     async fn notice(&mut self, notice: Notice) -> Result<(), Gone> {
@@ -530,24 +532,30 @@ impl Connection {
         }
     }
 
-    /// The client was too slow: it has to ask again for what it missed.
+    /// The client was too slow: it has to ask again for what it missed. What no question would bring back, such as a session
+    /// that is gone, the list tells.
     async fn reset(&mut self) -> Result<(), Gone> {
-        for (record, _) in self.sessions.list() {
-            if let Some(reading) = self.readings.get_mut(&record.id) {
+        let listed = self.sessions.list();
+        let mut missed: HashSet<_> = self.delivered.keys().copied().collect();
+        if let Some(known) = &mut self.known {
+            missed.extend(known.changed(&listed));
+        }
+        for session in missed {
+            if let Some(reading) = self.readings.get_mut(&session) {
                 reading.lag();
-            // What has not changed since the client came can't have been missed.
-            } else if self.hears(record.id) && record.updated_at >= self.since {
-                self.reset_one(record.id).await?;
+            } else {
+                self.reset_one(session).await?;
             }
         }
-        Ok(())
+        self.list().await
     }
 
+    /// A session that is gone has nothing to ask for.
     async fn reset_one(&mut self, session: SessionId) -> Result<(), Gone> {
-        self.delivered.remove(&session);
         let Some((record, _)) = self.sessions.find(session) else {
-            return Ok(());
+            return self.tell(&Notice::Deleted(session)).await;
         };
+        self.delivered.remove(&session);
         let (session_id, last_seq) = (session.to_string(), record.last_seq);
         self.send(&ServerEvent::SessionReset { session_id, last_seq })
             .await

@@ -17,6 +17,7 @@ mod examples;
 mod history;
 mod history_live;
 mod http;
+mod lagging;
 mod openapi;
 mod oversize;
 mod run;

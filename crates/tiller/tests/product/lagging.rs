@@ -1,0 +1,98 @@
+//! A client that reads more slowly than an agent speaks: it is told what to ask for again, and misses nothing for good.
+
+use serde_json::{Value, json};
+use tiller_testkit::model::Script;
+
+use crate::client::EventClient;
+use crate::server::World;
+
+/// Twelve megabytes, twice: in pieces, and as the message that they are pieces of. Two turns of it are more than is kept
+/// for a client that does not read.
+const PIECES: usize = 384;
+const PIECE: usize = 32 * 1024;
+
+async fn list(client: &mut EventClient) -> Vec<Value> {
+    client.send("session.list", Value::Null).await;
+    entries(&client.until_type("session.list").await)
+}
+
+fn entries(list: &Value) -> Vec<Value> {
+    list["sessions"].as_array().unwrap().clone()
+}
+
+#[tokio::test]
+async fn a_client_that_fell_behind_learns_what_has_happened_and_what_is_gone() {
+    let world = World::with_claude(Script::new(), None).await;
+    let script = world.home().join("script.json");
+    let flood = json!([{ "do": "flood", "events": PIECES, "bytes": PIECE }]);
+    let words = json!([{ "do": "text", "text": "Hello." }]);
+    std::fs::write(&script, json!({ "turns": [words, flood, flood] }).to_string()).unwrap();
+    let environment = [("SCRIPTED_CLI", script.to_str().unwrap())];
+    let server = world.serve_with(&["--backend", "demo"], &environment).await;
+    let cookie = server.sign_in().await;
+    let mut hears_all = EventClient::connect(&server, &cookie).await;
+    let mut sessions = Vec::new();
+    for name in ["busy", "renamed", "deleted"] {
+        let start = json!({ "title": name, "prompt": "hello", "cwd": world.project() });
+        hears_all.send("session.start", start).await;
+        let session = hears_all.until_status("completed").await["sessionId"].clone();
+        sessions.push(session);
+    }
+    let [busy, renamed, deleted] = &sessions[..] else {
+        panic!("three sessions")
+    };
+    let mut subscribed = EventClient::connect_to(&server, "/ws/events?only=subscribed", &cookie).await;
+    for session in &sessions {
+        let all = json!({ "sessionId": session, "afterSeq": 0 });
+        subscribed.send("session.subscribe", all).await;
+        subscribed.until_status("completed").await;
+    }
+    hears_all.heard.clear();
+    subscribed.heard.clear();
+
+    // Neither reads any more. Whoever drives hears nothing of it and does not fall behind.
+    let mut driver = EventClient::connect_to(&server, "/ws/events?only=subscribed", &cookie).await;
+    for turn in ["one", "two"] {
+        let prompt = json!({ "sessionId": busy, "prompt": turn });
+        driver.send("session.continue", prompt).await;
+        let is_over = |entry: &Value| {
+            entry["id"] == *busy && entry["lastPrompt"] == turn && entry["status"] == "completed"
+        };
+        while !list(&mut driver).await.iter().any(is_over) {}
+    }
+    let rename = json!({ "sessionId": renamed, "title": "other" });
+    driver.send("session.rename", rename).await;
+    driver
+        .send("session.delete", json!({ "sessionId": deleted }))
+        .await;
+    driver.until_type("session.deleted").await;
+    let is_renamed = |entry: &Value| entry["title"] == "other";
+    while !list(&mut driver).await.iter().any(is_renamed) {}
+
+    for (client, again) in [
+        (&mut hears_all, vec![busy]),
+        (&mut subscribed, vec![busy, renamed]),
+    ] {
+        let listed = entries(&client.until_type("session.list").await);
+        let mut titles: Vec<_> = listed
+            .iter()
+            .filter_map(|entry| entry["title"].as_str())
+            .collect();
+        titles.sort_unstable();
+        assert_eq!(titles, ["busy", "other"]);
+        for session in again {
+            let fits = |event: &&Value| {
+                event["type"] == "session.reset" && event["payload"]["sessionId"] == *session
+            };
+            assert_eq!(client.heard.iter().filter(fits).count(), 1);
+        }
+    }
+    let gone =
+        |event: &&Value| event["type"] == "session.deleted" && event["payload"]["sessionId"] == *deleted;
+    assert_eq!(subscribed.heard.iter().filter(gone).count(), 1);
+    // And it goes on.
+    let all = json!({ "sessionId": busy, "afterSeq": 0 });
+    subscribed.send("session.subscribe", all).await;
+    subscribed.until_status("completed").await;
+    server.stop().await;
+}
