@@ -111,6 +111,11 @@ pub enum Notice {
     },
     /// Something about the session is another that no event tells: title, settings, its agent. Look it up.
     Updated(SessionId),
+    /// What happens in the session can't be stored, for this reason: its agent waits, and so does everybody else.
+    HeldUp {
+        session: SessionId,
+        reason: String,
+    },
     /// An agent calls back and waits for [`Sessions::answer_hook`](crate::Sessions::answer_hook).
     Hook {
         session: SessionId,
@@ -128,7 +133,8 @@ impl Notice {
     pub fn session(&self) -> SessionId {
         match self {
             Self::Event(event) => event.session,
-            Self::Queue { session, .. }
+            Self::HeldUp { session, .. }
+            | Self::Queue { session, .. }
             | Self::Updated(session)
             | Self::Hook { session, .. }
             | Self::HookClosed { session, .. }

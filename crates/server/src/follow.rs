@@ -92,7 +92,7 @@ impl Follow {
                 }
                 Some(Ok(Notice::Updated(_))) => return Step::Updated,
                 Some(Ok(Notice::Hook { call, .. })) => return Step::Hook(call),
-                Some(Ok(Notice::HookClosed { .. })) => {}
+                Some(Ok(Notice::HookClosed { .. } | Notice::HeldUp { .. })) => {}
                 Some(Ok(Notice::Event(event))) if event.seq == self.last + 1 => {
                     self.last = event.seq;
                     return Step::Event(event);

@@ -20,6 +20,8 @@ const codes = [
   "forbidden",
   "rate_limited",
   "internal",
+  "storage",
+  "held_up",
 ] as const;
 
 export function errorText({ message, code }: { message: string; code?: string }): string {

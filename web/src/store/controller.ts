@@ -141,6 +141,11 @@ function applyEvents(events: readonly ServerEvent[]): void {
         state = { ...state, drivers: new Map(state.drivers).set(sessionId, driver) };
         continue;
       }
+      // Nothing was refused: what has been sent is still on its way.
+      if (event.payload.code === "held_up") {
+        onError(message);
+        continue;
+      }
       // What was refused is said where it was asked for; only what belongs nowhere is called out.
       if (state.starting && !sessionId) state = { ...state, starting: undefined, startError: message };
       else if (sessionId && hasReturned(sessionId, before, state))

@@ -111,5 +111,6 @@ describe("a prompt that was refused", () => {
   it("is not taken back by the refusal of something else", () => {
     expect(reduceOutbox(sent, refused("queue_changed"), [])).toBe(sent);
     expect(reduceOutbox(sent, refused("already_answered"), [])).toBe(sent);
+    expect(reduceOutbox(sent, refused("held_up"), [])).toBe(sent);
   });
 });

@@ -46,6 +46,7 @@ const NOT_ABOUT_PROMPTS: ReadonlySet<string> = new Set([
   "takeover_failed",
   "no_agent",
   "unsupported",
+  "held_up",
   "agent_failed",
 ]);
 

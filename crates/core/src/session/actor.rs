@@ -81,6 +81,7 @@ pub(crate) fn spawn(
         agent: None,
         settling: None,
         stop_deadline: None,
+        held_up: false,
     };
     tokio::spawn(actor.run());
     ActorHandle { commands, view, tail }
@@ -114,6 +115,8 @@ struct Actor {
     /// Ends when nothing is left of the agent before.
     settling: Option<mpsc::Receiver<Vec<Heard>>>,
     stop_deadline: Option<(Instant, u64)>,
+    /// Everyone has been told that nothing can be stored.
+    held_up: bool,
 }
 
 struct Agent {
@@ -220,9 +223,14 @@ impl Actor {
             Input::Prompt(prompt) => Some(prompt.text.clone()),
             _ => None,
         };
+        let stops = matches!(input, Input::Stop);
         let effects = step(&mut self.state, input, Timestamp::now()).map_err(CommandFailed::Refused)?;
         if let Err(error) = self.write(&effects, images).await {
             self.state = before;
+            if stops && self.state.turn.is_some() {
+                // It may be what fills the disk. Whether it ended because it was told to is not on record, then.
+                self.send(AgentCommand::Interrupt);
+            }
             return Err(CommandFailed::Store(error));
         }
         let mut accepted = Accepted {
@@ -260,9 +268,21 @@ impl Actor {
     async fn carry_out(&mut self, effects: Vec<Effect>) {
         while let Err(error) = self.write(&effects, Vec::new()).await {
             tracing::error!(%error, session = %self.state.record.id, "can't store what has happened; trying again");
+            self.is_held_up(&error);
             self.refuse_for(RETRY, &error).await;
         }
+        self.held_up = false;
         self.perform(effects).await;
+    }
+
+    /// Whoever watches would see nothing but silence.
+    fn is_held_up(&mut self, error: &StoreError) {
+        if !std::mem::replace(&mut self.held_up, true) {
+            self.publish(Notice::HeldUp {
+                session: self.state.record.id,
+                reason: error.to_string(),
+            });
+        }
     }
 
     /// What people ask meanwhile would have to be stored, too: they are told why it is not, instead of waiting.
@@ -324,7 +344,9 @@ impl Actor {
     fn written(&mut self, progress: Progress) {
         match progress {
             Progress::Due => self.journal.begin(self.state.record.clone()),
+            Progress::Refused(error) => self.is_held_up(&error),
             Progress::Written { position } => {
+                self.held_up = false;
                 if let (Some(position), Some(agent)) = (position, &mut self.agent)
                     && position >= agent.forgotten + FORGET
                     && let Some(commands) = &agent.commands

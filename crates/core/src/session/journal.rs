@@ -80,6 +80,8 @@ pub(super) enum Progress {
     Due,
     /// The agent's output is on disk up to this position.
     Written { position: Option<u64> },
+    /// The store did not take it. It is asked again after a while.
+    Refused(StoreError),
 }
 
 impl Journal {
@@ -111,23 +113,21 @@ impl Journal {
 
     /// Waits for what comes next. May be dropped and called again.
     pub(super) async fn progress(&mut self) -> Progress {
-        loop {
-            if let Some(flight) = &mut self.flight {
-                let outcome = (&mut flight.outcome).await;
-                if let Ok(position) = self.landed(outcome) {
-                    return Progress::Written { position };
-                }
-                continue;
-            }
-            let waiting = self.tail.lock().len();
-            if waiting == 0 {
-                return std::future::pending().await;
-            }
-            if waiting < MANY || self.refused {
-                tokio::time::sleep_until(self.next_at).await;
-            }
-            return Progress::Due;
+        if let Some(flight) = &mut self.flight {
+            let outcome = (&mut flight.outcome).await;
+            return match self.landed(outcome) {
+                Ok(position) => Progress::Written { position },
+                Err(error) => Progress::Refused(error),
+            };
         }
+        let waiting = self.tail.lock().len();
+        if waiting == 0 {
+            return std::future::pending().await;
+        }
+        if waiting < MANY || self.refused {
+            tokio::time::sleep_until(self.next_at).await;
+        }
+        Progress::Due
     }
 
     /// Begins to write what was shown.

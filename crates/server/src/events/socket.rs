@@ -498,6 +498,15 @@ impl Connection {
                     .await
             }
             Notice::Updated(session) => self.entry(*session).await,
+            Notice::HeldUp { session, reason } => {
+                self.send(&ServerEvent::RunnerError {
+                    message: reason.clone(),
+                    code: "held_up",
+                    session_id: Some(session.to_string()),
+                    driver: None,
+                })
+                .await
+            }
             Notice::Hook { session, call } => self.send(&translate::hook_callback(*session, call)).await,
             Notice::HookClosed {
                 session,

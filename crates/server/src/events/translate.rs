@@ -218,7 +218,8 @@ fn code(error: &CommandError) -> &'static str {
             Refusal::EmptyPrompt => "prompt_empty",
         },
         CommandError::Forbidden => "forbidden",
-        CommandError::Store(_) | CommandError::Stopping => "internal",
+        CommandError::Store(_) => "storage",
+        CommandError::Stopping => "internal",
     }
 }
 

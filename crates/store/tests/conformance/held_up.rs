@@ -200,6 +200,11 @@ async fn whoever_asks_while_a_turns_end_can_not_be_written_is_told_so() {
     world.tell.send(vec![end]).await.unwrap();
     let stopped = world.sessions.stop(world.session).await;
     assert!(matches!(stopped, Err(CommandError::Store(_))), "{stopped:?}");
+    let told = feed.next().await.unwrap().unwrap();
+    assert!(
+        matches!(told, Notice::HeldUp { .. }),
+        "so is who watches: {told:?}"
+    );
     intruder.execute_batch("ROLLBACK").unwrap();
     loop {
         let notice = feed.next().await.unwrap().unwrap();
@@ -208,6 +213,32 @@ async fn whoever_asks_while_a_turns_end_can_not_be_written_is_told_so() {
         }
     }
     world.sessions.stop(world.session).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_turn_is_interrupted_though_the_wish_can_not_be_written() {
+    let mut world = World::new().await;
+    let mut feed = world.sessions.watch();
+    let intruder = world.intruder();
+    intruder.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    // It fills the disk, say.
+    let words = says("more and more", Meaning::Nothing, 10);
+    world.tell.send(vec![words]).await.unwrap();
+    assert_eq!(
+        text(match &feed.next().await.unwrap().unwrap() {
+            Notice::Event(event) => event,
+            other => panic!("{other:?}"),
+        }),
+        r#"{"text":"more and more"}"#
+    );
+    let stopped = world.sessions.stop(world.session).await;
+    assert!(matches!(stopped, Err(CommandError::Store(_))), "{stopped:?}");
+    assert_eq!(world.told.recv().await, Some(AgentCommand::Interrupt));
+    let told = feed.next().await.unwrap().unwrap();
+    assert!(
+        matches!(told, Notice::HeldUp { .. }),
+        "who watches is told: {told:?}"
+    );
 }
 
 #[tokio::test]
