@@ -1,5 +1,5 @@
 //! What a connection has been asked for and is being done beside it. The connection's loop reads, tells and pings; it
-//! never waits for a session, whose agent may hang and whose disk may be full.
+//! never waits for a session, whose agent may hang and whose disk may be full. A request over HTTP waits, but may go away.
 //!
 //! Owns the order in which things are done, how much may be under way at once, and that whatever was taken is done whole,
 //! also where nobody waits for it any more. Knows nothing of what it is that is done.
@@ -10,6 +10,8 @@ use std::sync::Arc;
 use tiller_core::SessionId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
+
+use crate::error::ApiError;
 
 /// A frame takes one place for itself, and one for each of these that it is long: a few prompts with many images are as
 /// much to keep as many short questions.
@@ -107,6 +109,15 @@ impl<T: Send + 'static> Underway<T> {
     pub(crate) async fn finish(mut self) {
         while self.tasks.join_next().await.is_some() {}
     }
+}
+
+/// Does something to its end, also if the caller is dropped in the middle, as the handler of a request is when its client
+/// goes away.
+pub(crate) async fn whole<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, ApiError> {
+    let done = tokio::spawn(work).await;
+    done.map_err(|error| ApiError::internal(&error))
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use super::wire::{HistoryMessages, HistoryProjects, HistorySessions, VaultSettin
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
+use crate::underway::whole;
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
@@ -163,9 +164,13 @@ async fn take_over(
     let id = session_id(&id)?;
     let viewer = app.sessions.seen_by(visitor.viewer.clone());
     let mut session = ask(&app, visitor, move |_, seen| seen.session(&id)).await?;
-    running::take_over(&viewer, &session).await?;
-    running::note(&viewer, [&mut session]).await;
-    Ok(Json(session))
+    // Whole: a process that was asked to end and does not is ended.
+    whole(async move {
+        running::take_over(&viewer, &session).await?;
+        running::note(&viewer, [&mut session]).await;
+        Ok(Json(session))
+    })
+    .await?
 }
 
 async fn search(

@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::auth::Visitor;
 use crate::body::Body;
 use crate::error::{ApiError, Language};
+use crate::underway::whole;
 
 /// How many events are read from the log at once.
 const PAGE: u32 = 512;
@@ -72,6 +73,16 @@ pub(super) async fn answer(
     headers: HeaderMap,
     Body(request): Body<AnswerRequest>,
 ) -> Result<Json<Value>, ApiError> {
+    whole(take_answer(app, visitor, request)).await??;
+    Ok(done(
+        &headers,
+        "The answer was submitted; the task goes on.",
+        "答案已提交，任务继续执行",
+    ))
+}
+
+/// To be done whole: an answer that is remembered and not kept would be lost with the server, and could not be given again.
+async fn take_answer(app: App, visitor: Visitor, request: AnswerRequest) -> Result<(), ApiError> {
     let (sessions, session) = decider(&app, visitor, &request.session_id)?;
     let (id, index) = parse_question_id(&request.question_id).ok_or(ApiError::QuestionNotFound)?;
     let Some(asked) = waiting(&sessions, session, id)?.filter(is_question) else {
@@ -82,7 +93,7 @@ pub(super) async fn answer(
     };
     let questions = &app.tasks.questions;
     match questions.note(&asked, index, &request.answer)? {
-        Noted::More(said) => questions.keep(&sessions, session, (id, index), said).await?,
+        Noted::More(said) => questions.keep(&sessions, session, (id, index), said).await,
         Noted::All(answer) => {
             let decided = sessions.answer(session, DecisionRef::Request(id), answer).await;
             questions.forget(&sessions, session, id).await;
@@ -90,14 +101,9 @@ pub(super) async fn answer(
                 // Between the look and the answer.
                 CommandError::Refused(_) => ApiError::QuestionNotFound,
                 other => other.into(),
-            })?;
+            })
         }
     }
-    Ok(done(
-        &headers,
-        "The answer was submitted; the task goes on.",
-        "答案已提交，任务继续执行",
-    ))
 }
 
 pub(super) async fn permission(

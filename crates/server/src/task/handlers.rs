@@ -25,8 +25,8 @@ use crate::auth::Visitor;
 use crate::body::{Body, Refusal};
 use crate::error::{ApiError, FieldProblem, Language, WrongField};
 use crate::follow::{Step, ends_turn};
-use crate::limit::Tally;
 use crate::pulse::Pulse;
+use crate::underway::whole;
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("x-session-id");
 
@@ -39,8 +39,13 @@ pub(super) async fn run(
     Body(request): Body<TaskRequest>,
 ) -> Result<Response, Refusal> {
     let task = request.check()?;
-    let limit = Limit(&app.tasks.whole, address);
-    let mut run = match begin(&app, &visitor, limit, task, Attendance::Nobody, &headers).await {
+    let order = Ordered {
+        task,
+        attendance: Attendance::Nobody,
+        address,
+        language: Language::of(&headers),
+    };
+    let mut run = match whole(begin(app, visitor, order)).await? {
         Ok(run) => run,
         Err(refusal) => return Ok(refusal.into_response()),
     };
@@ -64,8 +69,13 @@ pub(super) async fn run_streamed(
         return Err(ApiError::Forbidden.into());
     }
     let task = request.check()?;
-    let limit = Limit(&app.tasks.streamed, address);
-    match begin(&app, &visitor, limit, task, Attendance::Someone, &headers).await {
+    let order = Ordered {
+        task,
+        attendance: Attendance::Someone,
+        address,
+        language: Language::of(&headers),
+    };
+    match whole(begin(app.clone(), visitor.clone(), order)).await? {
         Ok(run) => Ok(Watched::new(&app, &visitor, run, 0).into_response()),
         Err(refusal) => Ok(refusal.into_response()),
     }
@@ -120,8 +130,13 @@ fn reset(record: &SessionRecord) -> Response {
     (headers, body).into_response()
 }
 
-/// How often the address may still start something.
-struct Limit<'a>(&'a Tally, SocketAddr);
+/// A task, and who has ordered it.
+struct Ordered {
+    task: Task,
+    attendance: Attendance,
+    address: SocketAddr,
+    language: Language,
+}
 
 /// Why nothing was started.
 enum Refused {
@@ -171,21 +186,24 @@ enum Place {
     },
 }
 
-/// Starts the task and what looks after it.
-async fn begin(
-    app: &App,
-    visitor: &Visitor,
-    limit: Limit<'_>,
-    task: Task,
-    attendance: Attendance,
-    headers: &HeaderMap,
-) -> Result<Run, Refused> {
+/// Starts the task and what looks after it. To be done whole: a task that nobody looks after has no time limit, and what it
+/// asks is never answered.
+async fn begin(app: App, visitor: Visitor, order: Ordered) -> Result<Run, Refused> {
+    let Ordered {
+        task,
+        attendance,
+        address,
+        language,
+    } = order;
     if !visitor.viewer.scopes.run {
         return Err(ApiError::Forbidden.into());
     }
     let sessions = app.sessions.seen_by(visitor.viewer.clone());
-    let place = place(app, visitor, &sessions, &task).await?;
-    let Limit(tally, address) = limit;
+    let place = place(&app, &visitor, &sessions, &task).await?;
+    let tally = match attendance {
+        Attendance::Nobody => &app.tasks.whole,
+        Attendance::Someone => &app.tasks.streamed,
+    };
     let now = Instant::now();
     if !tally.count(address.ip(), now) {
         let wait = tally.wait(address.ip(), now).as_secs_f64().ceil();
@@ -219,7 +237,7 @@ async fn begin(
     };
     let (record, _) = sessions.find(session).ok_or(ApiError::SessionNotFound)?;
     let order = Order::new(task.prompt.clone(), accepted, task.timeout, attendance);
-    supervise(app, session, order).await?;
+    supervise(&app, session, order).await?;
     let key = visitor
         .viewer
         .key
@@ -231,7 +249,7 @@ async fn begin(
         twins: accepted.twins,
     };
     let turn = Turn::new(sessions, feed, session, accepted.after, wanted);
-    Ok(Run::new(turn, &record, task.granularity, Language::of(headers)))
+    Ok(Run::new(turn, &record, task.granularity, language))
 }
 
 async fn place(app: &App, visitor: &Visitor, sessions: &Sessions, task: &Task) -> Result<Place, ApiError> {

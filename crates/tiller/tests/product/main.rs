@@ -29,6 +29,7 @@ mod steering;
 mod survival;
 mod task;
 mod task_client;
+mod task_hang_up;
 mod task_load;
 mod task_refusals;
 mod task_restart;

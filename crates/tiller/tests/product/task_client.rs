@@ -57,6 +57,19 @@ impl<'a> TaskClient<'a> {
         json
     }
 
+    /// Orders a task; whoever drops what comes back hangs up.
+    pub(crate) async fn order(&self, path: &str, body: Value) -> TcpStream {
+        let (address, key, body) = (&self.server.address, &self.key, body.to_string());
+        let mut socket = TcpStream::connect(address).await.unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
+            body.len()
+        );
+        let request = format!("{head}Host: {address}\r\nX-Api-Key: {key}\r\n\r\n{body}");
+        socket.write_all(request.as_bytes()).await.unwrap();
+        socket
+    }
+
     pub(crate) async fn stream(&self, body: Value) -> EventStream {
         let body = body.to_string();
         let head = format!(
