@@ -1,12 +1,13 @@
-//! From a listening socket to requests: how many connections, how large a head, how long it may take.
+//! From a listening socket to requests: how many connections, how large a head, how long it may take, and how long an answer
+//! waits for someone to read it.
+
+mod seated;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
@@ -16,12 +17,12 @@ use axum::http::header::ACCEPT_LANGUAGE;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tower::Service;
 
 use crate::app::Access;
 use crate::limit::group;
+use seated::Seated;
 
 const MAX_CONNECTIONS: usize = 1024;
 const MAX_CONNECTIONS_OF_ONE_ADDRESS: usize = 256;
@@ -32,12 +33,25 @@ pub(crate) const MAX_HEAD: usize = 64 << 10;
 /// Someone who takes longer to say what they want does not want anything good.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 
+/// Who has not taken a byte of what was written to them for so long does not read. As long as a WebSocket's door waits.
+const STUCK_WRITE: Duration = Duration::from_secs(30);
+
 /// How long to wait when the system has no more file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Accepts connections for ever.
 pub(crate) async fn listen(listener: TcpListener, router: Router, access: Arc<Access>) -> io::Result<()> {
-    let guests = Arc::new(Guests::default());
+    welcome(listener, router, access, Arc::default(), STUCK_WRITE).await
+}
+
+/// As [`listen`], with `patience` for those who don't read.
+async fn welcome(
+    listener: TcpListener,
+    router: Router,
+    access: Arc<Access>,
+    guests: Arc<Guests>,
+    patience: Duration,
+) -> io::Result<()> {
     loop {
         let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -53,11 +67,7 @@ pub(crate) async fn listen(listener: TcpListener, router: Router, access: Arc<Ac
             tracing::warn!(%address, "too many connections; one more is refused");
             continue;
         };
-        // Small frames must not wait for the acknowledgement of the last one: that costs 40 ms each.
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "can't set TCP_NODELAY");
-        }
-        let seated = Seated { stream, _seat: seat };
+        let seated = Seated::new(stream, seat, patience);
         tokio::spawn(converse(seated, address, router.clone(), Arc::clone(&access)));
     }
 }
@@ -134,55 +144,96 @@ impl Drop for Seat {
     }
 }
 
-/// A connection that holds its seat, also when it has become a WebSocket.
-struct Seated {
-    stream: TcpStream,
-    _seat: Seat,
-}
-
-impl AsyncRead for Seated {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for Seated {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
+    use axum::routing::get;
+    use bytes::Bytes;
+    use futures_util::stream;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+    use tokio::sync::watch;
+
     use super::*;
+    use crate::error::Language;
+    use crate::guard::HostPolicy;
+    use crate::proxy::TrustedProxies;
+
+    /// Short, but longer than a machine with much to do leaves someone waiting who reads.
+    const PATIENCE: Duration = Duration::from_millis(300);
+
+    async fn ask(address: SocketAddr, path: &str) -> TcpStream {
+        let mut client = TcpStream::connect(address).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n");
+        client.write_all(request.as_bytes()).await.unwrap();
+        client
+    }
+
+    async fn hears(client: &mut TcpStream, words: &str) {
+        let mut heard = Vec::new();
+        while !heard.ends_with(words.as_bytes()) {
+            assert_ne!(client.read_buf(&mut heard).await.unwrap(), 0, "cut off");
+        }
+    }
+
+    /// The server's address, and its guests.
+    async fn serve(router: Router) -> (SocketAddr, Arc<Guests>) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let access = Access {
+            hosts: HostPolicy::new(address, &[]),
+            proxies: TrustedProxies::default(),
+            language: Language::English,
+            task_starts_per_minute: 10,
+        };
+        let guests = Arc::new(Guests::default());
+        tokio::spawn(welcome(
+            listener,
+            router,
+            Arc::new(access),
+            Arc::clone(&guests),
+            PATIENCE,
+        ));
+        (address, guests)
+    }
+
+    #[tokio::test]
+    async fn who_does_not_read_is_cut_off_and_who_has_nothing_to_read_is_not() {
+        let (speak, mut spoken) = watch::channel("first");
+        spoken.mark_changed();
+        let now_and_then = move || {
+            let words = stream::unfold(spoken.clone(), |mut spoken| async move {
+                spoken.changed().await.ok()?;
+                let word = *spoken.borrow_and_update();
+                Some((Ok::<_, Infallible>(word), spoken))
+            });
+            async move { Body::from_stream(words) }
+        };
+        let without_end = || async {
+            let piece = Bytes::from_static(&[b'.'; 64 << 10]);
+            Body::from_stream(stream::repeat(Ok::<_, Infallible>(piece)))
+        };
+        let router = Router::new()
+            .route("/quiet", get(now_and_then))
+            .route("/loud", get(without_end));
+        let (address, guests) = serve(router).await;
+        let seats = || guests.seats.lock().unwrap().0;
+
+        let mut quiet = ask(address, "/quiet").await;
+        hears(&mut quiet, "first\r\n").await;
+        let stuck = ask(address, "/loud").await;
+        stuck.readable().await.unwrap();
+        assert_eq!(seats(), 2);
+        // The quiet one has then waited for longer than a write may.
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+        while seats() > 1 {
+            assert!(tokio::time::Instant::now() < deadline, "never cut off");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        speak.send("second").unwrap();
+        hears(&mut quiet, "second\r\n").await;
+    }
 
     #[test]
     fn an_address_has_so_many_seats_and_gives_them_back() {
