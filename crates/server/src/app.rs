@@ -10,6 +10,7 @@ use tiller_core::Sessions;
 use tiller_core::credentials::{CredentialStore, SecretHash};
 use tokio::net::TcpListener;
 
+use crate::arrival::Pace;
 use crate::auth::Doorkeeper;
 use crate::error::Language;
 use crate::guard::HostPolicy;
@@ -19,7 +20,7 @@ use crate::pages::Assets;
 use crate::proxy::TrustedProxies;
 use crate::statistics::Statistics;
 use crate::task::{self, Tasks};
-use crate::{auth, chat, cli, error, events, guard, inventory, openapi, pages, system};
+use crate::{arrival, auth, chat, cli, error, events, guard, inventory, openapi, pages, system};
 
 /// The largest body and the largest WebSocket message.
 pub(crate) const MAX_MESSAGE: usize = 32 << 20;
@@ -95,6 +96,7 @@ impl App {
             .fallback(pages::asset)
             .method_not_allowed_fallback(error::method_not_allowed)
             .layer(DefaultBodyLimit::max(MAX_MESSAGE))
+            .layer(from_fn_with_state(Pace::LEAST, arrival::in_time))
             .layer(from_fn_with_state(self.clone(), guard::same_origin_only))
             .layer(from_fn(guard::security_headers))
             .layer(from_fn(error::speak_the_callers_language))

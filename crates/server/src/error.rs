@@ -54,6 +54,8 @@ refusals! {
         "The request is too large: at most 32 MiB are taken.", "请求过大：最多 32 MiB";
     HeadTooLarge = "invalid_request", REQUEST_HEADER_FIELDS_TOO_LARGE,
         "The headers are too large: at most 64 KiB are taken.", "请求头过大：最多 64 KiB";
+    BodyTimeout = "timeout", REQUEST_TIMEOUT,
+        "The body of the request did not arrive in time. Send it again.", "请求体未在限定时间内到达，请重新发送";
     NotJsonType = "invalid_request", UNSUPPORTED_MEDIA_TYPE,
         "Send JSON, with the content type application/json.", "请发送 JSON，内容类型为 application/json";
     NotAWebSocket = "invalid_request", BAD_REQUEST,

@@ -4,6 +4,7 @@
 //! each door. Doors are thin; what a session is and does, the core says. It knows no SQL and no agent's format.
 
 mod app;
+mod arrival;
 mod auth;
 mod body;
 mod chat;

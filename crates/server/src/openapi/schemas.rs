@@ -72,6 +72,9 @@ pub(super) enum BodyRefusals {
     /// The body is not JSON.
     #[response(status = 400)]
     NotJson(#[to_schema] ErrorBody),
+    /// The body did not arrive in time.
+    #[response(status = 408)]
+    Timeout(#[to_schema] ErrorBody),
     /// The body is too large.
     #[response(status = 413)]
     TooLarge(#[to_schema] ErrorBody),
