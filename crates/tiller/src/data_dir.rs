@@ -2,13 +2,20 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, anyhow, bail};
 use etcetera::base_strategy::BaseStrategy;
 use serde::{Deserialize, Serialize};
 use tiller_core::StoreError;
 use tiller_store::SqliteStore;
+use tokio::time::Instant;
+
+/// For how long a lock that someone has is tried again. A server that was killed may have been starting an agent: until
+/// that has become a program of its own, which takes a millisecond, it holds what the server held.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 pub(crate) struct DataDir {
     path: PathBuf,
@@ -82,9 +89,20 @@ impl DataDir {
         self.path.join("config.toml")
     }
 
-    pub(crate) fn lock(&self) -> anyhow::Result<ServerLock> {
-        if let Some(lock) = self.try_lock()? {
-            return Ok(lock);
+    pub(crate) async fn lock(&self) -> anyhow::Result<ServerLock> {
+        self.lock_within(LOCK_PATIENCE).await
+    }
+
+    async fn lock_within(&self, patience: Duration) -> anyhow::Result<ServerLock> {
+        let deadline = Instant::now() + patience;
+        loop {
+            if let Some(lock) = self.try_lock()? {
+                return Ok(lock);
+            }
+            if Instant::now() >= deadline {
+                break;
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
         }
         match self.running() {
             Some(server) => bail!(
@@ -145,5 +163,29 @@ impl Drop for ServerLock {
         if let Err(error) = std::fs::remove_file(&self.notice) {
             tracing::debug!(%error, "can't remove the notice of the running server");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_lock_that_someone_is_about_to_give_up_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let data_dir = DataDir::locate(Some(folder.path().to_owned())).unwrap();
+        let held = data_dir.lock().await.unwrap();
+        let refused = data_dir.lock_within(Duration::ZERO).await;
+        let reason = refused.err().unwrap().to_string();
+        assert!(reason.starts_with("another Tiller is using"), "{reason}");
+
+        let waiting = data_dir.lock_within(Duration::from_mins(1));
+        let leaving = async {
+            // After the first try.
+            tokio::task::yield_now().await;
+            drop(held);
+        };
+        let (lock, ()) = tokio::join!(waiting, leaving);
+        lock.unwrap();
     }
 }

@@ -29,7 +29,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     // First of all: from the ready line on, and before, whoever asks us to end is heard.
     let mut ending = Ending::listen()?;
     let data_dir = args.data_dir()?;
-    let lock = data_dir.lock()?;
+    let lock = data_dir.lock().await?;
     let address = resolve(&args.host).await?;
     let service = Service::open(&args, &data_dir, lock, address, args.port).await?;
     let link = link::create(&service.store, service.address.link_url()).await?;
