@@ -1,6 +1,7 @@
 //! The folder with everything of ours, and who uses it.
 
 use std::fs::{File, TryLockError};
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -9,6 +10,7 @@ use etcetera::base_strategy::BaseStrategy;
 use serde::{Deserialize, Serialize};
 use tiller_core::StoreError;
 use tiller_store::SqliteStore;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 /// For how long a lock that someone has is tried again. A server that was killed may have been starting an agent: until
@@ -16,6 +18,11 @@ use tokio::time::Instant;
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+const ANNOUNCE_AGAIN: Duration = Duration::from_secs(2);
+
+/// What a server needs to begin with, most of it for the database's shared memory.
+const ROOM: usize = 64 << 10;
 
 pub(crate) struct DataDir {
     path: PathBuf,
@@ -25,10 +32,12 @@ pub(crate) struct DataDir {
 pub(crate) struct ServerLock {
     _file: File,
     notice: PathBuf,
+    /// At work while the notice can't be written.
+    announcing: Option<JoinHandle<()>>,
 }
 
 /// Where the running server can be reached.
-#[derive(Deserialize, Serialize)]
+#[derive(Clone, Deserialize, Serialize)]
 pub(crate) struct RunningServer {
     pub(crate) pid: u32,
     /// From this machine.
@@ -81,7 +90,23 @@ impl DataDir {
                 "can't open {path}: {error}. Put a copy of it back, or move it and {path}-wal away to begin without \
                  sessions: Claude Code keeps the conversations themselves."
             ),
+            // Where SQLite lacks the room for its smallest files, it only says that reading or writing has failed.
+            StoreError::Unavailable(_) if let Err(cause) = self.check_room() => {
+                cause.context(format!("can't open {path}"))
+            }
             error => anyhow!("can't open {path}: {error}"),
+        })
+    }
+
+    /// Whether there is room to write anything.
+    pub(crate) fn check_room(&self) -> anyhow::Result<()> {
+        let written = tempfile::tempfile_in(&self.path).and_then(|mut file| file.write_all(&[0; ROOM]));
+        let path = self.path.display();
+        written.map_err(|error| match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                anyhow!("the disk with {path} is full: free some space, then try again.")
+            }
+            _ => anyhow!("can't write to {path}: {error}"),
         })
     }
 
@@ -123,6 +148,7 @@ impl DataDir {
             Ok(()) => Ok(Some(ServerLock {
                 _file: file,
                 notice: self.notice(),
+                announcing: None,
             })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error).context("can't lock the data folder"),
@@ -151,15 +177,33 @@ impl DataDir {
 }
 
 impl ServerLock {
-    /// Tells the program's other commands where the server is.
-    pub(crate) fn announce(&self, server: &RunningServer) -> anyhow::Result<()> {
-        let text = serde_json::to_vec(server)?;
-        std::fs::write(&self.notice, text).with_context(|| format!("can't write {}", self.notice.display()))
+    /// Tells the program's other commands where the server is. It serves without that, too, and tries again.
+    pub(crate) fn announce(&mut self, server: &RunningServer) {
+        let Err(error) = announce(&self.notice, server) else {
+            return;
+        };
+        tracing::warn!(
+            "{error:#}. Until that works, `tiller link` and other commands don't find this server."
+        );
+        let (notice, server) = (self.notice.clone(), server.clone());
+        self.announcing = Some(tokio::spawn(async move {
+            while announce(&notice, &server).is_err() {
+                tokio::time::sleep(ANNOUNCE_AGAIN).await;
+            }
+        }));
     }
+}
+
+fn announce(notice: &Path, server: &RunningServer) -> anyhow::Result<()> {
+    let text = serde_json::to_vec(server)?;
+    std::fs::write(notice, text).with_context(|| format!("can't write {}", notice.display()))
 }
 
 impl Drop for ServerLock {
     fn drop(&mut self) {
+        if let Some(announcing) = &self.announcing {
+            announcing.abort();
+        }
         if let Err(error) = std::fs::remove_file(&self.notice) {
             tracing::debug!(%error, "can't remove the notice of the running server");
         }

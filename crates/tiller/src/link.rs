@@ -18,18 +18,36 @@ pub(crate) async fn run(data_dir: &DataDir) -> anyhow::Result<()> {
         "no server is running with this data folder. Start one with `tiller`, which prints a link too.",
     )?;
     let store = data_dir.open_store()?;
-    println!("{}", create(&store, server.link_url()).await?);
+    println!("{}", with_code(server.link_url(), &create_code(&store).await?));
     Ok(())
 }
 
-/// A link that signs one browser in, once.
-pub(crate) async fn create(credentials: &impl CredentialStore, url: &str) -> anyhow::Result<String> {
+/// A code that signs one browser in, once.
+pub(crate) async fn create_code(credentials: &impl CredentialStore) -> anyhow::Result<Secret> {
     let code = Secret::generate("")?;
     let lifetime = i64::try_from(tiller_server::CODE_LIFETIME.as_millis())?;
     credentials
         .add_code(code.hash(), Timestamp(Timestamp::now().0 + lifetime))
         .await?;
-    Ok(format!("{url}/?code={}", code.expose()))
+    Ok(code)
+}
+
+pub(crate) fn with_code(url: &str, code: &Secret) -> String {
+    format!("{url}/?code={}", code.expose())
+}
+
+/// The link to a new server. One that can't keep a code can still be read by those who are signed in.
+pub(crate) async fn to_new_server(credentials: &impl CredentialStore, url: &str) -> String {
+    match create_code(credentials).await {
+        Ok(code) => with_code(url, &code),
+        Err(error) => {
+            tracing::warn!(
+                "The link signs nobody in. Browsers that are signed in, and keys, work all the same; for a new one, mend \
+                 what is wrong and run `tiller link`. What is wrong: {error:#}"
+            );
+            format!("{url}/")
+        }
+    }
 }
 
 /// What a browser has to open to reach a server that listens on all of this machine's addresses, which is none that could

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use tiller_core::credentials::Secret;
 
+use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::link;
 
@@ -17,6 +19,9 @@ pub(crate) async fn run(data_dir: &DataDir) -> anyhow::Result<()> {
     let server = data_dir
         .running()
         .context("no server is running with this data folder. Start one with `tiller`.")?;
+    let code = prepare(data_dir)
+        .await
+        .context("not restarted, the server goes on as it was")?;
     let before = data_dir.announced_at();
     ask(server.pid)?;
     let deadline = tokio::time::Instant::now() + PATIENCE;
@@ -24,8 +29,7 @@ pub(crate) async fn run(data_dir: &DataDir) -> anyhow::Result<()> {
         if data_dir.announced_at() > before
             && let Some(server) = data_dir.running()
         {
-            let store = data_dir.open_store()?;
-            println!("{}", link::create(&store, server.link_url()).await?);
+            println!("{}", link::with_code(server.link_url(), &code));
             return Ok(());
         }
         if tokio::time::Instant::now() > deadline {
@@ -33,6 +37,13 @@ pub(crate) async fn run(data_dir: &DataDir) -> anyhow::Result<()> {
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
+}
+
+/// What a new server would stumble over is found while there is still the old one. The code is for the link to the new one.
+async fn prepare(data_dir: &DataDir) -> anyhow::Result<Secret> {
+    Config::read(data_dir)?;
+    data_dir.check_room()?;
+    link::create_code(&data_dir.open_store()?).await
 }
 
 #[cfg(unix)]

@@ -32,7 +32,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let lock = data_dir.lock().await?;
     let address = resolve(&args.host).await?;
     let service = Service::open(&args, &data_dir, lock, address, args.port).await?;
-    let link = link::create(&service.store, service.address.link_url()).await?;
+    let link = link::to_new_server(&service.store, service.address.link_url()).await;
     // Whoever started us may not listen any more.
     writeln!(std::io::stdout(), "tiller is ready: {link}").ok();
     if args.opens_browser()
@@ -92,7 +92,7 @@ impl Service {
     pub(crate) async fn open(
         args: &ServeArgs,
         data_dir: &DataDir,
-        lock: ServerLock,
+        mut lock: ServerLock,
         address: IpAddr,
         port: Option<u16>,
     ) -> anyhow::Result<Self> {
@@ -173,7 +173,7 @@ impl Service {
             url: format!("http://{bound}"),
             openable: openable.map(|address| format!("http://{address}")),
         };
-        lock.announce(&address)?;
+        lock.announce(&address);
         Ok(Self {
             sessions,
             address,

@@ -57,6 +57,40 @@ async fn a_damaged_database_is_left_alone_and_one_is_told_what_to_do() {
 }
 
 #[tokio::test]
+async fn a_server_that_can_not_write_is_read_and_not_restarted() {
+    let world = world().await;
+    world.serve().await.stop().await;
+    // As a full disk would do it, without one.
+    let database = rusqlite::Connection::open(world.data().join("sessions.db")).unwrap();
+    let full = "CREATE TRIGGER full BEFORE INSERT ON login_codes BEGIN SELECT RAISE(ABORT, 'no room'); END";
+    database.execute_batch(full).unwrap();
+
+    let server = world.serve_with(&[], &[("TILLER_API_KEY", "key")]).await;
+    assert_eq!(server.link, format!("http://{}/", server.address));
+    let is_read = async || get(&server.address, "/api/recent-cwds", &[("x-api-key", "key")]).await;
+    assert_eq!(is_read().await.status, 200);
+    let said = complaint(&world, &["restart"]).await;
+    assert!(
+        said.contains("not restarted") && said.contains("no room"),
+        "{said}"
+    );
+    assert_eq!(is_read().await.status, 200, "the same server");
+
+    database.execute_batch("DROP TRIGGER full").unwrap();
+    world.configure("allowed_host = 1");
+    let said = complaint(&world, &["restart"]).await;
+    assert!(
+        said.contains("not restarted") && said.contains("config.toml is not right"),
+        "{said}"
+    );
+    let link = world.command().arg("link").output().await.unwrap();
+    let link = String::from_utf8(link.stdout).unwrap();
+    let opened = get(&server.address, &server.path_of(link.trim()), &[]).await;
+    assert_eq!(opened.status, 303, "the same server: {link}");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_second_server_on_the_same_data_is_refused() {
     let world = world().await;
     let server = world.serve().await;
