@@ -1,6 +1,7 @@
 //! Where agents may work: beneath the roots, and never in places that hold secrets.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Which folders may be used. Made once, when the server starts.
 #[derive(Clone, Debug)]
@@ -25,6 +26,9 @@ pub struct FolderListing {
     /// Name and path, sorted by name.
     pub entries: Vec<(String, PathBuf)>,
 }
+
+/// How long a folder may take to be looked at.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Never, even beneath a root.
 const SENSITIVE: &[&str] = &["/etc", "/root", "/proc", "/sys", "/dev", "/boot"];
@@ -68,8 +72,27 @@ impl PathPolicy {
         &self.default
     }
 
-    /// The real path of the folder that the user named: absolute, or beginning with `~/`.
-    pub fn working_directory(&self, wanted: Option<&str>) -> Result<PathBuf, PathRefused> {
+    /// The real path of the folder that the user named: absolute, or beginning with `~/`. One that does not answer, on a
+    /// file system that is gone, is refused after a while, and nobody else waits for it.
+    pub async fn working_directory(&self, wanted: Option<&str>) -> Result<PathBuf, PathRefused> {
+        let wanted = wanted.map(str::to_owned);
+        self.aside(move |policy| policy.resolve(wanted.as_deref())).await
+    }
+
+    async fn aside(
+        &self,
+        look: impl FnOnce(&Self) -> Result<PathBuf, PathRefused> + Send + 'static,
+    ) -> Result<PathBuf, PathRefused> {
+        let policy = self.clone();
+        let looking = tokio::task::spawn_blocking(move || look(&policy));
+        match tokio::time::timeout(PATIENCE, looking).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(_)) | Err(_) => Err(PathRefused),
+        }
+    }
+
+    /// The same, for those who may be kept waiting.
+    pub fn resolve(&self, wanted: Option<&str>) -> Result<PathBuf, PathRefused> {
         match wanted.map(str::trim).filter(|wanted| !wanted.is_empty()) {
             None => self.check(&self.default),
             Some(wanted) => self.check(&self.expand(wanted)?),
@@ -77,13 +100,15 @@ impl PathPolicy {
     }
 
     /// Whether a folder that was allowed once may still be used: it may have become a link that leads out of the roots.
-    pub(crate) fn check_again(&self, path: &Path) -> Result<(), PathRefused> {
-        self.check(path).map(drop)
+    pub(crate) async fn check_again(&self, path: &Path) -> Result<(), PathRefused> {
+        self.working_directory(Some(&path.to_string_lossy()))
+            .await
+            .map(drop)
     }
 
     /// The folders beneath `path`, for choosing one.
     pub fn list(&self, path: Option<&str>) -> Result<FolderListing, PathRefused> {
-        let path = self.working_directory(path)?;
+        let path = self.resolve(path)?;
         let mut entries: Vec<_> = std::fs::read_dir(&path)
             .map_err(|_| PathRefused)?
             .flatten()
@@ -126,12 +151,17 @@ impl PathPolicy {
         let real = path.canonicalize().map_err(|_| PathRefused)?;
         let inside = self.roots.iter().any(|root| real.starts_with(root));
         let sensitive = self.sensitive.iter().any(|place| real.starts_with(place));
-        if inside && !sensitive && real.is_dir() {
+        if inside && !sensitive && real.is_dir() && can_enter(&real) {
             Ok(real)
         } else {
             Err(PathRefused)
         }
     }
+}
+
+/// An agent could not be started there otherwise.
+fn can_enter(folder: &Path) -> bool {
+    rustix::fs::access(folder, rustix::fs::Access::READ_OK | rustix::fs::Access::EXEC_OK).is_ok()
 }
 
 #[cfg(test)]
@@ -165,13 +195,13 @@ mod tests {
     #[test]
     fn folders_beneath_a_root_are_fine() {
         let Scene { home, policy, _keep } = scene();
-        assert_eq!(policy.working_directory(None), Ok(home.join("project")));
-        assert_eq!(policy.working_directory(Some("")), Ok(home.join("project")));
+        assert_eq!(policy.resolve(None), Ok(home.join("project")));
+        assert_eq!(policy.resolve(Some("")), Ok(home.join("project")));
         assert_eq!(
-            policy.working_directory(Some("~/project/src")),
+            policy.resolve(Some("~/project/src")),
             Ok(home.join("project/src"))
         );
-        assert_eq!(policy.working_directory(Some("~")), Ok(home.clone()));
+        assert_eq!(policy.resolve(Some("~")), Ok(home.clone()));
     }
 
     #[test]
@@ -194,7 +224,7 @@ mod tests {
             way_out.to_str().unwrap(),
         ];
         for case in cases {
-            assert_eq!(policy.working_directory(Some(case)), Err(PathRefused), "{case}");
+            assert_eq!(policy.resolve(Some(case)), Err(PathRefused), "{case}");
         }
     }
 

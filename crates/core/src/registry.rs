@@ -347,7 +347,7 @@ impl Sessions {
         allowed(self.viewer.scopes.run)?;
         let (prompt, images) = start.prompt.checked()?;
         check_settings(&start.settings, self.offers().as_deref())?;
-        let cwd = self.shared.paths.working_directory(start.cwd.as_deref())?;
+        let cwd = self.shared.paths.working_directory(start.cwd.as_deref()).await?;
         let (title, title_source) = match title_as_given(&start.title) {
             empty if empty.is_empty() => (title_from_prompt(&prompt.text), TitleSource::Prompt),
             title => (title, TitleSource::User),

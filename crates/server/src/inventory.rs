@@ -115,7 +115,7 @@ pub(crate) async fn inventory(
         let cwd = app
             .sessions
             .paths()
-            .working_directory(cwd.as_deref())
+            .resolve(cwd.as_deref())
             .map_err(|_| ApiError::WorkingDirInvalid)?;
         Ok(Json(Inventory::read(app.history.claude_home(), &cwd)))
     })

@@ -252,7 +252,7 @@ impl Sessions {
             return Ok(());
         };
         // It is checked again when the agent is launched, and then what was said can't be given back.
-        self.shared.paths.check_again(record.cwd.as_ref())?;
+        self.shared.paths.check_again(record.cwd.as_ref()).await?;
         let backend = &self.shared.backend;
         let claimed = backend.claim(conversation, record.cwd.into(), record.updated_at);
         match claimed.await {

@@ -433,7 +433,7 @@ impl Actor {
                     });
                 }
                 Effect::Launch(launch) => {
-                    let channels = match self.paths.check_again(&launch.cwd) {
+                    let channels = match self.paths.check_again(&launch.cwd).await {
                         Ok(()) => self.backend.launch(*launch),
                         Err(refused) => AgentChannels::ended(Exit::NotStarted {
                             message: refused.to_string(),

@@ -74,6 +74,7 @@ pub(crate) async fn upgrade(
         sessions
             .paths()
             .working_directory(cwd.as_deref())
+            .await
             .map_err(CommandError::from)?;
     }
     let mut connection = Connection {
@@ -293,7 +294,7 @@ impl Connection {
     ) -> Result<(), Gone> {
         let found = session.and_then(|id| self.sessions.find(id));
         let Some((record, pending)) = found else {
-            let cwd = self.sessions.paths().working_directory(self.cwd.as_deref());
+            let cwd = self.sessions.paths().working_directory(self.cwd.as_deref()).await;
             let cwd = cwd.map(|cwd| cwd.display().to_string()).unwrap_or_default();
             let nothing = Introduction::default();
             let start = translate::session_start(&self.name, &self.wishes, None, &nothing, &cwd);

@@ -257,7 +257,10 @@ async fn place(app: &App, visitor: &Visitor, sessions: &Sessions, task: &Task) -
     let wanted = task.working_dir.as_deref();
     match task.conversation {
         Conversation::New => {
-            paths.working_directory(wanted).map_err(CommandError::from)?;
+            paths
+                .working_directory(wanted)
+                .await
+                .map_err(CommandError::from)?;
             Ok(Place::New {
                 cwd: task.working_dir.clone(),
             })
@@ -272,17 +275,17 @@ async fn place(app: &App, visitor: &Visitor, sessions: &Sessions, task: &Task) -
                 Place::Elsewhere { cwd, .. } => cwd,
                 Place::New { .. } => return Ok(place),
             };
-            let same = |wanted: &str| {
-                let wanted = paths.working_directory(Some(wanted));
-                wanted.is_ok_and(|wanted| wanted == std::path::Path::new(cwd))
-            };
-            if wanted.is_some_and(|wanted| !wanted.trim().is_empty() && !same(wanted)) {
-                return Err(ApiError::WorkingDirLocked);
+            if wanted.is_some_and(|wanted| !wanted.trim().is_empty()) {
+                let wanted = paths.working_directory(wanted).await;
+                if !wanted.is_ok_and(|wanted| wanted == std::path::Path::new(cwd)) {
+                    return Err(ApiError::WorkingDirLocked);
+                }
             }
             Ok(place)
         }
         Conversation::Newest => {
-            let cwd = paths.working_directory(wanted).map_err(CommandError::from)?;
+            let cwd = paths.working_directory(wanted).await;
+            let cwd = cwd.map_err(CommandError::from)?;
             let cwd = cwd.to_string_lossy().into_owned();
             newest(app, visitor, sessions, cwd).await
         }
