@@ -311,7 +311,7 @@ async fn an_agent_that_is_to_end_counts_nothing_that_it_does_not_hear() {
 #[tokio::test]
 async fn an_agent_that_does_not_end_with_its_input_is_ended_by_its_keeper() {
     let place = Place::new(PATIENCE);
-    let script = r#"echo $$ > $HERE/agent; echo ready; cat > /dev/null; touch $HERE/closed; sleep 600"#;
+    let script = r"echo $$ > $HERE/agent; echo ready; cat > /dev/null; touch $HERE/closed; sleep 600";
     let (keeping, launch, closed) = (place.keeping.clone(), place.script(script), place.file("closed"));
     in_a_program_that_dies(async move {
         let mut kept = start(&keeping, "does-not-end", &launch).await.unwrap();
