@@ -5,6 +5,7 @@ mod compact;
 mod credentials;
 mod schema;
 mod sessions;
+mod whole;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -64,6 +65,26 @@ impl SqliteStore {
             Ok(Err(error)) => tracing::debug!(%error, "the log stays beside the database"),
             Err(error) => tracing::debug!(%error, "the log stays beside the database"),
         }
+    }
+
+    /// Writes, and comes back with what the work found out when it is on disk.
+    async fn write_returning<T: Send + 'static>(
+        &self,
+        mut work: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        self.shared
+            .writer
+            .write(move |connection| {
+                let found = work(connection)?;
+                // The receiver waits until the work is on disk.
+                sender.send(found).ok();
+                Ok(())
+            })
+            .await?;
+        // A group that failed is run again: the last word counts.
+        let last = receiver.try_iter().last();
+        last.ok_or_else(|| StoreError::Unavailable("the writer has ended".to_owned()))
     }
 
     /// Runs a query on a connection that can't write. All that it asks is answered as of one moment: whoever reads a

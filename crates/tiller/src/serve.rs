@@ -102,6 +102,9 @@ impl Service {
         }
         let config = Config::read(data_dir)?;
         let store = data_dir.open_store()?;
+        if let Err(error) = store.remove_remains().await {
+            tracing::warn!(%error, "what an earlier server was about to delete still takes room");
+        }
         let environment_key = std::env::var("TILLER_API_KEY")
             .ok()
             .filter(|key| !key.is_empty())

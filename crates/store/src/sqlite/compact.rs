@@ -35,32 +35,14 @@ impl SqliteStore {
                     to,
                 };
                 let count = self
-                    .count(move |connection| take_out(connection, &stretch))
+                    .write_returning(move |connection| take_out(connection, &stretch))
                     .await?;
                 removed += count;
                 after = to;
             }
         }
-        while removed > 0 && self.count(give_back).await? > 0 {}
+        while removed > 0 && self.write_returning(give_back).await? > 0 {}
         Ok(removed)
-    }
-
-    async fn count(
-        &self,
-        mut work: impl FnMut(&Connection) -> rusqlite::Result<u64> + Send + 'static,
-    ) -> Result<u64, StoreError> {
-        let (sender, receiver) = std::sync::mpsc::channel();
-        self.shared
-            .writer
-            .write(move |connection| {
-                let count = work(connection)?;
-                // The receiver waits until the work is on disk.
-                sender.send(count).ok();
-                Ok(())
-            })
-            .await?;
-        // A group that failed is run again: the last number counts.
-        Ok(receiver.try_iter().last().unwrap_or(0))
     }
 }
 

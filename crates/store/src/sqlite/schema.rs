@@ -167,6 +167,13 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE decisions ADD COLUMN answer TEXT;
     ALTER TABLE decisions ADD COLUMN rules TEXT;
 ",
+    "
+    -- Sessions of which not everything is there, with their numbers: they are being copied or removed.
+    CREATE TABLE unfinished_sessions (
+        number INTEGER PRIMARY KEY,
+        id     TEXT NOT NULL
+    ) STRICT;
+",
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
@@ -208,6 +215,52 @@ mod tests {
     /// The last schema in which messages were found by an index.
     const BEFORE_PLACES: usize = 8;
 
+    /// The last schema in which sessions were copied and removed all at once.
+    const BEFORE_STRETCHES: usize = 10;
+
+    /// A file with a session each, with this schema.
+    fn older_file(path: &std::path::Path, version: usize, ids: &[&str]) -> Connection {
+        let older = Connection::open(path).unwrap();
+        configure(&older).unwrap();
+        make_shrinkable(&older).unwrap();
+        for migration in &MIGRATIONS[..version] {
+            older.execute_batch(migration).unwrap();
+        }
+        older.pragma_update(None, "user_version", version).unwrap();
+        for id in ids {
+            let sql = "INSERT INTO sessions (id, title, status, cwd, created_at, updated_at, permission_mode, \
+                       approval, last_seq) VALUES (?1, 't', 'idle', '/', 1, 1, 'default', 'ask', 3)";
+            older.execute(sql, [id]).unwrap();
+        }
+        older
+    }
+
+    #[tokio::test]
+    async fn sessions_of_an_older_file_are_copied_and_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sessions.db");
+        let id = "00000000-0000-4000-8000-00000000000a";
+        let older = older_file(&path, BEFORE_STRETCHES, &[id]);
+        older.execute("UPDATE sessions SET number = 7", []).unwrap();
+        let sql =
+            "INSERT INTO messages (id, session_id, data, created_at, place) VALUES ('m', ?1, '{}', 5, ?2)";
+        older.execute(sql, (id, (7_i64 << 32) + 3)).unwrap();
+        drop(older);
+
+        let store = SqliteStore::open(&path).unwrap();
+        store.remove_remains().await.unwrap();
+        let (source, _) = store.load().await.unwrap().remove(0);
+        let fork = tiller_core::SessionRecord {
+            id: tiller_core::SessionId::random(),
+            ..source.clone()
+        };
+        assert_eq!(store.fork(source.id, fork.clone()).await.unwrap(), 1);
+        store.delete(source.id).await.unwrap();
+        assert_eq!(store.history(source.id, Page::All).await.unwrap(), []);
+        assert_eq!(store.history(fork.id, Page::All).await.unwrap().len(), 1);
+        assert_eq!(store.load().await.unwrap().len(), 1);
+    }
+
     #[tokio::test]
     async fn messages_of_an_older_file_keep_their_session_and_order() {
         let folder = tempfile::tempdir().unwrap();
@@ -216,19 +269,8 @@ mod tests {
             "00000000-0000-4000-8000-00000000000a",
             "00000000-0000-4000-8000-00000000000b",
         ];
-        let older = Connection::open(&path).unwrap();
-        configure(&older).unwrap();
-        make_shrinkable(&older).unwrap();
-        for migration in &MIGRATIONS[..BEFORE_PLACES] {
-            older.execute_batch(migration).unwrap();
-        }
-        older.pragma_update(None, "user_version", BEFORE_PLACES).unwrap();
         // The second was begun first, and they were written in turns.
-        for id in ids.iter().rev() {
-            let sql = "INSERT INTO sessions (id, title, status, cwd, created_at, updated_at, permission_mode, \
-                       approval, last_seq) VALUES (?1, 't', 'idle', '/', 1, 1, 'default', 'ask', 3)";
-            older.execute(sql, [id]).unwrap();
-        }
+        let older = older_file(&path, BEFORE_PLACES, &[ids[1], ids[0]]);
         for seq in [1, 3] {
             for id in ids {
                 let sql =

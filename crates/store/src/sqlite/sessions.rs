@@ -10,10 +10,19 @@ use tiller_core::{
 };
 
 use super::codec::{self, Encoded, SESSION_COLUMNS};
+use super::whole::make_room;
 use super::{SqliteStore, store_error};
 
 /// Where in `messages` the session `?1` begins. Its messages stand at this plus their `seq`.
 pub(super) const START: &str = "(SELECT number << 32 FROM sessions WHERE id = ?1)";
+
+/// The number of a session that begins: nobody has it, nor what is left of a session that has gone.
+pub(super) const NEXT_NUMBER: &str = "(SELECT 1 + max( \
+    coalesce((SELECT max(number) FROM sessions), 0), \
+    coalesce((SELECT max(number) FROM unfinished_sessions), 0)))";
+
+/// Holds for rows of the session `?1` in any table, unless it is being copied or removed.
+const IS_WHOLE: &str = "EXISTS (SELECT 1 FROM sessions WHERE id = ?1)";
 
 /// Beyond every `seq`; from here on stands the next session. What clients name is never taken for more than this.
 const END: u64 = 1 << 32;
@@ -35,21 +44,7 @@ impl Store for SqliteStore {
     }
 
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {
-        Box::pin(self.shared.writer.write(move |connection| {
-            let id = session.to_string();
-            for table in tables_of_sessions(connection)? {
-                let whose = match table.as_str() {
-                    "messages" => format!("place >= {START} AND place < {START} + {END}"),
-                    _ => "session_id = ?1".to_owned(),
-                };
-                let sql = format!("DELETE FROM {table} WHERE {whose}");
-                connection.prepare_cached(&sql)?.execute([&id])?;
-            }
-            connection
-                .prepare_cached("DELETE FROM sessions WHERE id = ?1")?
-                .execute([&id])
-                .map(drop)
-        }))
+        Box::pin(self.remove(session))
     }
 
     fn history(&self, session: SessionId, page: Page) -> StoreFuture<'_, Vec<(u64, RawJson)>> {
@@ -129,19 +124,7 @@ impl Store for SqliteStore {
     }
 
     fn fork(&self, source: SessionId, record: SessionRecord) -> StoreFuture<'_, u64> {
-        Box::pin(async move {
-            let id = record.id;
-            self.shared
-                .writer
-                .write(move |connection| fork(connection, source, &record))
-                .await?;
-            self.read(move |connection| {
-                let sql = "SELECT last_seq FROM sessions WHERE id = ?1";
-                let found = connection.query_row(sql, [id.to_string()], |row| row.get(0));
-                found.map_err(store_error)
-            })
-            .await
-        })
+        Box::pin(self.copy(source, record))
     }
 
     fn compact(&self, before: Timestamp) -> StoreFuture<'_, u64> {
@@ -151,14 +134,6 @@ impl Store for SqliteStore {
     fn image(&self, session: SessionId, id: String) -> StoreFuture<'_, Option<Image>> {
         Box::pin(self.read(move |connection| image(connection, session, id)))
     }
-}
-
-/// Those whose rows belong to a session, and go with it.
-fn tables_of_sessions(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let sql = "SELECT tables.name FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns \
-               WHERE tables.type = 'table' AND columns.name = 'session_id'";
-    let mut statement = connection.prepare_cached(sql)?;
-    statement.query_map([], |row| row.get(0))?.collect()
 }
 
 fn named(connection: &Connection, owner: Option<&str>, name: &str) -> Result<Option<SessionId>, StoreError> {
@@ -217,7 +192,8 @@ fn load(connection: &Connection) -> Result<Vec<(SessionRecord, Vec<DecisionReque
 }
 
 fn write_commit(connection: &Connection, commit: &Commit) -> rusqlite::Result<()> {
-    let owner = write_session(connection, &commit.record)?;
+    make_room(connection, &commit.record.id.to_string())?;
+    let owner = write_session_as(connection, &commit.record, None)?;
     let session = &owner.id;
     for image in &commit.images {
         let sql = "INSERT OR IGNORE INTO images (session_id, id, media_type, data) VALUES (?1, ?2, ?3, ?4)";
@@ -244,9 +220,9 @@ fn write_commit(connection: &Connection, commit: &Commit) -> rusqlite::Result<()
 }
 
 /// A session as its rows name it.
-struct Owner {
+pub(super) struct Owner {
     id: String,
-    number: i64,
+    pub(super) number: i64,
 }
 
 impl Owner {
@@ -286,20 +262,29 @@ fn write_messages(connection: &Connection, session: &Owner, events: &[&Arc<Event
     Ok(())
 }
 
-fn write_session(connection: &Connection, record: &SessionRecord) -> rusqlite::Result<Owner> {
-    let sql = "INSERT INTO sessions (id, title, claude_session_id, status, cwd, allowed_tools, last_prompt, \
+/// A session that begins gets this number, or else the next.
+pub(super) fn write_session_as(
+    connection: &Connection,
+    record: &SessionRecord,
+    number: Option<i64>,
+) -> rusqlite::Result<Owner> {
+    static SQL: LazyLock<String> = LazyLock::new(|| {
+        format!(
+            "INSERT INTO sessions (id, title, claude_session_id, status, cwd, allowed_tools, last_prompt, \
                    created_at, updated_at, model, permission_mode, approval, expired, queue, last_seq, owner, \
                    tools, max_turns, archived, title_source, effort, max_budget_usd, fork_of, delete_at, \
                    runs, turn, run, run_position, fork_at, number) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
                    ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, \
-                   (SELECT coalesce(max(number), 0) + 1 FROM sessions)) \
+                   coalesce(?30, {NEXT_NUMBER})) \
                ON CONFLICT (id) DO UPDATE SET title = ?2, claude_session_id = ?3, status = ?4, cwd = ?5, \
                    allowed_tools = ?6, last_prompt = ?7, updated_at = ?9, model = ?10, permission_mode = ?11, \
                    approval = ?12, expired = ?13, queue = ?14, last_seq = ?15, tools = ?17, max_turns = ?18, \
                    archived = ?19, title_source = ?20, effort = ?21, max_budget_usd = ?22, fork_of = ?23, \
                    delete_at = ?24, runs = ?25, turn = ?26, run = ?27, run_position = ?28, fork_at = ?29 \
-               RETURNING number";
+               RETURNING number"
+        )
+    });
     let settings = &record.settings;
     let id = record.id.to_string();
     let values = params![
@@ -346,9 +331,10 @@ fn write_session(connection: &Connection, record: &SessionRecord) -> rusqlite::R
             .map_err(cannot_encode)?,
         record.run.as_ref().map(|run| run.position),
         record.fork_at,
+        number,
     ];
     let number = connection
-        .prepare_cached(sql)?
+        .prepare_cached(&SQL)?
         .query_row(values, |row| row.get(0))?;
     Ok(Owner { id, number })
 }
@@ -465,11 +451,13 @@ fn replay(
         "SELECT seq, created_at, NULL, id, data FROM messages \
          WHERE place > {START} + ?2 AND place < {START} + {END} ORDER BY place LIMIT ?3"
     );
-    let beside = "SELECT seq, created_at, kind, NULL, data FROM events \
-                  WHERE session_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
+    let beside = format!(
+        "SELECT seq, created_at, kind, NULL, data FROM events \
+         WHERE session_id = ?1 AND seq > ?2 AND {IS_WHOLE} ORDER BY seq LIMIT ?3"
+    );
     let mut events = Vec::new();
-    for sql in [said.as_str(), beside] {
-        let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    for sql in [said, beside] {
+        let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
         let mut rows = statement
             .query(params![session.to_string(), after.min(END), limit])
             .map_err(store_error)?;
@@ -483,32 +471,9 @@ fn replay(
     Ok(events)
 }
 
-fn fork(connection: &Connection, source: SessionId, record: &SessionRecord) -> rusqlite::Result<()> {
-    let owner = write_session(connection, record)?;
-    let (from, to) = (source.to_string(), record.id.to_string());
-    let messages = format!("messages WHERE place >= {START} AND place < {START} + {END}");
-    connection.execute(
-        &format!(
-            "INSERT INTO messages (id, session_id, data, created_at, place) \
-             SELECT id, ?2, data, created_at, ?3 + row_number() OVER (ORDER BY place) FROM {messages}"
-        ),
-        params![from, to, owner.place(0)?],
-    )?;
-    connection.execute(
-        "INSERT INTO images (session_id, id, media_type, data) \
-         SELECT ?2, id, media_type, data FROM images WHERE session_id = ?1",
-        params![from, to],
-    )?;
-    connection.execute(
-        &format!("UPDATE sessions SET last_seq = (SELECT count(*) FROM {messages}) WHERE id = ?1"),
-        [to],
-    )?;
-    Ok(())
-}
-
 fn image(connection: &Connection, session: SessionId, id: String) -> Result<Option<Image>, StoreError> {
-    let sql = "SELECT media_type, data FROM images WHERE session_id = ?1 AND id = ?2";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let sql = format!("SELECT media_type, data FROM images WHERE session_id = ?1 AND id = ?2 AND {IS_WHOLE}");
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
     let found = statement
         .query_row(params![session.to_string(), id], |row| {
             Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?))
@@ -527,6 +492,7 @@ fn said_since(connection: &Connection, session: SessionId, since: u64) -> Result
         "SELECT seq, created_at, NULL, id, data FROM messages WHERE place = {START} + ?2 \
          UNION ALL \
          SELECT seq, created_at, kind, NULL, data FROM events WHERE session_id = ?1 AND seq > ?2 AND kind = ?3 \
+           AND {IS_WHOLE} \
          ORDER BY 1"
     );
     let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;

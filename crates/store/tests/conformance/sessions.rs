@@ -614,3 +614,67 @@ async fn notes_are_kept_with_their_session_and_go_with_it() {
     store.delete(one.id).await.unwrap();
     assert_eq!(store.notes(String::new()).await.unwrap().len(), 1);
 }
+
+/// Enough to keep a store busy for a while.
+const LONG: u64 = 40_000;
+
+/// Whether the ends of a long session are there, looked at one after the other.
+async fn ends(store: &dyn Store, session: SessionId, backwards: bool) -> [bool; 2] {
+    let first = async || {
+        let page = Page::After { seq: 0, limit: 1 };
+        !store.history(session, page).await.unwrap().is_empty()
+    };
+    let last = async || !store.replay(session, LONG - 1, 1).await.unwrap().is_empty();
+    if backwards {
+        [last().await, first().await]
+    } else {
+        [first().await, last().await]
+    }
+}
+
+#[tokio::test]
+async fn others_get_on_while_a_long_session_is_copied_and_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let mut long = record("long");
+    for _ in 0..LONG / 2000 {
+        append(&store, &mut long, (0..2000).map(|_| message("x")).collect()).await;
+    }
+    append(&store, &mut long, vec![status(SessionStatus::Idle)]).await;
+    let (mut other, fork) = (record("other"), record("fork"));
+
+    let (copying, source, copy) = (store.clone(), long.id, fork.clone());
+    let copied = tokio::spawn(async move { copying.fork(source, copy).await.unwrap() });
+    let mut during_copy = 0;
+    while !copied.is_finished() {
+        append(&store, &mut other, vec![message("other")]).await;
+        during_copy += 1;
+        // Whoever sees some of it sees all of it.
+        assert_ne!(ends(&store, fork.id, during_copy % 2 == 0).await, [true, false]);
+    }
+    assert_eq!(copied.await.unwrap(), LONG);
+    let said = store.history(fork.id, Page::All).await.unwrap();
+    assert_eq!(said.len() as u64, LONG);
+
+    let removing = store.clone();
+    let removed = tokio::spawn(async move { removing.delete(source).await.unwrap() });
+    let mut during_removal = 0;
+    while !removed.is_finished() {
+        append(&store, &mut other, vec![message("other")]).await;
+        during_removal += 1;
+        // Whoever misses some of it misses all of it.
+        assert_ne!(
+            ends(&store, long.id, during_removal % 2 == 0).await,
+            [false, true]
+        );
+    }
+    removed.await.unwrap();
+    assert_eq!(ends(&store, long.id, false).await, [false, false]);
+    let said = store.history(other.id, Page::All).await.unwrap();
+    assert_eq!(said.len() as u64, other.last_seq);
+    // Those that wait for all of it to be done are the one before it, the one with it, and the one after it.
+    assert!(
+        during_copy > 4 && during_removal > 4,
+        "{during_copy} and {during_removal} commits came through"
+    );
+}
