@@ -63,7 +63,8 @@ pub trait Store: Send + Sync + 'static {
     fn fork(&self, source: SessionId, record: SessionRecord) -> StoreFuture<'_, u64>;
 
     /// Removes the pieces in which messages were streamed (`stream_event`) before that time, where no turn runs: the
-    /// whole messages stay, and no number is used again. Gives the space back to the system. How many were removed.
+    /// whole messages stay, and so do the pieces of those that were never finished. No number is used again. Gives the
+    /// space back to the system. How many were removed.
     fn compact(&self, before: Timestamp) -> StoreFuture<'_, u64>;
 
     /// An image that was committed with a prompt of this session.

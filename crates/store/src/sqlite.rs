@@ -3,6 +3,7 @@
 mod codec;
 mod compact;
 mod credentials;
+mod pieces;
 mod schema;
 mod sessions;
 mod whole;

@@ -1,19 +1,21 @@
 //! Takes out what nobody needs any more, a little at a time, so that whoever writes waits for milliseconds only.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use tiller_core::{StoreError, Timestamp};
 
-use super::sessions::START;
+use super::pieces::{Pieces, Said};
+use super::sessions::{END, START};
 use super::{SqliteStore, store_error};
 
-/// How many events of a session are looked at in one transaction.
-const STRETCH: u64 = 2000;
+/// How many messages of a session are looked at in one go.
+const STRETCH: u32 = 2000;
 
 /// How many pages are given back to the system in one transaction.
 const PAGES: u32 = 1000;
 
 /// A session that may have something to take out, and from where to where.
-struct Stretch {
+#[derive(Clone)]
+struct Candidate {
     session: String,
     after: u64,
     to: u64,
@@ -25,29 +27,103 @@ impl SqliteStore {
             .read(move |connection| candidates(connection, before))
             .await?;
         let mut removed = 0;
-        for whole in candidates {
-            let mut after = whole.after;
-            while after < whole.to {
-                let to = whole.to.min(after + STRETCH);
-                let stretch = Stretch {
-                    session: whole.session.clone(),
-                    after,
-                    to,
-                };
-                let count = self
-                    .write_returning(move |connection| take_out(connection, &stretch))
-                    .await?;
-                removed += count;
-                after = to;
-            }
+        for candidate in candidates
+            .into_iter()
+            .filter(|candidate| candidate.after < candidate.to)
+        {
+            removed += self.take_out_pieces_of(candidate).await?;
         }
         while removed > 0 && self.write_returning(give_back).await? > 0 {}
         Ok(removed)
     }
+
+    async fn take_out_pieces_of(&self, candidate: Candidate) -> Result<u64, StoreError> {
+        let Candidate { session, after, to } = candidate;
+        let mut pieces = Pieces::default();
+        let (mut read, mut removed) = (after, 0);
+        loop {
+            let (id, from) = (session.clone(), read);
+            let said = self.read(move |connection| said(connection, &id, from)).await?;
+            let last = said.last().map(|said| said.seq);
+            for said in said {
+                let old = said.seq <= to;
+                pieces.hear(said, old);
+            }
+            // Beyond what is old is looked only for the rest of what began there.
+            let undecided = pieces.first_undecided();
+            let over = last.is_none_or(|last| last >= to && undecided.is_none());
+            if over {
+                pieces.finish();
+            }
+            let done = match (over, undecided) {
+                (true, _) => to,
+                (false, Some(undecided)) => undecided - 1,
+                (false, None) => last.unwrap_or(to),
+            };
+            // The whole of a long message decides about very many at once.
+            let mut needless = pieces.take_needless();
+            loop {
+                let later = needless.split_off(needless.len().min(STRETCH as usize));
+                let stretch = Stretch {
+                    session: session.clone(),
+                    done: if later.is_empty() { done } else { after },
+                    needless,
+                };
+                let count = self
+                    .write_returning(move |connection| take_out(connection, &stretch))
+                    .await?;
+                let Some(count) = count else {
+                    return Ok(removed);
+                };
+                removed += count;
+                if later.is_empty() {
+                    break;
+                }
+                needless = later;
+            }
+            match last {
+                Some(last) if !over => read = last,
+                _ => return Ok(removed),
+            }
+        }
+    }
+}
+
+/// What to take out of a session, and up to where that is then done.
+struct Stretch {
+    session: String,
+    needless: Vec<u64>,
+    done: u64,
+}
+
+/// What was said next after `after`.
+fn said(connection: &Connection, session: &str, after: u64) -> Result<Vec<Said>, StoreError> {
+    let sql = format!(
+        "SELECT seq, data ->> '$.type', data ->> '$.parent_tool_use_id', data ->> '$.event.type', \
+                coalesce(data ->> '$.event.message.id', data ->> '$.message.id') \
+         FROM messages WHERE place > {START} + ?2 AND place < {START} + {END} ORDER BY place LIMIT ?3"
+    );
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
+    let rows = statement.query_map(params![session, after, STRETCH], |row| {
+        Ok(Said {
+            seq: row.get(0)?,
+            kind: text(row, 1)?,
+            parent: text(row, 2)?,
+            piece: text(row, 3)?,
+            message: text(row, 4)?,
+        })
+    });
+    let all: rusqlite::Result<Vec<_>> = rows.map_err(store_error)?.collect();
+    all.map_err(store_error)
+}
+
+/// Whatever an agent writes there: what is no text is as good as nothing.
+fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    Ok(row.get_ref(column)?.as_str().ok().map(str::to_owned))
 }
 
 /// Sessions without a running turn, as far as their events are older than `before`.
-fn candidates(connection: &Connection, before: Timestamp) -> Result<Vec<Stretch>, StoreError> {
+fn candidates(connection: &Connection, before: Timestamp) -> Result<Vec<Candidate>, StoreError> {
     let sql = "SELECT id, compacted_seq, \
                    coalesce((SELECT seq FROM messages \
                        WHERE place > (number << 32) + compacted_seq AND place <= (number << 32) + last_seq \
@@ -56,7 +132,7 @@ fn candidates(connection: &Connection, before: Timestamp) -> Result<Vec<Stretch>
                FROM sessions WHERE status <> 'running' AND compacted_seq < last_seq";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
     let rows = statement.query_map([before.0], |row| {
-        Ok(Stretch {
+        Ok(Candidate {
             session: row.get(0)?,
             after: row.get(1)?,
             to: row.get(2)?,
@@ -66,20 +142,22 @@ fn candidates(connection: &Connection, before: Timestamp) -> Result<Vec<Stretch>
     all.map_err(store_error)
 }
 
-fn take_out(connection: &Connection, stretch: &Stretch) -> rusqlite::Result<u64> {
-    let Stretch { session, after, to } = stretch;
-    // A turn may have begun since; then another time.
-    let sql = format!(
-        "DELETE FROM messages WHERE place > {START} + ?2 AND place <= {START} + ?3 \
-           AND data ->> '$.type' = 'stream_event' \
-           AND (SELECT status FROM sessions WHERE id = ?1) <> 'running'"
-    );
-    let removed = connection
-        .prepare_cached(&sql)?
-        .execute(params![session, after, to])?;
-    let sql = "UPDATE sessions SET compacted_seq = ?2 WHERE id = ?1 AND status <> 'running'";
-    connection.prepare_cached(sql)?.execute(params![session, to])?;
-    Ok(removed as u64)
+/// How many there were. `None`: a turn has begun since, or the session has gone; then another time.
+fn take_out(connection: &Connection, stretch: &Stretch) -> rusqlite::Result<Option<u64>> {
+    let sql = "UPDATE sessions SET compacted_seq = max(compacted_seq, ?2) \
+               WHERE id = ?1 AND status <> 'running' RETURNING number";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rests = statement.query_row(params![stretch.session, stretch.done], |row| row.get(0));
+    let Some(number) = rests.optional()? else {
+        return Ok(None);
+    };
+    let number: i64 = number;
+    let mut statement = connection.prepare_cached("DELETE FROM messages WHERE place = (?1 << 32) + ?2")?;
+    let mut removed = 0;
+    for seq in &stretch.needless {
+        removed += statement.execute(params![number, seq])? as u64;
+    }
+    Ok(Some(removed))
 }
 
 /// How many pages were given back.

@@ -25,7 +25,7 @@ pub(super) const NEXT_NUMBER: &str = "(SELECT 1 + max( \
 const IS_WHOLE: &str = "EXISTS (SELECT 1 FROM sessions WHERE id = ?1)";
 
 /// Beyond every `seq`; from here on stands the next session. What clients name is never taken for more than this.
-const END: u64 = 1 << 32;
+pub(super) const END: u64 = 1 << 32;
 
 /// How many messages one statement writes.
 const TOGETHER: usize = 16;

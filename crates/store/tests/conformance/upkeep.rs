@@ -105,13 +105,80 @@ async fn streamed_pieces_go_and_everything_else_stays_with_its_number() {
     assert_eq!(seqs(done.id).await, [1, 2, 5, 6, 7, 8, 11, 12]);
 }
 
+/// As the agent writes it.
+fn raw(json: &str) -> EventBody {
+    let raw = RawJson::parse(json).unwrap();
+    EventBody::Message { raw, uuid: None }
+}
+
+#[tokio::test]
+async fn pieces_of_a_message_that_was_never_finished_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let mut killed = quiet("killed", 0);
+    let start = |id: &str| {
+        raw(&format!(
+            r#"{{"type":"stream_event","parent_tool_use_id":null,"event":{{"type":"message_start","message":{{"id":"{id}"}}}}}}"#
+        ))
+    };
+    let delta = || {
+        raw(
+            r#"{"type":"stream_event","parent_tool_use_id":null,"event":{"type":"content_block_delta","delta":{"text":"a"}}}"#,
+        )
+    };
+    let whole = |id: &str| {
+        raw(&format!(
+            r#"{{"type":"assistant","parent_tool_use_id":null,"message":{{"id":"{id}"}}}}"#
+        ))
+    };
+    let turns = vec![
+        prompt("killed"),
+        start("m1"),
+        delta(),
+        delta(),
+        status(SessionStatus::Error),
+        prompt("finished"),
+        start("m2"),
+        delta(),
+        whole("m2"),
+        status(SessionStatus::Completed),
+        prompt("killed later"),
+        start("m3"),
+        delta(),
+        whole("m3"),
+        delta(),
+        status(SessionStatus::Error),
+    ];
+    append(&store, &mut killed, turns).await;
+    assert_eq!(store.compact(Timestamp(31)).await.unwrap(), 3);
+    assert_eq!(store.compact(Timestamp(31)).await.unwrap(), 0, "done once");
+    let seqs = async |session| {
+        let events = store.replay(session, 0, u32::MAX).await.unwrap();
+        events.iter().map(|event| event.seq).collect::<Vec<_>>()
+    };
+    let left = [1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 14, 15, 16];
+    assert_eq!(seqs(killed.id).await, left);
+
+    // Of any length: what begins a message may be far from where it is said as a whole.
+    let mut long = quiet("long", 0);
+    let finished = [start("m1")]
+        .into_iter()
+        .chain((0..5000).map(|_| delta()))
+        .chain([whole("m1")]);
+    append(&store, &mut long, finished.collect()).await;
+    let cut = [start("m2")].into_iter().chain((0..5000).map(|_| delta()));
+    append(&store, &mut long, cut.collect()).await;
+    assert_eq!(store.compact(Timestamp(31)).await.unwrap(), 5001);
+    assert_eq!(seqs(long.id).await, (5002..=long.last_seq).collect::<Vec<_>>());
+}
+
 #[tokio::test]
 async fn the_file_shrinks_when_much_is_taken_out() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let mut session = quiet("large", 0);
-    let pieces = (0..2000).map(|_| piece(&"x".repeat(2000))).collect();
-    append(&store, &mut session, pieces).await;
+    let pieces = (0..2000).map(|_| piece(&"x".repeat(2000)));
+    append(&store, &mut session, pieces.chain([message("x")]).collect()).await;
     let pages = || {
         let connection = rusqlite::Connection::open(folder.path().join("sessions.db")).unwrap();
         connection
