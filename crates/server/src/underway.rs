@@ -17,6 +17,10 @@ use crate::error::ApiError;
 /// much to keep as many short questions.
 const PLACE_BYTES: usize = 1024 * 1024;
 
+/// How many questions to one session may wait for their answers. An agent that hangs answers none for a minute, and must
+/// not take all the room that there is for others.
+const QUESTIONS: usize = 16;
+
 /// When something is done.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Order {
@@ -40,6 +44,8 @@ pub(crate) struct Underway<T> {
     room: Arc<Semaphore>,
     /// The last command that was taken of each session. Nothing is ever sent: the channel closes when the command is done.
     last: HashMap<SessionId, watch::Receiver<()>>,
+    /// Shared by the questions to each session.
+    asked: HashMap<SessionId, Arc<()>>,
 }
 
 impl<T: Send + 'static> Underway<T> {
@@ -48,12 +54,19 @@ impl<T: Send + 'static> Underway<T> {
             tasks: JoinSet::new(),
             room: Arc::new(Semaphore::new(places)),
             last: HashMap::new(),
+            asked: HashMap::new(),
         }
     }
 
     /// Whether one more may be taken. Where not, what the client sends next has to wait, and is best left unread.
     pub(crate) fn has_room(&self) -> bool {
         self.room.available_permits() > 0
+    }
+
+    /// Whether a session may be asked one more question.
+    pub(crate) fn may_ask(&self, session: SessionId) -> bool {
+        let waiting = |asked: &Arc<()>| Arc::strong_count(asked) - 1;
+        self.asked.get(&session).map_or(0, waiting) < QUESTIONS
     }
 
     /// Room for a frame of this length, or whatever is left.
@@ -82,12 +95,18 @@ impl<T: Send + 'static> Underway<T> {
         } else {
             None
         };
+        let asked = if let Order::Question(session) = order {
+            self.asked.retain(|_, asked| Arc::strong_count(asked) > 1);
+            Some(Arc::clone(self.asked.entry(session).or_default()))
+        } else {
+            None
+        };
         self.tasks.spawn(async move {
             if let Some(mut before) = before {
                 while before.changed().await.is_ok() {}
             }
             let outcome = work.await;
-            drop(done);
+            drop((done, asked));
             (outcome, place)
         });
     }
@@ -167,6 +186,27 @@ mod tests {
         underway.begin(Order::Question(session), Place::default(), std::future::pending());
         underway.begin(Order::Command(session), Place::default(), async { 1 });
         assert_eq!(next(&mut underway).await, 1);
+    }
+
+    #[tokio::test]
+    async fn a_session_that_answers_nothing_is_asked_no_more() {
+        let mut underway = Underway::new(64);
+        let (hangs, other) = (SessionId::random(), SessionId::random());
+        let (go, gone) = oneshot::channel::<()>();
+        let wait = async move {
+            gone.await.unwrap();
+            1
+        };
+        underway.begin(Order::Question(hangs), Place::default(), wait);
+        for _ in 1..QUESTIONS {
+            assert!(underway.may_ask(hangs));
+            underway.begin(Order::Question(hangs), Place::default(), std::future::pending());
+        }
+        assert!(!underway.may_ask(hangs));
+        assert!(underway.may_ask(other));
+        go.send(()).unwrap();
+        assert_eq!(next(&mut underway).await, 1);
+        assert!(underway.may_ask(hangs));
     }
 
     #[tokio::test]

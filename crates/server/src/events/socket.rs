@@ -261,6 +261,11 @@ impl Connection {
                 self.begin(Command::Start(Box::new(start), new), place);
                 Ok(())
             }
+            ClientEvent::SessionInquire(inquire)
+                if session_id(&inquire.session_id).is_ok_and(|id| !self.underway.may_ask(id)) =>
+            {
+                self.send(&translate::unanswered(inquire)).await
+            }
             event => {
                 self.begin(Command::Event(Box::new(event)), place);
                 Ok(())

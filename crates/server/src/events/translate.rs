@@ -14,8 +14,8 @@ use super::parse::NotUnderstood;
 use super::wire::{
     AgentInfo, AgentState, Approval, Attachment, Behavior, DriverInfo, History, HistoryRequest, HookEvent,
     NewAttachment, PermissionMode, PermissionRequest, PermissionResponse, PermissionResult, ServerEvent,
-    SessionConfigure, SessionInfo, SessionStart, SessionStatus, SettingsInfo, StatusChange, Subject,
-    UiContext,
+    SessionConfigure, SessionInfo, SessionInquire, SessionStart, SessionStatus, SettingsInfo, StatusChange,
+    Subject, UiContext,
 };
 
 pub(super) fn start(start: SessionStart) -> Result<StartSession, CommandError> {
@@ -403,6 +403,17 @@ pub(super) fn history(page: HistoryPage) -> ServerEvent {
         queue: texts(&page.record.queue),
         session_id,
     })
+}
+
+/// The answer to a question that is not passed on.
+pub(super) fn unanswered(inquire: SessionInquire) -> ServerEvent {
+    ServerEvent::SessionAnswer {
+        session_id: inquire.session_id,
+        request_id: inquire.request_id,
+        subject: inquire.subject,
+        data: None,
+        error: Some("The agent has not answered what it was asked before. Ask again later.".to_owned()),
+    }
 }
 
 pub(super) fn session(
