@@ -261,20 +261,21 @@ impl Sessions {
         }
     }
 
-    /// Waits until it is known whether an agent that an earlier server started is still there: what is said for one that
-    /// is gone could not be given back.
-    async fn until_found(&self, session: SessionId) {
+    /// Waits until it is known whether an agent that an earlier server started is still there, and what it has said
+    /// meanwhile: what is said for one that is gone could not be given back. False if that takes too long.
+    pub async fn until_found(&self, session: SessionId) -> bool {
         let view = match self.entries().get(&session) {
             Some(Entry::Awake(actor)) => Some(actor.view.clone()),
             Some(Entry::Dormant(_)) | None => None,
         };
-        if let Some(mut view) = view {
-            let known = view.wait_for(|view| !view.attaching);
-            // A session that is deleted meanwhile, or a keeper that does not answer, is for others to tell.
-            if !matches!(tokio::time::timeout(FINDING, known).await, Ok(Ok(_))) {
-                tracing::debug!(%session, "it is not known whether the agent is still there");
-            }
+        let Some(mut view) = view else { return true };
+        let known = view.wait_for(|view| !view.attaching);
+        // A session that is deleted meanwhile, or a keeper that does not answer, is for others to tell.
+        let found = matches!(tokio::time::timeout(FINDING, known).await, Ok(Ok(_)));
+        if !found {
+            tracing::debug!(%session, "it is not known whether the agent is still there");
         }
+        found
     }
 
     /// Who drives the conversation beside an agent of ours that rests. That one does not know what is said there, so it is

@@ -20,6 +20,8 @@ pub(super) enum Read {
     /// The log after this event, and then live.
     Replay {
         after: u64,
+        /// It is known what an agent said while no server was there, so the log's end is the end.
+        certain: bool,
     },
     History(Page),
 }
@@ -190,7 +192,8 @@ mod tests {
 
     fn replaying(after: u64) -> Reading {
         let mut reading = Reading::default();
-        reading.ask(Read::Replay { after }, Place::default());
+        let certain = true;
+        reading.ask(Read::Replay { after, certain }, Place::default());
         assert!(matches!(
             reading.next(Hears::Live),
             Next::Read(Read::Replay { .. })

@@ -11,9 +11,7 @@ use axum::extract::{Extension, Query, State};
 use axum::response::{IntoResponse, Response};
 use futures_util::{FutureExt, SinkExt};
 use serde::Deserialize;
-use tiller_core::{
-    AgentStatus, CommandError, Event, HistoryPage, Lagged, LiveFeed, Notice, RawJson, SessionId, Sessions,
-};
+use tiller_core::{CommandError, Event, HistoryPage, Lagged, LiveFeed, Notice, RawJson, SessionId, Sessions};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -36,6 +34,9 @@ const SILENCE: Duration = Duration::from_mins(1);
 
 /// One write that takes this long means that the other side does not read.
 const STUCK_WRITE: Duration = Duration::from_secs(30);
+
+/// How many characters of what a client sent are repeated when it is not understood.
+const REPEATED: usize = 1000;
 
 /// How many notices go out in one go at most.
 const TOGETHER: usize = 1024;
@@ -220,7 +221,8 @@ impl Connection {
             },
             ClientEvent::SessionSubscribe(subscribe) => {
                 let after = subscribe.after_seq.unwrap_or(0);
-                self.read_in_turn(&subscribe.session_id, Read::Replay { after }, place)
+                let certain = false;
+                self.read_in_turn(&subscribe.session_id, Read::Replay { after, certain }, place)
                     .await
             }
             ClientEvent::PermissionResponse(response) => {
@@ -352,7 +354,17 @@ impl Connection {
     async fn read_in_turn(&mut self, session: &str, read: Read, place: Place) -> Result<(), Gone> {
         match session_id(session) {
             Ok(id) => {
-                let turn = async move { Done::Turn(id, read) };
+                let sessions = self.sessions.clone();
+                let turn = async move {
+                    let read = match read {
+                        Read::Replay { after, .. } => Read::Replay {
+                            after,
+                            certain: sessions.until_found(id).await,
+                        },
+                        history @ Read::History(_) => history,
+                    };
+                    Done::Turn(id, read)
+                };
                 self.underway.begin(Order::Question(id), place, turn);
                 Ok(())
             }
@@ -373,8 +385,12 @@ impl Connection {
             };
             match reading.next(hears) {
                 Next::Wait => return Ok(()),
-                Next::Read(Read::Replay { after }) => {
-                    let after = self.known_place(session, after).await?;
+                Next::Read(Read::Replay { after, certain }) => {
+                    let after = if certain {
+                        self.known_place(session, after).await?
+                    } else {
+                        after
+                    };
                     self.read_page(session, after);
                 }
                 Next::Read(Read::History(page)) => {
@@ -403,14 +419,10 @@ impl Connection {
 
     /// Where a replay begins that is to begin after `after`.
     async fn known_place(&mut self, session: SessionId, after: u64) -> Result<u64, Gone> {
-        // Where no agent runs, nothing can come that the client has seen already: it has seen what a crash of the machine
-        // has taken back, or it has mistaken one server for another.
+        // Nothing can come that the client has seen already: it has seen what a crash of the machine has taken back, or it
+        // has mistaken one session or server for another.
         if let Some((record, _)) = self.sessions.find(session)
             && after > record.last_seq
-            && matches!(
-                self.sessions.agent_status(session),
-                AgentStatus::Absent | AgentStatus::Hibernated
-            )
         {
             let last = record.last_seq;
             let reason = format!(
@@ -576,15 +588,15 @@ impl Connection {
     }
 
     async fn error(&mut self, session: Option<&str>, error: &CommandError) -> Result<(), Gone> {
-        self.send(&translate::refusal(error, session.map(str::to_owned)))
-            .await
+        let session = session.map(|session| shortened(session).to_owned());
+        self.send(&translate::refusal(error, session)).await
     }
 
     async fn not_understood(&mut self, session: Option<&str>, reason: &str) -> Result<(), Gone> {
         self.send(&ServerEvent::RunnerError {
-            message: reason.to_owned(),
+            message: shortened(reason).to_owned(),
             code: "invalid_request",
-            session_id: session.map(str::to_owned),
+            session_id: session.map(|session| shortened(session).to_owned()),
             driver: None,
         })
         .await
@@ -618,6 +630,13 @@ impl Connection {
         room?;
         self.socket.start_send_unpin(message).map_err(|_| Gone)
     }
+}
+
+/// What was sent is repeated, but not all of a message of megabytes.
+fn shortened(text: &str) -> &str {
+    text.char_indices()
+        .nth(REPEATED)
+        .map_or(text, |(end, _)| &text[..end])
 }
 
 async fn in_time<E>(writing: impl Future<Output = Result<(), E>>) -> Result<(), Gone> {

@@ -237,6 +237,21 @@ async fn what_is_wrong_with_an_event_is_named_and_no_session_is_made() {
     let said = format!("last event is number {last}, ");
     assert!(ahead["message"].as_str().unwrap().contains(&said), "{ahead}");
 
+    // What was sent is not sent back whole.
+    let kind = "x".repeat(1_000_000);
+    client
+        .send(&kind, json!({ "sessionId": "y".repeat(1_000_000) }))
+        .await;
+    let unknown = client.until_type("runner.error").await;
+    assert!(
+        unknown["message"]
+            .as_str()
+            .unwrap()
+            .contains("Unknown event type"),
+        "{unknown}"
+    );
+    assert!(unknown.to_string().len() < 3000, "{}", unknown.to_string().len());
+
     // No time to think better of it is none, and whoever deletes is told.
     client
         .send("session.delete", json!({ "sessionId": session, "afterMs": 0 }))

@@ -64,6 +64,18 @@ async fn a_turn_goes_on_while_no_server_is_there() {
     client.until_streamed("Known: take long | go on").await;
     client.until_status("completed").await;
     assert_eq!(agent_of(&session), running, "the same agent goes on");
+
+    // All that it said is known, so there is nothing to wait for.
+    let payload = json!({ "sessionId": session, "afterSeq": 100_000 });
+    client.send("session.subscribe", payload).await;
+    let ahead = client.until_type("runner.error").await;
+    assert!(
+        ahead["message"]
+            .as_str()
+            .unwrap()
+            .contains("last event is number"),
+        "{ahead}"
+    );
     server.stop().await;
     until_nothing_is_left(&world).await;
     let runs = || std::fs::read_dir(world.data().join("runs")).unwrap().count();

@@ -267,7 +267,7 @@ impl Step<'_> {
         // What it has not been given, another one gets.
         let another =
             matches!(was, AgentState::Ending | AgentState::Attaching) || *exit == Exit::NeverStarted;
-        if another && turn.undelivered.is_some() && !turn.stopping {
+        if another && turn.undelivered.is_some() && !turn.stopping && turn.closing.is_none() {
             // What the old process asked in the background nobody can answer any more.
             self.withdraw_all();
             self.launch();
