@@ -10,6 +10,7 @@ mod data_dir;
 mod doctor;
 mod keys;
 mod link;
+mod memory;
 mod render;
 mod restart;
 mod run;

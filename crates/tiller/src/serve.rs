@@ -149,6 +149,7 @@ impl Service {
         let (rested, rest) = (sessions.clone(), config.rest());
         tokio::spawn(async move { rested.rest(rest).await });
         tokio::spawn(async move { tidied.upkeep(retention).await });
+        tokio::spawn(crate::memory::look_after());
         let history = HistoryHandle::start(
             claude_home(args)?,
             data_dir.path().join("history"),

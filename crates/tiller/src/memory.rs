@@ -1,0 +1,93 @@
+//! Gives memory back that a burst has needed.
+//!
+//! The C library keeps what was freed for the next time. After an agent at full speed that is ten times what the server
+//! needs at rest, and it has nothing to do with how much is in use.
+
+use std::time::Duration;
+
+/// How often it is looked at.
+const INTERVAL: Duration = Duration::from_secs(15);
+
+/// What a server at rest may keep. Less is not worth the trouble.
+const KEPT: u64 = 64 << 20;
+
+/// Whoever gives memory back keeps others from getting some for a moment, so it is done while little goes on: at most a
+/// fiftieth of a processor.
+const REST: f64 = 0.02;
+
+/// What this process uses.
+#[derive(Clone, Copy)]
+struct Usage {
+    resident: u64,
+    /// Time on the processors so far, in seconds.
+    cpu: f64,
+}
+
+/// Looks after it, for ever.
+pub(crate) async fn look_after() {
+    let mut before: Option<Usage> = None;
+    loop {
+        tokio::time::sleep(INTERVAL).await;
+        let now = usage();
+        if let (Some(before), Some(now)) = (before, now)
+            && now.resident > KEPT
+            && now.cpu - before.cpu < REST * INTERVAL.as_secs_f64()
+            && tokio::task::spawn_blocking(give_back).await.is_err()
+        {
+            return;
+        }
+        before = now;
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[expect(clippy::cast_precision_loss, reason = "a rough figure")]
+fn usage() -> Option<Usage> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name before may contain anything.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    let ticks = number(11)? + number(12)?;
+    Some(Usage {
+        resident: number(21)? * rustix::param::page_size() as u64,
+        cpu: ticks as f64 / rustix::param::clock_ticks_per_second() as f64,
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn usage() -> Option<Usage> {
+    None
+}
+
+fn give_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it may be called at any time from any thread, and touches only what is not in use.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_freed_is_given_back() {
+        const PIECES: usize = 200_000;
+        // Small pieces, and one that stays at the end: otherwise the library gives them back by itself.
+        let pieces: Vec<_> = (0..PIECES).map(|_| vec![1u8; 500]).collect();
+        let stays = vec![1u8; 500];
+        let full = usage().unwrap();
+        drop(pieces);
+        give_back();
+        let after = usage().unwrap();
+        assert!(
+            after.resident + 50 * (1 << 20) < full.resident,
+            "{} of {}",
+            after.resident,
+            full.resident
+        );
+        assert!(after.cpu >= full.cpu && after.cpu > 0.0);
+        drop(stays);
+    }
+}
