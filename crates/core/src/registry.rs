@@ -120,6 +120,16 @@ pub enum Page {
     Last { limit: u32 },
 }
 
+impl Page {
+    /// How many messages it has at most.
+    pub fn limit(self) -> Option<u32> {
+        match self {
+            Self::All => None,
+            Self::After { limit, .. } | Self::Before { limit, .. } | Self::Last { limit } => Some(limit),
+        }
+    }
+}
+
 /// A page of a session, and how the session stood when the page was read.
 #[derive(Clone, Debug)]
 pub struct HistoryPage {

@@ -9,6 +9,7 @@ use axum::routing::{get, post};
 use tiller_core::Sessions;
 use tiller_core::credentials::{CredentialStore, SecretHash};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 use crate::arrival::Pace;
 use crate::auth::Doorkeeper;
@@ -46,6 +47,9 @@ pub struct App {
     pub(crate) access: Arc<Access>,
     pub(crate) assets: Arc<dyn Assets>,
     pub(crate) statistics: Arc<Statistics>,
+    /// Held by whoever is sent a whole conversation. It may be a hundred megabytes, several times over while it is on its
+    /// way, so they get theirs one after the other.
+    pub(crate) whole_conversations: Arc<Semaphore>,
 }
 
 impl App {
@@ -68,6 +72,7 @@ impl App {
             doorkeeper,
             access: Arc::new(access),
             assets,
+            whole_conversations: Arc::new(Semaphore::new(1)),
         }
     }
 

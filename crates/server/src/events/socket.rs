@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
@@ -12,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{FutureExt, SinkExt};
 use serde::Deserialize;
 use tiller_core::{CommandError, Event, HistoryPage, Lagged, LiveFeed, Notice, RawJson, SessionId, Sessions};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
 use super::commands::{self, Answer, Command, Failed, session_id};
@@ -37,6 +38,9 @@ const STUCK_WRITE: Duration = Duration::from_secs(30);
 
 /// How many characters of what a client sent are repeated when it is not understood.
 const REPEATED: usize = 1000;
+
+/// What is more than this many messages may be a whole conversation.
+const LARGE_PAGE: u32 = 5000;
 
 /// How many notices go out in one go at most.
 const TOGETHER: usize = 1024;
@@ -103,7 +107,11 @@ enum Done {
     /// Everything that was asked of the session before is done, and now it is read.
     Turn(SessionId, Read),
     Page(SessionId, u64, Result<Vec<Event>, CommandError>),
-    History(SessionId, Box<Result<HistoryPage, CommandError>>),
+    History(
+        SessionId,
+        Box<Result<HistoryPage, CommandError>>,
+        Option<OwnedSemaphorePermit>,
+    ),
 }
 
 struct Connection {
@@ -315,10 +323,15 @@ impl Connection {
                 self.go_on(session).await
             }
             Done::Page(session, after, page) => self.page(session, after, page).await,
-            Done::History(session, page) => {
+            Done::History(session, page, turn) => {
                 match *page {
                     Ok(page) => self.send(&translate::history(page)).await?,
                     Err(error) => self.error(Some(&session.to_string()), &error).await?,
+                }
+                if turn.is_some() {
+                    // Over when it is gone from memory.
+                    in_time(self.socket.flush()).await?;
+                    drop(turn);
                 }
                 if let Some(reading) = self.readings.get_mut(&session) {
                     reading.is_done();
@@ -395,8 +408,15 @@ impl Connection {
                 }
                 Next::Read(Read::History(page)) => {
                     let sessions = self.sessions.clone();
+                    let turns = Arc::clone(&self.app.whole_conversations);
                     let history = async move {
-                        Done::History(session, Box::new(sessions.history(session, page).await))
+                        let turn = match page.limit() {
+                            Some(limit) if limit <= LARGE_PAGE => None,
+                            // Never closed.
+                            _ => turns.acquire_owned().await.ok(),
+                        };
+                        let page = sessions.history(session, page).await;
+                        Done::History(session, Box::new(page), turn)
                     };
                     self.underway.begin(Order::Beside, Place::default(), history);
                 }
