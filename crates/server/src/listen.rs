@@ -211,7 +211,7 @@ mod tests {
             async move { Body::from_stream(words) }
         };
         let without_end = || async {
-            let piece = Bytes::from_static(&[b'.'; 64 << 10]);
+            let piece = Bytes::from(vec![b'.'; 64 << 10]);
             Body::from_stream(stream::repeat(Ok::<_, Infallible>(piece)))
         };
         let router = Router::new()

@@ -100,7 +100,7 @@ impl DataDir {
 
     /// Whether there is room to write anything.
     pub(crate) fn check_room(&self) -> anyhow::Result<()> {
-        let written = tempfile::tempfile_in(&self.path).and_then(|mut file| file.write_all(&[0; ROOM]));
+        let written = tempfile::tempfile_in(&self.path).and_then(|mut file| file.write_all(&vec![0; ROOM]));
         let path = self.path.display();
         written.map_err(|error| match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
