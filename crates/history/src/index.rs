@@ -236,6 +236,8 @@ impl Database {
             let connection = match checked {
                 Ok(Some(connection)) => connection,
                 Ok(None) => create(&self.path, self.schema)?,
+                // What is there is good, and will be of use again.
+                Err(error) if passes(&error) => return Err(error.into()),
                 Err(error) => {
                     tracing::warn!(%error, "an index of the history is damaged and will be built again");
                     create(&self.path, self.schema)?
@@ -297,6 +299,16 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
          PRAGMA journal_size_limit = 4000000;",
     )?;
     Ok(connection)
+}
+
+/// Whether the trouble is not the file's own: a disk that is full or fails, someone who holds it.
+fn passes(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull, SystemIoFailure};
+    let code = error.sqlite_error_code();
+    matches!(
+        code,
+        Some(DatabaseBusy | DatabaseLocked | DiskFull | SystemIoFailure)
+    )
 }
 
 /// The connection, if its tables are of this version and not obviously damaged.
