@@ -18,6 +18,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{HistoryError, Result};
 use crate::follow::{Followed, Saved, Stamp};
+use crate::private;
 
 pub(crate) use build::{Cancel, build};
 pub(crate) use find::{Hit, Wanted, find, owner};
@@ -35,7 +36,7 @@ pub(crate) struct Index {
 impl Index {
     /// Opens the index in `folder`, or starts a new one if it can't be used.
     pub(crate) fn open(folder: &Path) -> Result<Self> {
-        std::fs::create_dir_all(folder)?;
+        private::make_or_close_folder(folder)?;
         let index = Self {
             parts: Database::at(folder.join("history.db"), &PARTS),
             words: Database::at(folder.join("search.db"), &WORDS),
@@ -232,6 +233,8 @@ impl Database {
     fn prepare(&self) -> Result<MutexGuard<'_, Readers>> {
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         if !readers.is_sound {
+            // If it can't be made, then it can't be opened either, which is told next.
+            private::make_file(&self.path).ok();
             let checked = connect(&self.path).and_then(|connection| sound(connection, self.schema));
             let connection = match checked {
                 Ok(Some(connection)) => connection,
@@ -330,6 +333,7 @@ fn create(path: &Path, schema: &Schema) -> Result<Connection> {
             _ => {}
         }
     }
+    private::make_file(path)?;
     let connection = connect(path)?;
     connection.execute_batch(&format!(
         "BEGIN; {} PRAGMA user_version = {VERSION}; COMMIT;",

@@ -26,6 +26,7 @@ mod names;
 mod outline;
 mod place;
 mod prices;
+mod private;
 mod record;
 mod scan;
 mod search;

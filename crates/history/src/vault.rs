@@ -14,6 +14,7 @@ use crate::error::{HistoryError, Result};
 use crate::history::History;
 use crate::model::Session;
 use crate::place::{SessionId, Transcript};
+use crate::private;
 
 /// Good compression at several hundred megabytes a second.
 const LEVEL: i32 = 3;
@@ -69,8 +70,7 @@ impl History {
 impl Vault {
     /// Opens the vault in `folder`, making it if need be.
     pub fn open(folder: &Path) -> Result<Self> {
-        fs::create_dir_all(folder)?;
-        restrict(folder)?;
+        private::make_or_close_folder(folder)?;
         Ok(Self {
             folder: folder.to_owned(),
         })
@@ -260,9 +260,8 @@ fn replace(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> Resul
     temporary.push(".part");
     let temporary = PathBuf::from(temporary);
     let folder = path.parent().unwrap_or(path);
-    fs::create_dir_all(folder)?;
-    let written = File::create(&temporary).and_then(|mut file| {
-        restrict(&temporary)?;
+    private::make_folder(folder)?;
+    let written = private::create_file(&temporary).and_then(|mut file| {
         fill(&mut file)?;
         file.sync_all()
     });
@@ -272,15 +271,4 @@ fn replace(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> Resul
         drop(fs::remove_file(&temporary));
     }
     moved.map_err(HistoryError::Io)
-}
-
-/// Transcripts are nobody else's business.
-fn restrict(path: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        let mode = if path.is_dir() { 0o700 } else { 0o600 };
-        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
-    }
-    Ok(())
 }

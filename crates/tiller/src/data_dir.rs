@@ -24,6 +24,18 @@ const ANNOUNCE_AGAIN: Duration = Duration::from_secs(2);
 /// What a server needs to begin with, most of it for the database's shared memory.
 const ROOM: usize = 64 << 10;
 
+/// What we keep in the folder, but for the user's own `config.toml`. What is in a folder is as closed as that.
+const OURS: [&str; 8] = [
+    "sessions.db",
+    "sessions.db-wal",
+    "sessions.db-shm",
+    "server.lock",
+    "server.json",
+    "history",
+    "vault",
+    "runs",
+];
+
 pub(crate) struct DataDir {
     path: PathBuf,
 }
@@ -143,15 +155,32 @@ impl DataDir {
     pub(crate) fn try_lock(&self) -> anyhow::Result<Option<ServerLock>> {
         self.create()?;
         let path = self.path.join("server.lock");
-        let file = File::create(&path).with_context(|| format!("can't write {}", path.display()))?;
+        let file = create_private(&path).with_context(|| format!("can't write {}", path.display()))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(ServerLock {
-                _file: file,
-                notice: self.notice(),
-                announcing: None,
-            })),
+            Ok(()) => {
+                self.close_to_others();
+                Ok(Some(ServerLock {
+                    _file: file,
+                    notice: self.notice(),
+                    announcing: None,
+                }))
+            }
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error).context("can't lock the data folder"),
+        }
+    }
+
+    /// Takes from others what an earlier version has given them, or a copy. The folder itself is left as it is, and so is
+    /// what someone has put there: it may be a place that others are meant to look into.
+    fn close_to_others(&self) {
+        for name in OURS {
+            let path = self.path.join(name);
+            match close(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    tracing::warn!(%error, "others may read {}", path.display());
+                }
+                _ => {}
+            }
         }
     }
 
@@ -196,7 +225,30 @@ impl ServerLock {
 
 fn announce(notice: &Path, server: &RunningServer) -> anyhow::Result<()> {
     let text = serde_json::to_vec(server)?;
-    std::fs::write(notice, text).with_context(|| format!("can't write {}", notice.display()))
+    let written = create_private(notice).and_then(|mut file| file.write_all(&text));
+    written.with_context(|| format!("can't write {}", notice.display()))
+}
+
+/// An empty file that only its owner may read, from its first moment on.
+fn create_private(path: &Path) -> std::io::Result<File> {
+    let mut options = File::options();
+    options.create(true).truncate(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn close(path: &Path) -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let found = std::fs::symlink_metadata(path)?;
+        let mode = found.permissions().mode();
+        if !found.is_symlink() && mode & 0o077 != 0 {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode & 0o700))?;
+        }
+    }
+    Ok(())
 }
 
 impl Drop for ServerLock {

@@ -1,11 +1,15 @@
 //! Who gets in, and what they may do.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 use tiller_testkit::model::{Reply, Script};
 
 use crate::client::EventClient;
 use crate::http::{get, request};
-use crate::server::{Server, World};
+use crate::server::{Server, World, until};
 
 async fn demo_world() -> World {
     World::with_claude(Script::new(), None).await
@@ -359,5 +363,67 @@ async fn bad_requests_get_a_reason_and_hurt_nobody() {
         );
     }
     assert_eq!(world.query("SELECT count(*) FROM sessions"), ["0"]);
+    server.stop().await;
+}
+
+/// The files and folders that others may look into, below a folder.
+fn open_to_others(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        // Some come and go.
+        let Ok(metadata) = std::fs::symlink_metadata(&path) else {
+            continue;
+        };
+        if metadata.permissions().mode() & 0o077 != 0 {
+            found.push(path.clone());
+        }
+        open_to_others(&path, found);
+    }
+}
+
+#[tokio::test]
+async fn nobody_else_on_the_machine_can_read_what_is_kept() {
+    let world = demo_world().await;
+    let data = world.data();
+    // As someone has made it, or an earlier version.
+    std::fs::create_dir(data.join("history")).unwrap();
+    for (name, mode) in [("", 0o755), ("history", 0o755)] {
+        std::fs::set_permissions(data.join(name), Permissions::from_mode(mode)).unwrap();
+    }
+    for name in ["sessions.db", "history/history.db", "history/search.db"] {
+        std::fs::write(data.join(name), "").unwrap();
+        std::fs::set_permissions(data.join(name), Permissions::from_mode(0o644)).unwrap();
+    }
+    let server = world
+        .serve_with(&["--backend", "demo"], &[("TILLER_API_KEY", "key")])
+        .await;
+    let mut client = with_key(&server, "key").await.unwrap();
+    client.start(&world.project(), "hello").await;
+    client.until_type("permission.request").await;
+    let headers = [("x-api-key", "key"), ("content-type", "application/json")];
+    let vault = request(
+        &server.address,
+        "PUT",
+        "/api/history/vault",
+        &headers,
+        r#"{"enabled":true}"#,
+    );
+    assert_eq!(vault.await.status, 200);
+    let is_archived = || {
+        let projects = std::fs::read_dir(data.join("vault")).into_iter().flatten();
+        projects.flatten().any(|entry| entry.path().is_dir())
+    };
+    until("nothing is archived", is_archived).await;
+    assert!(data.join("runs").exists() && data.join("server.json").exists());
+
+    let mut found = Vec::new();
+    open_to_others(&data, &mut found);
+    // The first is the user's own; what is in a closed folder is as closed as that.
+    found.retain(|path| *path != data.join("config.toml") && *path != data.join("vault/on"));
+    found.retain(|path| {
+        path.parent()
+            .is_some_and(|folder| !folder.starts_with(data.join("runs")))
+    });
+    assert_eq!(found, Vec::<PathBuf>::new());
     server.stop().await;
 }
