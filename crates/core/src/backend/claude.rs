@@ -547,6 +547,7 @@ impl Ends {
             run: run.clone(),
             position: None,
             hook_time: self.hook_time,
+            malformed: 0,
         };
         let exit = relay.run(inbox, &mut self.commands).await;
         // Before anyone hears of the end, and starts the next one.

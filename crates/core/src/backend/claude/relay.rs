@@ -60,6 +60,8 @@ pub(super) struct Relay {
     pub(super) position: Option<u64>,
     /// How long a callback waits for its answer.
     pub(super) hook_time: Duration,
+    /// How many lines were no messages.
+    pub(super) malformed: u64,
 }
 
 /// Nobody listens to the agent any more.
@@ -365,7 +367,12 @@ impl Relay {
                 }
             }
             Inbound::Malformed { line, error } => {
-                tracing::warn!(%error, length = line.len(), "the CLI wrote a line that is no message");
+                self.malformed += 1;
+                // The first, and then with every doubling: whoever writes one may write thousands in a second.
+                if self.malformed.is_power_of_two() {
+                    let (so_far, length) = (self.malformed, line.len());
+                    tracing::warn!(%error, length, so_far, "the CLI wrote a line that is no message");
+                }
                 self.notice(&format!(
                     "A line of the agent's was not understood and left out: {error}."
                 ));
@@ -601,6 +608,7 @@ mod tests {
                 run: None,
                 position: None,
                 hook_time,
+                malformed: 0,
             };
             tokio::spawn(async move { relay.run(inbox, &mut inputs).await });
             Self {
