@@ -43,6 +43,11 @@ const STDERR: usize = 16 * 1024;
 /// How long each stage of ending an agent may take.
 const STAGE: Duration = Duration::from_secs(2);
 
+/// How often is looked for those who are to end, and for how long those are killed who can't refuse. One that the kernel
+/// holds on to must not hold us.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const KILL_TIME: Duration = Duration::from_secs(1);
+
 /// How long the output of an ended agent may be held open by something that it started.
 const AFTER_EXIT: Duration = Duration::from_millis(500);
 
@@ -63,7 +68,7 @@ pub fn keep(folder: &Path) -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             // Nobody to tell: our program sees the connection break, and how it stands from the files.
-            keeper.tree.kill();
+            keeper.kill_all();
             ExitCode::FAILURE
         }
         Ok(None) => ExitCode::SUCCESS,
@@ -208,7 +213,7 @@ impl Keeper {
         let started = Instant::now();
         let mut child = command.spawn()?;
         let pid = Pid::from_child(&child);
-        let mut tree = Tree::new(pid, mark);
+        let mut tree = Tree::new(pid, mark).kept_by_this_process();
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         // Everyone's end is taken in one place, see `reap`.
         drop(child);
@@ -312,6 +317,11 @@ impl Keeper {
             }
         }
         if self.finished {
+            // Our program has ended what the agent left behind, with the patience that it was told to have. But what has
+            // come since, nobody could tell from anyone else's once we are gone.
+            if self.has_children() {
+                self.kill_all();
+            }
             fs::remove_dir_all(&self.folder).ok();
         } else {
             self.sweep();
@@ -319,15 +329,30 @@ impl Keeper {
         Ok(())
     }
 
-    /// Ends what the agent has left behind. A program that says that everything is done has seen to it itself.
+    /// Ends what the agent has left behind.
     fn sweep(&mut self) {
         if self.tree.terminate() > 0 {
             let deadline = Instant::now() + STAGE;
             while Instant::now() < deadline && !self.tree.living().is_empty() {
-                std::thread::sleep(Duration::from_millis(20));
+                std::thread::sleep(LOOK_AGAIN);
             }
-            self.tree.kill();
+            self.kill_all();
         }
+    }
+
+    /// Kills until nobody is left: one who is killed may have started another in the meantime.
+    fn kill_all(&mut self) {
+        let deadline = Instant::now() + KILL_TIME;
+        while self.tree.kill() > 0 && Instant::now() < deadline {
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    /// Whether anybody is left of those who fall to us when their parents end. A question to the kernel only: this is
+    /// asked at the end of every agent.
+    fn has_children(&mut self) -> bool {
+        self.reap();
+        !matches!(wait(WaitOptions::NOHANG), Err(rustix::io::Errno::CHILD))
     }
 
     /// Nothing is left to keep, or nobody to keep it for: the files tell the rest.

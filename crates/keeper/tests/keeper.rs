@@ -369,6 +369,71 @@ async fn what_an_agent_left_behind_ends_also_if_its_program_dies_before_it_has_s
     until("its child lives on", || !is_alive(&read(&place.file("child")))).await;
 }
 
+/// Leaves a daemon of which nothing tells where it comes from: another parent, group, session and environment.
+const DAEMON: &str = r#"env -i setsid -f sh -c 'echo $$ > "$0"; exec sleep 600' "$HERE/daemon" > /dev/null 2>&1
+    until [ -s "$HERE/daemon" ]; do sleep 0.01; done; "#;
+
+#[tokio::test]
+async fn a_daemon_that_has_thrown_everything_off_lives_as_long_as_its_agent() {
+    let place = Place::new(Duration::from_millis(300));
+    let script = format!("{DAEMON} echo ready; cat > /dev/null");
+    let (keeping, launch) = (place.keeping.clone(), place.script(&script));
+    in_a_program_that_dies(async move {
+        let mut kept = start(&keeping, "daemon-lives", &launch).await.unwrap();
+        line(&mut kept).await;
+        // Work, so that it is not ended for having none.
+        say(&mut kept, "work", 1).await;
+        (kept, ())
+    });
+    let daemon = read(&place.file("daemon"));
+    let mut kept = attach(&place.keeping, "daemon-lives", 0).await.unwrap();
+    line(&mut kept).await;
+    assert!(kept.wire.process.leftovers().await);
+    assert!(is_alive(&daemon), "it is ended under an agent that is at work");
+    remove(&place.keeping, "daemon-lives").await;
+    until("the daemon lives on", || !is_alive(&daemon)).await;
+}
+
+#[tokio::test]
+async fn a_daemon_that_has_thrown_everything_off_is_ended_by_whoever_is_the_last() {
+    let place = Place::new(PATIENCE);
+    let daemon = place.file("daemon");
+    let launch = place.script(DAEMON);
+
+    // The program sees to it…
+    let mut kept = start(&place.keeping, "daemon-program", &launch).await.unwrap();
+    assert_eq!(next(&mut kept).await, None);
+    kept.wire.process.wait().await;
+    assert!(is_alive(&read(&daemon)));
+    assert!(
+        kept.wire.process.leftovers().await,
+        "the program does not find it"
+    );
+    kept.wire.process.kill().await;
+    until("the daemon lives on", || !is_alive(&read(&daemon))).await;
+    kept.run.finish().await;
+
+    // …or only says that nothing more is to be kept…
+    std::fs::remove_file(&daemon).unwrap();
+    let mut kept = start(&place.keeping, "daemon-finish", &launch).await.unwrap();
+    assert_eq!(next(&mut kept).await, None);
+    kept.wire.process.wait().await;
+    assert!(is_alive(&read(&daemon)));
+    kept.run.finish().await;
+    until("the daemon outlives the keeper", || !is_alive(&read(&daemon))).await;
+
+    // …or dies before it can.
+    std::fs::remove_file(&daemon).unwrap();
+    let keeping = place.keeping.clone();
+    in_a_program_that_dies(async move {
+        let mut kept = start(&keeping, "daemon-keeper", &launch).await.unwrap();
+        assert_eq!(next(&mut kept).await, None);
+        kept.wire.process.wait().await;
+        (kept, ())
+    });
+    until("the daemon is left to nobody", || !is_alive(&read(&daemon))).await;
+}
+
 #[tokio::test]
 async fn a_killed_keeper_ends_its_agent_and_what_it_kept_is_read() {
     let place = Place::new(PATIENCE);

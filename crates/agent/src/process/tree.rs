@@ -2,7 +2,8 @@
 //!
 //! A process group is not enough: shells put their jobs into groups of their own, and a daemon leaves its parent.
 //! So every run carries a mark in its environment, which children inherit. What belongs to a run is what is in its
-//! group, what descends from it, and what carries its mark.
+//! group, what descends from it, and what carries its mark. A daemon may throw off all three; it then falls to the
+//! process that takes in the run's orphans, if there is one, and so whatever descends from that belongs to the run, too.
 //!
 //! Numbers are used again: by other processes in time, and by all of them after the machine or its container has been
 //! started anew. So a number alone proves nothing, see [`Tree::look`].
@@ -22,6 +23,8 @@ pub struct Tree {
     /// When the leader was started, if it was still there to be looked at.
     started: Option<u64>,
     mark: String,
+    /// Who takes in the orphans of this run, and of no other.
+    keeper: Option<ProcessIdentity>,
     /// The group of the leader's number is known to be its own.
     owns_group: bool,
     /// Everything ever seen, with its start time: a process whose parent has gone can be found again, and a
@@ -38,6 +41,22 @@ pub struct TreeIdentity {
     /// During which run of the machine, if the system has a name for that. Files of earlier versions don't say.
     #[serde(default)]
     boot: Option<String>,
+    /// Earlier versions don't say this either.
+    #[serde(default)]
+    keeper: Option<ProcessIdentity>,
+}
+
+/// Names a process across reused process ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+struct ProcessIdentity {
+    pid: i32,
+    started: u64,
+}
+
+impl ProcessIdentity {
+    fn is(self, process: &table::Process) -> bool {
+        process.pid == self.pid && process.started == self.started
+    }
 }
 
 impl Tree {
@@ -48,9 +67,19 @@ impl Tree {
             leader,
             started,
             mark: mark.into(),
+            keeper: None,
             owns_group: started.is_some(),
             seen: HashSet::new(),
         }
+    }
+
+    /// The same tree, whose leader is a child of this process. As this process has no other children and takes in orphans
+    /// (on Linux as their "subreaper"), everything that descends from it belongs to the tree; it does not itself.
+    #[must_use]
+    pub fn kept_by_this_process(mut self) -> Self {
+        let pid = i32::try_from(std::process::id()).unwrap_or(0);
+        self.keeper = table::started(pid).map(|started| ProcessIdentity { pid, started });
+        self
     }
 
     /// What another process needs to find the same tree again.
@@ -60,6 +89,7 @@ impl Tree {
             started: self.started,
             mark: self.mark.clone(),
             boot: table::boot(),
+            keeper: self.keeper,
         }
     }
 
@@ -74,6 +104,7 @@ impl Tree {
             leader: Pid::from_raw(identity.leader)?,
             started: identity.started,
             mark: identity.mark.clone(),
+            keeper: identity.keeper,
             // Whoever wrote it down may have been gone for long: only the leader itself can tell.
             owns_group: identity.started.is_some() && table::started(identity.leader) == identity.started,
             seen: HashSet::new(),
@@ -103,9 +134,13 @@ impl Tree {
             .any(|process| process.pid == number && !is_leader(process));
         let owns_group = !recycled && group.peek().is_some() && (self.owns_group || group.any(is_known));
         let leader = owns_group.then_some(number);
+        let keeper = self
+            .keeper
+            .filter(|keeper| table.iter().any(|process| keeper.is(process)));
+        let keeper = keeper.map(|keeper| keeper.pid);
         let mut members: HashSet<i32> = HashSet::new();
         for process in &table {
-            if is_known(process) || Some(process.group) == leader {
+            if is_known(process) || Some(process.group) == leader || Some(process.parent) == keeper {
                 members.insert(process.pid);
             }
         }
@@ -124,6 +159,9 @@ impl Tree {
         }
         let own = i32::try_from(std::process::id()).unwrap_or(0);
         members.remove(&own);
+        if let Some(keeper) = keeper {
+            members.remove(&keeper);
+        }
         let mut living = Vec::new();
         for process in table.iter().filter(|process| members.contains(&process.pid)) {
             self.seen.insert((process.pid, process.started));
@@ -269,6 +307,7 @@ mod table {
     //! The process table where there is no `/proc`: what `ps` prints. Marks can't be seen there.
 
     use std::hash::{DefaultHasher, Hash, Hasher};
+    use std::process::Stdio;
 
     pub(super) struct Process {
         pub(super) pid: i32,
@@ -285,15 +324,24 @@ mod table {
     }
 
     pub(super) fn read(_mark: &str) -> Vec<Process> {
-        let Ok(output) = std::process::Command::new("ps")
+        let Ok(ps) = std::process::Command::new("ps")
             .args(["-axo", "pid=,ppid=,pgid=,stat=,lstart="])
-            .output()
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
         else {
+            return Vec::new();
+        };
+        // It is a child of whoever asks, and would be taken for one that an agent has left to its keeper.
+        let own = i32::try_from(ps.id()).unwrap_or(0);
+        let Ok(output) = ps.wait_with_output() else {
             return Vec::new();
         };
         String::from_utf8_lossy(&output.stdout)
             .lines()
             .filter_map(process)
+            .filter(|process| process.pid != own)
             .collect()
     }
 
@@ -423,5 +471,29 @@ mod tests {
         assert!(Tree::find(&identity).is_some(), "as in files of earlier versions");
         agent.kill().unwrap();
         agent.wait().unwrap();
+    }
+
+    #[test]
+    fn what_falls_to_another_process_of_the_keepers_number_is_left_alone() {
+        let (mut somebody, child) = leader("sleep 600 > /dev/null & echo $!; wait", None);
+        let pid = i32::try_from(somebody.id()).unwrap();
+        let mut identity = identity(1, 1, "tree-keeper");
+        assert_eq!(identity.keeper, None, "as in files of earlier versions");
+        let started = table::started(pid).unwrap();
+        identity.keeper = Some(ProcessIdentity {
+            pid,
+            started: started - 1,
+        });
+        assert_eq!(Tree::find(&identity).unwrap().living(), Vec::<u32>::new());
+        identity.keeper = Some(ProcessIdentity { pid, started });
+        let mut tree = Tree::find(&identity).unwrap();
+        assert_eq!(
+            tree.living(),
+            [child.cast_unsigned()],
+            "its children, and not itself"
+        );
+        assert_eq!(tree.kill(), 1);
+        somebody.wait().unwrap();
+        assert!(!is_alive(child));
     }
 }
