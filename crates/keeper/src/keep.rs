@@ -28,7 +28,6 @@ use crate::wire::{Frames, Instruction, News, Order};
 const READ: usize = 64 * 1024;
 
 /// How much the agent's pipe holds, where the system lets us: an agent in full flow then waits less often.
-#[cfg(target_os = "linux")]
 const PIPE: usize = 256 * 1024;
 
 /// How much output may lie here that no program has taken. More, and the agent has to wait.
@@ -143,6 +142,8 @@ struct Keeper {
     input: VecDeque<u8>,
     last_input: u64,
     close_input: bool,
+    /// Since when the agent is to end.
+    asked_to_end: Option<Instant>,
     output: Appender,
     /// Read from the agent, and not written yet because the disk did not take it.
     stuck: Vec<u8>,
@@ -256,6 +257,7 @@ impl Keeper {
             input: VecDeque::new(),
             last_input: 0,
             close_input: false,
+            asked_to_end: None,
             output,
             stuck: Vec::new(),
             turn_ends: TurnEnds::default(),
@@ -295,6 +297,7 @@ impl Keeper {
             }
             if ready.end {
                 drain(&mut self.end_signals);
+                self.ask_to_end();
                 self.begin_to_end();
             }
             // Before anything else of the agent's: what it has said must be safe before it is told more.
@@ -414,7 +417,8 @@ impl Keeper {
         });
         let retry = (!self.stuck.is_empty()).then(|| Instant::now() + RETRY);
         let complete = match self.exit {
-            Some((.., at)) if self.ended.is_none() => Some(at + AFTER_EXIT),
+            Some((.., at)) if self.ended.is_none() && self.stuck.is_empty() => Some(at + AFTER_EXIT),
+            // What is stuck is tried again and again; when to give it up is looked at then.
             _ => None,
         };
         [stage, alone, retry, complete].into_iter().flatten().min()
@@ -429,10 +433,14 @@ impl Keeper {
         }
         if let Some((code, signal, at)) = self.exit
             && self.ended.is_none()
-            && self.stuck.is_empty()
-            && (self.stdout.is_none() || now >= at + AFTER_EXIT)
         {
-            self.complete(code, signal, at);
+            if self.stuck.is_empty() && self.stdout.is_some() && now >= at + AFTER_EXIT {
+                self.read_what_is_left();
+            }
+            let said = self.stdout.is_none() || now >= at + AFTER_EXIT;
+            if said && (self.stuck.is_empty() || self.is_hopeless(at, now)) {
+                self.complete(code, signal, at);
+            }
         }
         if self.server.is_none() && self.exit.is_none() && self.ending == Ending::No {
             let abandoned = !self.busy && now >= self.quiet_since + self.grace;
@@ -453,9 +461,35 @@ impl Keeper {
         }
     }
 
+    /// Whether what an agent said that ended at `exit` has been waiting for room on the disk for long enough. Whoever wants
+    /// the agent to end does not wait for long; after the program has gone, the next one may come and see to the disk.
+    fn is_hopeless(&self, exit: Instant, now: Instant) -> bool {
+        match self.asked_to_end {
+            Some(asked) => now >= asked.max(exit) + STAGE,
+            None => self.server.is_none() && now >= self.quiet_since.max(exit) + self.grace,
+        }
+    }
+
+    /// Reads what an ended agent's pipe still holds, for which there was no room before.
+    fn read_what_is_left(&mut self) {
+        let mut buffer = vec![0; READ];
+        // Not for ever: something that the agent has started may hold the pipe and go on.
+        for _ in 0..=PIPE / READ {
+            if self.stdout.is_none() || !self.stuck.is_empty() {
+                break;
+            }
+            self.read_output(&mut buffer);
+        }
+    }
+
+    fn ask_to_end(&mut self) {
+        self.asked_to_end.get_or_insert_with(Instant::now);
+    }
+
     /// Ends the agent without its program.
     fn begin_to_end(&mut self) {
         if self.ending == Ending::No && self.exit.is_none() {
+            self.ask_to_end();
             // While parents and children are still connected.
             self.tree.living();
             self.stdin = None;
@@ -473,10 +507,11 @@ impl Keeper {
         }
     }
 
-    /// The agent is gone and has said everything.
+    /// The agent is gone and has said everything, or everything that there is room for.
     fn complete(&mut self, code: Option<i32>, signal: Option<i32>, at: Instant) {
         self.stdout = None;
         self.stderr = None;
+        self.stuck = Vec::new();
         let tail: Vec<u8> = self.stderr_tail.drain(..).collect();
         let ended = Ended {
             code,
@@ -603,6 +638,7 @@ impl Keeper {
                 Order::Input { number, line } => self.take_input(number, &line),
                 Order::CloseInput => {
                     self.close_input = true;
+                    self.ask_to_end();
                     self.write_input();
                 }
                 Order::Forget { before } => self.output.forget(before),

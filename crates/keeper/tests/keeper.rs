@@ -462,6 +462,50 @@ async fn a_killed_keeper_ends_its_agent_and_what_it_kept_is_read() {
     assert!(!place.run_folder("a-killed-keeper-ends").exists());
 }
 
+/// An agent whose output finds no room: its folder is not where the next file of it is to be made. With it comes its
+/// keeper.
+async fn out_of_room(place: &Place, run: &str) -> (Kept, String) {
+    let script = r"echo $PPID > $HERE/keeper; echo ready; read go
+        head -c 9000000 /dev/zero | tr '\0' x; sleep 600";
+    let mut kept = start(&place.keeping, run, &place.script(script)).await.unwrap();
+    line(&mut kept).await;
+    let moved = place.file("moved");
+    std::fs::rename(place.run_folder(run), &moved).unwrap();
+    say(&mut kept, "go", 1).await;
+    let first = moved.join("out-00000000000000000000");
+    until("its output stays short", || {
+        first.metadata().unwrap().len() >= 8 * 1024 * 1024
+    })
+    .await;
+    let keeper = read(&place.file("keeper"));
+    assert!(is_alive(&keeper));
+    (kept, keeper)
+}
+
+#[tokio::test]
+async fn what_finds_no_room_does_not_keep_an_agent_from_ending() {
+    let place = Place::new(PATIENCE);
+    let (kept, keeper) = out_of_room(&place, "no-room").await;
+    let Kept { mut wire, run, .. } = kept;
+    drop(wire.outgoing);
+    wire.process.kill().await;
+    let all: Vec<_> = tokio::time::timeout(PATIENCE, wire.incoming.collect())
+        .await
+        .expect("its end is not told");
+    assert!(!all.is_empty());
+    wire.process.wait().await;
+    run.finish().await;
+    until("the keeper stays", || !is_alive(&keeper)).await;
+}
+
+#[tokio::test]
+async fn a_keeper_with_what_finds_no_room_does_not_stay_for_ever() {
+    let place = std::sync::Arc::new(Place::new(PATIENCE));
+    let theirs = std::sync::Arc::clone(&place);
+    let keeper = in_a_program_that_dies(async move { out_of_room(&theirs, "room-alone").await });
+    until("the keeper stays", || !is_alive(&keeper)).await;
+}
+
 /// Puts in the file's place what can't be opened, for a reason that says nothing about the file.
 fn hide(file: &Path) {
     std::fs::rename(file, file.with_extension("hidden")).unwrap();
