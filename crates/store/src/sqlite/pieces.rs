@@ -6,6 +6,9 @@
 
 use std::collections::HashMap;
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
 /// What is to be known of a message of the agent's.
 #[derive(Debug, Default)]
 pub(super) struct Said {
@@ -18,6 +21,44 @@ pub(super) struct Said {
     pub(super) piece: Option<String>,
     /// The id of the message that it announces, or is.
     pub(super) message: Option<String>,
+}
+
+/// The few fields of a message that count here. Whatever an agent writes there: what is of another type is as good as
+/// nothing, so each is read on its own.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Fields<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow, rename = "parent_tool_use_id")]
+    parent: Option<&'a RawValue>,
+    #[serde(borrow)]
+    event: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+}
+
+/// What `value` is, if it is of that type.
+fn read<'a, T: Deserialize<'a>>(value: Option<&'a RawValue>) -> Option<T> {
+    serde_json::from_str(value?.get()).ok()
+}
+
+impl Said {
+    /// Reads a message of the log. One that can't be read is none of which anything is known, and stays.
+    pub(super) fn read(seq: u64, data: &[u8]) -> Self {
+        let whole: Fields<'_> = serde_json::from_slice(data).unwrap_or_default();
+        let event: Fields<'_> = read(whole.event).unwrap_or_default();
+        let id = |message| read(read::<Fields<'_>>(message)?.id);
+        Self {
+            seq,
+            kind: read(whole.kind),
+            parent: read(whole.parent),
+            piece: read(event.kind),
+            message: id(event.message).or_else(|| id(whole.message)),
+        }
+    }
 }
 
 /// Goes through what was said, in order.
@@ -145,6 +186,41 @@ mod tests {
         let is_left =
             |seq: &usize| !needless.contains(&(*seq as u64)) && !story[*seq - 1].starts_with("assistant");
         (1..=story.len()).filter(is_left).collect()
+    }
+
+    #[test]
+    fn what_counts_is_read_from_anything_that_an_agent_writes() {
+        let read = |json: &str| {
+            let said = Said::read(7, json.as_bytes());
+            [said.kind, said.parent, said.piece, said.message].map(Option::unwrap_or_default)
+        };
+        let deep = format!("{}{}", "[".repeat(1500), "]".repeat(1500));
+        let start = r#"{"type":"message_start","index":0,"message":{"content":[],"id":"m1"}}"#;
+        let cases = [
+            (
+                format!(r#"{{"parent_tool_use_id":"t1","event":{start},"type":"stream_event"}}"#),
+                ["stream_event", "t1", "message_start", "m1"],
+            ),
+            (
+                format!(r#"{{"type":"assistant","message":{{"id":"m1","content":[{{"input":{deep}}}]}}}}"#),
+                ["assistant", "", "", "m1"],
+            ),
+            (
+                format!(r#"{{"type":"stream_event","event":{deep},"parent_tool_use_id":null}}"#),
+                ["stream_event", "", "", ""],
+            ),
+            (
+                r#"{"type":"a\u0062","event":"x","message":1}"#.to_owned(),
+                ["ab", "", "", ""],
+            ),
+            (r#"{"type":["assistant"]}"#.to_owned(), [""; 4]),
+            (r#"["assistant"]"#.to_owned(), [""; 4]),
+            (deep.clone(), [""; 4]),
+            (r#"{"type":"assistant""#.to_owned(), [""; 4]),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(read(&json), expected, "{json}");
+        }
     }
 
     const START: &str = "message_start - m1";

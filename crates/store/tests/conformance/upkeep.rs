@@ -173,6 +173,48 @@ async fn pieces_of_a_message_that_was_never_finished_stay() {
 }
 
 #[tokio::test]
+async fn a_message_that_is_nested_deeper_than_sqlite_reads_keeps_nothing_from_being_compacted() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let deep = format!("{}{}", "[".repeat(1500), "]".repeat(1500));
+    let call = raw(&format!(
+        r#"{{"type":"assistant","message":{{"id":"m1","content":[{{"type":"tool_use","input":{deep}}}]}}}}"#
+    ));
+    let mut session = quiet("deep", 0);
+    append(&store, &mut session, vec![piece("a"), call, message("a")]).await;
+    assert_eq!(store.compact(Timestamp(31)).await.unwrap(), 1);
+    let left = store.replay(session.id, 0, 100).await.unwrap();
+    assert_eq!(left.iter().map(|event| event.seq).collect::<Vec<_>>(), [2, 3]);
+}
+
+#[tokio::test]
+async fn a_session_that_can_not_be_compacted_does_not_keep_the_others() {
+    // Whichever comes first.
+    for broken in ["one", "two"] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path());
+        let mut sessions = [quiet("one", 0), quiet("two", 0)];
+        for session in &mut sessions {
+            append(&store, session, vec![piece("a"), message("a")]).await;
+        }
+        let connection = rusqlite::Connection::open(folder.path().join("sessions.db")).unwrap();
+        let trigger = format!(
+            "CREATE TRIGGER broken BEFORE DELETE ON messages \
+             WHEN old.session_id = (SELECT id FROM sessions WHERE title = '{broken}') \
+             BEGIN SELECT RAISE(ABORT, 'broken'); END"
+        );
+        connection.execute_batch(&trigger).unwrap();
+        let error = store.compact(Timestamp(31)).await.unwrap_err();
+        assert!(error.to_string().contains("broken"), "{error}");
+        for session in &sessions {
+            let left = store.replay(session.id, 0, 100).await.unwrap().len();
+            let expected = if session.title == broken { 2 } else { 1 };
+            assert_eq!(left, expected, "{} while {broken} is broken", session.title);
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_file_shrinks_when_much_is_taken_out() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
