@@ -98,15 +98,35 @@ impl Run {
 
     /// The agent is gone and everything that it said is in safe hands: nothing of the run remains.
     pub async fn finish(&self) {
-        // A keeper that has gone can't clean up after itself.
-        if self.orders.send(Order::Finish).await.is_err() {
-            discard_folder(&self.folder);
-            return;
-        }
-        // It does so at once. If not, whoever comes next finds the folder and clears it away.
         let deadline = tokio::time::Instant::now() + FINISH_TIME;
-        while self.folder.exists() && tokio::time::Instant::now() < deadline {
+        let told = tokio::time::timeout_at(deadline, self.orders.send(Order::Finish)).await;
+        if let Ok(Err(_)) = told {
+            // A keeper that has gone can't clean up after itself.
+            return discard_folder(&self.folder);
+        }
+        // It does so at once.
+        while self.folder.exists() {
+            if tokio::time::Instant::now() >= deadline {
+                return self.force().await;
+            }
             tokio::time::sleep(FINISH_LOOK).await;
+        }
+    }
+
+    /// Ends a keeper that does not end itself, because it was stopped or hangs, and cleans up after it.
+    async fn force(&self) {
+        tracing::warn!("a keeper does not end and is killed");
+        match read_identity(&self.folder) {
+            Ok(Some(identity)) => {
+                if let Some(tree) = Tree::find(&identity) {
+                    SharedTree::new(tree).kill_with_keeper().await;
+                }
+                discard_folder(&self.folder);
+            }
+            // It has just come to its senses.
+            Ok(None) => {}
+            // Whoever comes next finds the folder and clears it away.
+            Err(error) => tracing::warn!(%error, "which process the keeper is can't be read"),
         }
     }
 }
@@ -247,13 +267,21 @@ pub async fn remove(keeping: &Keeping, run: &str) {
             return;
         }
     };
-    if let Some(tree) = identity.and_then(|identity| Tree::find(&identity)) {
-        SharedTree::new(tree).kill().await;
+    let tree = identity.and_then(|identity| Tree::find(&identity));
+    let tree = tree.map(SharedTree::new);
+    if let Some(tree) = &tree {
+        tree.kill().await;
     }
-    if let Ok(stream) = connected
-        && let Err(error) = dismiss(stream).await
-    {
+    let dismissed = match connected {
+        Ok(stream) => dismiss(stream).await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = dismissed {
         tracing::debug!(%error, run, "a keeper did not take its leave");
+        // It may have been stopped, or hang; mostly it has been gone for long.
+        if let Some(tree) = &tree {
+            tree.kill_with_keeper().await;
+        }
     }
     discard_folder(&folder);
 }

@@ -506,6 +506,62 @@ async fn a_keeper_with_what_finds_no_room_does_not_stay_for_ever() {
     until("the keeper stays", || !is_alive(&keeper)).await;
 }
 
+/// Stops the process whose number is in that file.
+async fn stop(file: &Path) -> String {
+    let pid = read(file).trim().to_owned();
+    let stopped = std::process::Command::new("kill").args(["-STOP", &pid]).status();
+    assert!(stopped.unwrap().success());
+    let stat = PathBuf::from(format!("/proc/{pid}/stat"));
+    until("it goes on", || read(&stat).contains(") T ")).await;
+    pid
+}
+
+const TELLS_ITS_KEEPER: &str = "echo $PPID > $HERE/keeper; echo ready; cat > /dev/null";
+
+#[tokio::test]
+async fn a_keeper_that_was_stopped_before_its_agent_is_to_end_does_not_stay() {
+    let place = Place::new(PATIENCE);
+    let launch = place.script(TELLS_ITS_KEEPER);
+    let mut kept = start(&place.keeping, "stopped-before", &launch).await.unwrap();
+    line(&mut kept).await;
+    let keeper = stop(&place.file("keeper")).await;
+    kept.wire.process.kill().await;
+    assert_eq!(next(&mut kept).await, None);
+    kept.wire.process.wait().await;
+    kept.run.finish().await;
+    until("the keeper stays", || !is_alive(&keeper)).await;
+}
+
+#[tokio::test]
+async fn a_keeper_that_was_stopped_after_its_agent_has_ended_does_not_stay() {
+    let place = Place::new(PATIENCE);
+    let launch = place.script(TELLS_ITS_KEEPER);
+    let mut kept = start(&place.keeping, "stopped-after", &launch).await.unwrap();
+    line(&mut kept).await;
+    kept.wire.process.kill().await;
+    assert_eq!(next(&mut kept).await, None);
+    kept.wire.process.wait().await;
+    let keeper = stop(&place.file("keeper")).await;
+    kept.run.finish().await;
+    until("the keeper stays", || !is_alive(&keeper)).await;
+    assert!(!place.run_folder("stopped-after").exists());
+}
+
+#[tokio::test]
+async fn a_stopped_keeper_that_nobody_wants_does_not_stay() {
+    let place = Place::new(PATIENCE);
+    let (keeping, launch) = (place.keeping.clone(), place.script(TELLS_ITS_KEEPER));
+    in_a_program_that_dies(async move {
+        let mut kept = start(&keeping, "stopped-alone", &launch).await.unwrap();
+        line(&mut kept).await;
+        (kept, ())
+    });
+    let keeper = stop(&place.file("keeper")).await;
+    remove(&place.keeping, "stopped-alone").await;
+    until("the keeper stays", || !is_alive(&keeper)).await;
+    assert!(!place.run_folder("stopped-alone").exists());
+}
+
 /// Puts in the file's place what can't be opened, for a reason that says nothing about the file.
 fn hide(file: &Path) {
     std::fs::rename(file, file.with_extension("hidden")).unwrap();

@@ -182,6 +182,23 @@ impl Tree {
         self.signal(Signal::KILL)
     }
 
+    /// Ends every process of the tree, and then also the one that keeps it and has not let go of it.
+    pub fn kill_with_keeper(&mut self) -> usize {
+        let count = self.kill();
+        self.signal_keeper(Signal::KILL);
+        count
+    }
+
+    fn signal_keeper(&self, signal: Signal) {
+        if let Some(keeper) = self.keeper
+            && table::started(keeper.pid) == Some(keeper.started)
+            && let Some(pid) = Pid::from_raw(keeper.pid)
+            && let Err(error) = kill_process(pid, signal)
+        {
+            tracing::trace!(%error, ?pid, "the keeper has gone");
+        }
+    }
+
     fn signal(&mut self, signal: Signal) -> usize {
         let (living, leader) = self.look();
         // The group first, in one system call: what it forks in the meantime is in the group too.
@@ -198,6 +215,8 @@ impl Tree {
                 tracing::trace!(%error, ?pid, "the process has gone");
             }
         }
+        // Nobody hears of their end from one that was stopped.
+        self.signal_keeper(Signal::CONT);
         living.len()
     }
 }
@@ -220,6 +239,11 @@ impl SharedTree {
     /// Ends every process of the tree, at once.
     pub async fn kill(&self) {
         self.with(Tree::kill).await;
+    }
+
+    /// Ends every process of the tree, and then also the one that keeps it and has not let go of it.
+    pub async fn kill_with_keeper(&self) {
+        self.with(Tree::kill_with_keeper).await;
     }
 
     /// How many of its processes are alive.
