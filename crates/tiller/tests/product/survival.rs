@@ -118,38 +118,6 @@ async fn a_permission_waits_for_the_next_server_and_is_answered_once() {
 }
 
 #[tokio::test]
-async fn a_prompt_for_an_agent_that_is_yet_to_be_started_is_not_forgotten() {
-    let world = World::new(Script::new().otherwise(Reply::text("You said: {{prompts}}"))).await;
-    let mut server = world.serve().await;
-    let cookie = server.sign_in().await;
-    let mut client = EventClient::connect(&server, &cookie).await;
-    let session = client.start(&world.project(), "hello").await;
-    client.until_status("completed").await;
-    let mut said = vec!["hello".to_owned()];
-    for budget in 5..8 {
-        // The agent that is there can't be told, so it is ended, and another one gets the prompt.
-        let before = agent_of(&session);
-        let other = json!({ "sessionId": session, "maxBudgetUsd": budget });
-        client.send("session.configure", other).await;
-        let prompt = format!("prompt {budget}");
-        let payload = json!({ "sessionId": session, "prompt": prompt });
-        client.send("session.continue", payload).await;
-        let acknowledged = client.until_type("stream.user_prompt").await;
-        said.push(prompt);
-        server.kill().await;
-        // Whether or not it has been told to end by then.
-        rustix::process::kill_process(before, Signal::KILL).ok();
-        until("the agent before is still there", || agents(&world).is_empty()).await;
-        server = world.serve().await;
-        let after = acknowledged["seq"].as_u64().unwrap();
-        client = follow(&server, &cookie, &session, after).await;
-        client.until_status("completed").await;
-        assert_eq!(client.streamed(), format!("You said: {}", said.join(" | ")));
-    }
-    server.stop().await;
-}
-
-#[tokio::test]
 async fn agents_are_left_to_the_next_server_where_that_is_wanted() {
     let script = Script::new().on(
         "take long",
@@ -415,6 +383,7 @@ async fn a_prompt_that_came_while_its_agent_was_ended_is_for_the_next_one() {
         let mut client = EventClient::connect(&server, &cookie).await;
         let session = client.start(&world.project(), "first").await;
         client.until_status("completed").await;
+        let agent = agent_of(&session);
         // Not something that the process was started for: another one goes on, when this one is gone.
         let change = json!({ "sessionId": session, "permissionMode": "bypassPermissions" });
         client.send("session.configure", change).await;
@@ -427,6 +396,8 @@ async fn a_prompt_that_came_while_its_agent_was_ended_is_for_the_next_one() {
         let go = || std::fs::write(world.home().join("go"), "").unwrap();
         if gone {
             go();
+            // Whether or not it has been told to end by then.
+            rustix::process::kill_process(agent, Signal::KILL).ok();
             until_nothing_is_left(&world).await;
         }
         let server = world.serve().await;
