@@ -1,5 +1,6 @@
 //! What a client asks about the machine and its folders.
 
+use std::num::IntErrorKind;
 use std::path::Path;
 
 use axum::Json;
@@ -85,7 +86,20 @@ fn gigabytes(bytes: u64) -> u64 {
 
 #[derive(Deserialize)]
 pub(crate) struct Limit {
-    limit: Option<i64>,
+    limit: Option<String>,
+}
+
+/// How many folders are told: as many as asked for, from 1 to 20, 8 unless said. `None`: that is no number.
+fn folders(limit: Option<&str>) -> Option<usize> {
+    let (least, most) = (1, 20);
+    match limit.map_or(Ok(8), str::parse::<i64>) {
+        Ok(limit) => usize::try_from(limit.clamp(least, most)).ok(),
+        Err(error) => match error.kind() {
+            IntErrorKind::PosOverflow => usize::try_from(most).ok(),
+            IntErrorKind::NegOverflow => usize::try_from(least).ok(),
+            _ => None,
+        },
+    }
 }
 
 pub(crate) async fn recent_cwds(
@@ -94,7 +108,7 @@ pub(crate) async fn recent_cwds(
     query: Result<Query<Limit>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Json<Value>, ApiError> {
     let Query(Limit { limit }) = query.map_err(|_| ApiError::WrongForm)?;
-    let limit = usize::try_from(limit.unwrap_or(8).clamp(1, 20)).unwrap_or(8);
+    let limit = folders(limit.as_deref()).ok_or(ApiError::WrongForm)?;
     let cwds = app.sessions.seen_by(visitor.viewer).recent_cwds(limit);
     Ok(Json(json!({ "cwds": cwds })))
 }
@@ -145,4 +159,27 @@ pub(crate) async fn session_title(
         .title_for(&request.prompt)
         .await;
     Ok(Json(json!({ "title": title })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::folders;
+
+    #[test]
+    fn a_limit_beyond_the_range_is_the_nearest_in_it() {
+        for (limit, expected) in [
+            (None, Some(8)),
+            (Some("3"), Some(3)),
+            (Some("0"), Some(1)),
+            (Some("-7"), Some(1)),
+            (Some("21"), Some(20)),
+            (Some("99999999999999999999"), Some(20)),
+            (Some("-99999999999999999999"), Some(1)),
+            (Some("many"), None),
+            (Some("1.5"), None),
+            (Some(""), None),
+        ] {
+            assert_eq!(folders(limit), expected, "{limit:?}");
+        }
+    }
 }

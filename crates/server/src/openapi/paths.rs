@@ -255,7 +255,7 @@ operations! {
 
     /// Folders that were used last
     #[utoipa::path(get, path = "/api/recent-cwds", tag = "machine", params(
-        ("limit" = Option<i64>, Query, description = "1 to 20; 8 unless given."),
+        ("limit" = Option<isize>, Query, description = "1 to 20, the nearest of these for others; 8 unless given."),
     ), responses((status = 200, body = RecentCwds), (status = 422, body = ErrorBody), Refusals))]
     recent_cwds;
 

@@ -329,6 +329,8 @@ async fn bad_requests_get_a_reason_and_hurt_nobody() {
             "{path}"
         );
     }
+    let path = "/api/recent-cwds?limit=99999999999999999999";
+    assert_eq!(get(&server.address, path, &headers).await.status, 200);
     let folders = get(&server.address, "/api/directories?path=~", &headers)
         .await
         .json();
