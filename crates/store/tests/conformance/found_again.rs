@@ -1,63 +1,17 @@
 //! What is said before it is known whether the agent of an earlier server is still there.
 
-use std::future::{poll_fn, ready};
-use std::path::PathBuf;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::Poll;
 
-use tiller_core::backend::{
-    AgentChannels, AgentEvent, Attach, Backend, BackendInfo, Driver, Exit, Heard, Launch,
-};
+use tiller_core::backend::{AgentEvent, Driver, Exit, Heard};
 use tiller_core::{
     CommandError, Commit, PathPolicy, SessionRecord, SessionStatus, Sessions, Store, Timestamp, Titles,
 };
-use tokio::sync::{mpsc, oneshot};
 
+use super::agent::Found;
 use super::open;
 use super::sessions::record;
-use super::upkeep::no_agent;
-
-/// An agent that takes its time to be found, and that someone else has taken the place of.
-#[derive(Default)]
-struct Replaced {
-    looking: Mutex<Option<mpsc::Sender<Vec<Heard>>>>,
-}
-
-impl Backend for Replaced {
-    fn info(&self) -> BackendInfo {
-        no_agent()
-    }
-
-    fn launch(&self, launch: Launch) -> AgentChannels {
-        panic!("{launch:?}")
-    }
-
-    fn attach(&self, _attach: Attach) -> AgentChannels {
-        let (tell, events) = mpsc::channel(1);
-        *self.looking.lock().unwrap() = Some(tell);
-        AgentChannels {
-            commands: mpsc::channel(1).0,
-            events,
-            settled: oneshot::channel().0,
-        }
-    }
-
-    fn driver(
-        &self,
-        _conversation: String,
-        _cwd: PathBuf,
-        _since: Timestamp,
-    ) -> Pin<Box<dyn Future<Output = Option<Driver>> + Send>> {
-        let driver = Driver {
-            pid: 7,
-            command: "claude".to_owned(),
-            since: Timestamp(0),
-            started: 0,
-        };
-        Box::pin(ready(Some(driver)))
-    }
-}
 
 #[tokio::test]
 async fn a_prompt_waits_until_it_is_known_who_drives() {
@@ -82,7 +36,16 @@ async fn a_prompt_waits_until_it_is_known_who_drives() {
     store.commit(first).await.unwrap();
     let home = folder.path();
     let paths = PathPolicy::new(home, &[home.to_owned()], home, &home.join("data")).unwrap();
-    let backend = Arc::new(Replaced::default());
+    // It takes its time to be found, and someone else has taken its place.
+    let backend = Arc::new(Found {
+        rival: Some(Driver {
+            pid: 7,
+            command: "claude".to_owned(),
+            since: Timestamp(0),
+            started: 0,
+        }),
+        ..Found::default()
+    });
     let sessions = Sessions::open(Arc::new(store), backend.clone(), paths, Titles::Prompt)
         .await
         .unwrap();
@@ -94,7 +57,7 @@ async fn a_prompt_waits_until_it_is_known_who_drives() {
         assert!(waits, "nothing is known yet");
         tokio::task::yield_now().await;
     }
-    let looking = backend.looking.lock().unwrap().take().expect("it is looked for");
+    let looking = backend.tell.lock().unwrap().take().expect("it is looked for");
     let gone = AgentEvent::Exited(Exit::Ended {
         message: "gone".to_owned(),
     });

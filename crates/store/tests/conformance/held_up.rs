@@ -1,51 +1,19 @@
 //! What is seen and done while something else has to be waited for.
 
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::Poll;
 
-use tiller_core::backend::{
-    AgentChannels, AgentCommand, AgentEvent, Attach, Backend, BackendInfo, Exit, Heard, Launch, Meaning,
-    TurnEnd,
-};
+use tiller_core::backend::{AgentCommand, AgentEvent, Exit, Heard, Meaning, TurnEnd};
 use tiller_core::{
     Answer, CommandError, DecisionRef, Event, EventBody, Notice, PathPolicy, RawJson, SessionId,
     SessionRecord, SessionStatus, Sessions, Titles, TurnRecord,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
+use super::agent::Found;
 use super::open;
 use super::sessions::{append, prompt, record, request};
-use super::upkeep::no_agent;
-
-/// An agent that an earlier server has started, and that says what the test lets it say.
-#[derive(Default)]
-struct Found {
-    tell: Mutex<Option<mpsc::Sender<Vec<Heard>>>>,
-    told: Mutex<Option<mpsc::Receiver<AgentCommand>>>,
-}
-
-impl Backend for Found {
-    fn info(&self) -> BackendInfo {
-        no_agent()
-    }
-
-    fn launch(&self, launch: Launch) -> AgentChannels {
-        panic!("{launch:?}")
-    }
-
-    fn attach(&self, _attach: Attach) -> AgentChannels {
-        let (tell, events) = mpsc::channel(1);
-        let (commands, told) = mpsc::channel(8);
-        *self.tell.lock().unwrap() = Some(tell);
-        *self.told.lock().unwrap() = Some(told);
-        AgentChannels {
-            commands,
-            events,
-            settled: oneshot::channel().0,
-        }
-    }
-}
 
 fn says(text: &str, meaning: Meaning, position: u64) -> Heard {
     Heard {

@@ -1,6 +1,7 @@
 //! What every store must do. The suite knows only the core's traits; each store gives it a way to be opened.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where, and ends")]
 
+mod agent;
 mod credentials;
 mod found_again;
 mod held_up;
