@@ -264,6 +264,10 @@ impl Sessions {
     /// Waits until it is known whether an agent that an earlier server started is still there, and what it has said
     /// meanwhile: what is said for one that is gone could not be given back. False if that takes too long.
     pub async fn until_found(&self, session: SessionId) -> bool {
+        // Another key's session is like one that there is not: nothing to wait for.
+        if self.find(session).is_none() {
+            return true;
+        }
         let view = match self.entries().get(&session) {
             Some(Entry::Awake(actor)) => Some(actor.view.clone()),
             Some(Entry::Dormant(_)) | None => None,
