@@ -12,11 +12,10 @@ use crate::control::{
     ContextUsage, ControlRequest, GetContextUsage, Initialized, Interrupt, McpStatus, McpStatusAnswer,
     RequestError, RewindFiles, Rewound, SetMaxThinkingTokens, SetModel, SetPermissionMode,
 };
-use crate::digest::Digest;
 use crate::link::{Closed, ConnectError, Exit, Inbound, InboxReceiver, Link};
-use crate::message::{Message, TurnResult};
-use crate::options::PermissionMode;
 use crate::user::UserMessage;
+use tiller_message::Digest;
+use tiller_message::{Message, PermissionMode, TurnResult};
 
 pub use builder::ClientBuilder;
 

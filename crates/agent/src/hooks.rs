@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use crate::record::records;
+use tiller_message::records;
 
 /// What a hook waits for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,24 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use tiller_message::PermissionMode;
+use tiller_process::Launch;
 
 use crate::discover::{Executable, Finder, NotFound};
-use crate::options::{Conversation, Options, PermissionMode, SystemPrompt, Thinking};
-
-/// A process that is ready to be started: data only, so that somebody else may start it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Launch {
-    /// The program.
-    pub program: PathBuf,
-    /// Its arguments.
-    pub args: Vec<OsString>,
-    /// Its whole environment.
-    pub env: BTreeMap<OsString, OsString>,
-    /// Its working directory; ours if `None`.
-    pub cwd: Option<PathBuf>,
-    /// How many files it may have open at once; as many as whoever starts it if `None`.
-    pub open_files: Option<u64>,
-}
+use crate::options::{Conversation, Options, SystemPrompt, Thinking};
 
 /// The CLI can't be started like this.
 #[derive(Debug, thiserror::Error)]
@@ -56,59 +43,44 @@ pub enum Channel<'a> {
     SdkUrl(&'a str),
 }
 
-impl Launch {
-    /// Finds the executable and works out its command line and environment from ours.
-    pub fn new(options: &Options, channel: Channel<'_>) -> Result<Self, LaunchError> {
-        let finder = Finder::from_env();
-        let executable = match &options.executable {
-            Some(path) => finder.resolve(path)?,
-            None => finder.find()?,
-        };
-        Self::with_executable(&executable, options, channel)
-    }
-
-    /// The same, for an executable that is known already.
-    pub fn with_executable(
-        executable: &Executable,
-        options: &Options,
-        channel: Channel<'_>,
-    ) -> Result<Self, LaunchError> {
-        if let Some(path) = &options.cwd {
-            let usable = path.metadata().and_then(|metadata| {
-                if metadata.is_dir() {
-                    Ok(())
-                } else {
-                    Err(io::ErrorKind::NotADirectory.into())
-                }
-            });
-            usable.map_err(|source| LaunchError::WorkingDirectory {
-                path: path.clone(),
-                source,
-            })?;
-        }
-        let mut args = executable.leading_args();
-        args.extend(arguments(options, channel)?);
-        Ok(Self {
-            program: executable.program().to_owned(),
-            args,
-            env: environment(options, std::env::vars_os()),
-            cwd: options.cwd.clone(),
-            open_files: crate::limits::given(),
-        })
-    }
+/// Finds the executable and works out its command line and environment from ours.
+pub fn prepare(options: &Options, channel: Channel<'_>) -> Result<Launch, LaunchError> {
+    let finder = Finder::from_env();
+    let executable = match &options.executable {
+        Some(path) => finder.resolve(path)?,
+        None => finder.find()?,
+    };
+    prepare_with(&executable, options, channel)
 }
 
-impl std::fmt::Debug for Launch {
-    /// Leaves out the values of the environment: they hold credentials.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Launch")
-            .field("program", &self.program)
-            .field("args", &self.args)
-            .field("env", &self.env.keys())
-            .field("cwd", &self.cwd)
-            .field("open_files", &self.open_files)
-            .finish()
+/// The same, for an executable that is known already.
+pub fn prepare_with(
+    executable: &Executable,
+    options: &Options,
+    channel: Channel<'_>,
+) -> Result<Launch, LaunchError> {
+    if let Some(path) = &options.cwd {
+        let usable = path.metadata().and_then(|metadata| {
+            if metadata.is_dir() {
+                Ok(())
+            } else {
+                Err(io::ErrorKind::NotADirectory.into())
+            }
+        });
+        usable.map_err(|source| LaunchError::WorkingDirectory {
+            path: path.clone(),
+            source,
+        })?;
     }
+    let mut args = executable.leading_args();
+    args.extend(arguments(options, channel)?);
+    Ok(Launch {
+        program: executable.program().to_owned(),
+        args,
+        env: environment(options, std::env::vars_os()),
+        cwd: options.cwd.clone(),
+        open_files: tiller_process::given_open_files(),
+    })
 }
 
 /// The command line. Every value is glued to its flag, so that a value that begins with a dash stays a value.

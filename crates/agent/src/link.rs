@@ -17,11 +17,10 @@ use futures_util::SinkExt;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::control::{self, ControlRequest, Reply, RequestError, RequestId, Response};
-use crate::launch::{Channel, Launch, LaunchError};
+use crate::launch::{self, Channel, LaunchError};
 use crate::options::{Conversation, Grace, Options};
-use crate::process;
-use crate::transport::{self, Line, LineSink, Sockets, Wire};
 use crate::user::UserMessage;
+use tiller_process::{self as process, Launch, Line, LineSink, Sockets, Wire};
 
 pub use inbox::{Inbound, Inbox};
 pub(crate) use inbox::{Receiver as InboxReceiver, Sender as InboxSender, channel as inbox_channel};
@@ -89,10 +88,7 @@ impl From<&Options> for LinkSettings {
 pub async fn connect(options: &Options) -> Result<(Link, Inbox), ConnectError> {
     let launch = prepare(options, None).await?;
     let spawned = process::spawn(&launch, options.on_stderr.clone()).map_err(ConnectError::Spawn)?;
-    Ok(connect_over(
-        transport::stdio(spawned),
-        LinkSettings::from(options),
-    ))
+    Ok(connect_over(process::stdio(spawned), LinkSettings::from(options)))
 }
 
 /// Starts an agent that connects to `url`, where a server of the caller's accepts the connection and hands it over
@@ -105,7 +101,7 @@ pub async fn connect_websocket(
     let launch = prepare(options, Some(url.to_owned())).await?;
     let spawned = process::spawn(&launch, options.on_stderr.clone()).map_err(ConnectError::Spawn)?;
     Ok(connect_over(
-        transport::websocket(spawned, sockets),
+        process::websocket(spawned, sockets),
         LinkSettings::from(options),
     ))
 }
@@ -114,7 +110,7 @@ pub async fn connect_websocket(
 async fn prepare(options: &Options, url: Option<String>) -> Result<Launch, ConnectError> {
     let options = options.clone();
     let prepared = tokio::task::spawn_blocking(move || {
-        Launch::new(&options, url.as_deref().map_or(Channel::Stdio, Channel::SdkUrl))
+        launch::prepare(&options, url.as_deref().map_or(Channel::Stdio, Channel::SdkUrl))
     });
     match prepared.await {
         Ok(launch) => Ok(launch?),

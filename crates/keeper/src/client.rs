@@ -13,7 +13,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, sink, stream};
 use rustix::process::Pid;
-use tiller_agent::{Ended, Launch, Line, Process, SharedTree, Tree, TreeIdentity, Wire};
+use tiller_process::{Ended, Launch, Line, Process, SharedTree, Tree, TreeIdentity, Wire};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};

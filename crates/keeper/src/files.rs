@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use tiller_agent::{Ended, Tree};
+use tiller_process::{Ended, Tree};
 
 /// The name of the file that tells how the agent ended, for a program that comes when the keeper is gone.
 pub(crate) const EXIT_FILE: &str = "exit.json";

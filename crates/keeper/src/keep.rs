@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFlags, Timespec};
 use rustix::process::{Pid, WaitOptions, wait};
 use signal_hook::consts::{SIGCHLD, SIGTERM};
-use tiller_agent::{Ended, RUN_MARK, Tree};
+use tiller_process::{Ended, RUN_MARK, Tree};
 
 use crate::files::{write_exit, write_pid};
 use crate::output::Appender;
@@ -195,7 +195,7 @@ impl Keeper {
         let output = Appender::create(&folder)?;
         if let Some(count) = launch.open_files {
             // Ours as well, and more than a keeper needs. An agent that may open more is none the worse for it.
-            tiller_agent::limit_open_files(count).ok();
+            tiller_process::limit_open_files(count).ok();
         }
 
         let mut command = Command::new(&launch.program);

@@ -7,7 +7,7 @@
 //! to do for a while.
 //!
 //! [`keep`] is the keeper itself: no runtime, one thread. [`start`] and [`attach`] are the other side, and make a
-//! [`tiller_agent::Wire`]. This crate knows nothing of sessions, and of the agent's words only how a turn ends.
+//! [`tiller_process::Wire`]. This crate knows nothing of sessions, and of the agent's words only how a turn ends.
 
 mod client;
 mod files;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tiller_agent::{Ended, Framer, Located, MAX_LINE, SharedTree};
+use tiller_process::{Ended, Framer, Located, MAX_LINE, SharedTree};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::OwnedReadHalf;
 use tokio::sync::{oneshot, watch};

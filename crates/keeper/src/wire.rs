@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tiller_agent::{Ended, Launch};
+use tiller_process::{Ended, Launch};
 
 /// The longest frame. A user message with pictures in it is the longest thing that is ever said.
 pub(crate) const MAX_FRAME: usize = 64 * 1024 * 1024;
@@ -36,7 +36,7 @@ pub(crate) enum Order {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Instruction {
     pub(crate) launch: Launch,
-    /// Marks the run's processes, see [`tiller_agent::Tree`].
+    /// Marks the run's processes, see [`tiller_process::Tree`].
     pub(crate) mark: String,
     /// How long an agent may go without a program and without work.
     pub(crate) grace: Duration,

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt, sink, stream};
-use tiller_agent::{Frame, Launch, Line, Located};
 use tiller_keeper::{Keeping, Kept, Lost, attach, remove, runs, start};
+use tiller_process::{Frame, Launch, Line, Located};
 
 // Every test names its run differently: a run's processes are found by its name, wherever they are.
 

@@ -9,9 +9,11 @@ use crate::{files, none, output, root};
 
 /// Each crate of ours with those that it may use. Tests may use any.
 const DIRECTIONS: &[(&str, &[&str])] = &[
-    ("tiller-agent", &[]),
+    ("tiller-message", &[]),
+    ("tiller-process", &[]),
+    ("tiller-agent", &["tiller-message", "tiller-process"]),
     ("tiller-history", &[]),
-    ("tiller-keeper", &["tiller-agent"]),
+    ("tiller-keeper", &["tiller-process"]),
     ("tiller-testkit", &[]),
     ("tiller-core", &["tiller-agent", "tiller-keeper"]),
     ("tiller-store", &["tiller-core"]),
@@ -35,7 +37,12 @@ const HTTP: &[&str] = &["axum", "hyper", "reqwest", "tower-http", "tungstenite"]
 const SQL: &[&str] = &["diesel", "libsqlite3-sys", "rusqlite", "sqlx", "tokio-postgres"];
 
 /// What a crate must not contain, not even by way of another.
-const FREE_OF: &[(&str, &[&[&str]])] = &[("tiller-agent", &[HTTP, SQL]), ("tiller-core", &[HTTP, SQL])];
+const FREE_OF: &[(&str, &[&[&str]])] = &[
+    ("tiller-message", &[HTTP, SQL]),
+    ("tiller-process", &[HTTP, SQL]),
+    ("tiller-agent", &[HTTP, SQL]),
+    ("tiller-core", &[HTTP, SQL]),
+];
 
 /// What a crate must not use itself. The server contains the history, whose index is its own affair.
 const DOES_NOT_USE: &[(&str, &[&str])] = &[

@@ -16,7 +16,7 @@ use crate::control::{
 use crate::hooks::Hook;
 use crate::link::{self, Inbox, Link};
 use crate::options::{McpServer, Options};
-use crate::transport::Sockets;
+use tiller_process::Sockets;
 
 pub(super) type PermissionCallback =
     Arc<dyn Fn(PermissionRequest) -> BoxFuture<'static, PermissionReply> + Send + Sync>;

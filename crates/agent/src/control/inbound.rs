@@ -7,8 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::{Reply, RequestId};
-use crate::message::Message;
-use crate::options::PermissionMode;
+use tiller_message::{Message, PermissionMode};
 
 /// A question of the CLI's, to be answered with [`Link::respond`](crate::Link::respond).
 #[derive(Debug, Clone)]

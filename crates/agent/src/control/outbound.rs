@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::options::PermissionMode;
-use crate::record::records;
+use tiller_message::records;
+use tiller_message::{PermissionMode, SlashCommand};
 
 /// An operation of the control protocol. Send it with [`Link::request`](crate::Link::request).
 ///
@@ -279,16 +279,6 @@ records! {
         available_output_styles: Vec<String>,
         /// The CLI's version; newer versions tell it.
         claude_code_version: Option<String>,
-    }
-
-    /// A slash command.
-    SlashCommand {
-        /// Its name, without the slash.
-        name: String,
-        /// What it does.
-        description: String,
-        /// What it takes.
-        argument_hint = "argumentHint": Value,
     }
 
     /// A model that can be chosen.

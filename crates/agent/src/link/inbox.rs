@@ -12,9 +12,9 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use super::supervisor::{Closing, Evidence, Exit, NOT_FOUND};
 use super::{Alive, Shared};
 use crate::control::{self, CancelLine, InboundRequest, RequestId, ResponseLine};
-use crate::frame::{Frame, Located};
-use crate::message::{Kind, Message, ParseError};
 use crate::options::Grace;
+use tiller_message::{Kind, Message, ParseError};
+use tiller_process::{Frame, Located};
 
 /// How long the output of an ended process may still be held open by something else.
 const AFTER_EXIT: Duration = Duration::from_secs(2);

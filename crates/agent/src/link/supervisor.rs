@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use crate::options::Grace;
-use crate::process::{Ended, Process};
+use tiller_process::{Ended, Process};
 
 /// A resumed run that ends so soon did not find its conversation in a usable state.
 const EXPIRED_WITHIN: Duration = Duration::from_secs(5);

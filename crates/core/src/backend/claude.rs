@@ -599,8 +599,8 @@ async fn start(
     keeping: Option<&Keeping>,
     run: &str,
 ) -> Result<Started, String> {
-    let launch = tiller_agent::Launch::with_executable(executable, options, Channel::Stdio)
-        .map_err(|error| error.to_string())?;
+    let launch =
+        tiller_agent::prepare_with(executable, options, Channel::Stdio).map_err(|error| error.to_string())?;
     let not_started = |error: std::io::Error| format!("The agent could not be started: {error}");
     let (wire, run) = if let Some(keeping) = keeping {
         let kept = tiller_keeper::start(keeping, run, &launch).await;
@@ -622,7 +622,7 @@ fn start_connecting(
     session: SessionId,
 ) -> Result<(Started, runs::Guard), String> {
     let run = runs.expect(session).map_err(|error| error.to_string())?;
-    let launch = tiller_agent::Launch::with_executable(executable, options, Channel::SdkUrl(&run.url))
+    let launch = tiller_agent::prepare_with(executable, options, Channel::SdkUrl(&run.url))
         .map_err(|error| error.to_string())?;
     let spawned = tiller_agent::spawn(&launch, None)
         .map_err(|error| format!("The agent could not be started: {error}"))?;

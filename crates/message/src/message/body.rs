@@ -6,9 +6,8 @@ use serde_json::{Map, Value};
 
 use super::content::{Block, Content};
 use super::{Kind, Message};
-use crate::control::SlashCommand;
-use crate::options::PermissionMode;
-use crate::record::{records, variants};
+use crate::mode::PermissionMode;
+use crate::{records, variants};
 
 variants! {
     /// What a message says.
@@ -46,12 +45,12 @@ impl Message {
     /// The message, typed. Never fails: what is not understood is [`Body::Other`].
     ///
     /// ```
-    /// use tiller_agent::{Body, Message};
+    /// use tiller_message::{Body, Message};
     ///
     /// let line = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Hello"}]}}"#;
     /// let Body::Assistant(assistant) = Message::parse(line)?.body() else { panic!() };
     /// assert_eq!(assistant.text(), "Hello");
-    /// # Ok::<(), tiller_agent::ParseError>(())
+    /// # Ok::<(), tiller_message::ParseError>(())
     /// ```
     pub fn body(&self) -> Body {
         // Only a line that is nested too deeply can't be read here; it is still there as raw JSON.
@@ -600,6 +599,16 @@ records! {
     CommandsChanged {
         /// The commands from now on.
         commands: Vec<SlashCommand>,
+    }
+
+    /// A slash command.
+    SlashCommand {
+        /// Its name, without the slash.
+        name: String,
+        /// What it does.
+        description: String,
+        /// What it takes.
+        argument_hint = "argumentHint": Value,
     }
 
     /// Something to tell the user.

@@ -26,7 +26,7 @@ pub enum Assembled {
 /// own, told apart by `parent_tool_use_id`.
 ///
 /// ```
-/// use tiller_agent::{Assembled, Assembler, Message};
+/// use tiller_message::{Assembled, Assembler, Message};
 ///
 /// let mut assembler = Assembler::new();
 /// for line in [
@@ -41,7 +41,7 @@ pub enum Assembled {
 /// let stop = Message::parse(r#"{"type":"stream_event","event":{"type":"content_block_stop","index":0}}"#)?;
 /// let Some(Assembled::Block { block, .. }) = assembler.push(&stop) else { panic!() };
 /// assert_eq!(block.as_text(), Some("Hello"));
-/// # Ok::<(), tiller_agent::ParseError>(())
+/// # Ok::<(), tiller_message::ParseError>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct Assembler {

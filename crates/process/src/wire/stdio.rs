@@ -6,7 +6,7 @@ use tokio::process::ChildStdin;
 
 use super::{Line, LineSink, Wire};
 use crate::frame::{self, MAX_LINE};
-use crate::process::Spawned;
+use crate::spawn::Spawned;
 
 /// Talks to a process over its pipes.
 pub fn stdio(spawned: Spawned) -> Wire {

@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// Takes a field out of an object. What does not fit, or says no more than the default, stays where it is.
-pub(crate) fn take<T>(fields: &mut Map<String, Value>, name: &str) -> T
+#[doc(hidden)]
+pub fn take<T>(fields: &mut Map<String, Value>, name: &str) -> T
 where
     T: DeserializeOwned + Default + PartialEq,
 {
@@ -32,7 +33,8 @@ where
 }
 
 /// Puts a field back into an object, unless it says no more than the default.
-pub(crate) fn put<T, E>(fields: &mut Map<String, Value>, name: &str, value: &T) -> Result<(), E>
+#[doc(hidden)]
+pub fn put<T, E>(fields: &mut Map<String, Value>, name: &str, value: &T) -> Result<(), E>
 where
     T: Serialize + Default + PartialEq,
     E: serde::ser::Error,
@@ -45,6 +47,8 @@ where
 
 /// Defines structs whose fields come from a JSON object: `field: Type` or, where the CLI calls it differently,
 /// `field = "name": Type`. Fields that are missing have their default.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! records {
     ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident $(= $wire:literal)? : $kind:ty,)* })*) => {
         $(
@@ -58,7 +62,7 @@ macro_rules! records {
 
             impl From<serde_json::Map<String, serde_json::Value>> for $name {
                 fn from(mut fields: serde_json::Map<String, serde_json::Value>) -> Self {
-                    $(let $field = crate::record::take(&mut fields, crate::record::wire_name!($field $($wire)?));)*
+                    $(let $field = $crate::record::take(&mut fields, $crate::wire_name!($field $($wire)?));)*
                     Self { $($field,)* extra: fields }
                 }
             }
@@ -74,9 +78,9 @@ macro_rules! records {
                     // A record of the caller's making may have no fields of its own.
                     #[allow(unused_mut)]
                     let mut fields = self.extra.clone();
-                    $(crate::record::put::<_, S::Error>(
+                    $($crate::record::put::<_, S::Error>(
                         &mut fields,
-                        crate::record::wire_name!($field $($wire)?),
+                        $crate::wire_name!($field $($wire)?),
                         &self.$field,
                     )?;)*
                     fields.serialize(serializer)
@@ -86,6 +90,8 @@ macro_rules! records {
     };
 }
 
+#[doc(hidden)]
+#[macro_export]
 macro_rules! wire_name {
     ($field:ident) => {
         stringify!($field)
@@ -96,6 +102,8 @@ macro_rules! wire_name {
 }
 
 /// Defines an enum of records, told apart by the value of one field. An unknown value keeps the whole object.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! variants {
     ($(#[$doc:meta])* $name:ident by $tag:literal { $($(#[$variant_doc:meta])* $variant:ident = $wire:literal ($kind:ty),)* }) => {
         $(#[$doc])*
@@ -132,5 +140,3 @@ macro_rules! variants {
         }
     };
 }
-
-pub(crate) use {records, variants, wire_name};

@@ -12,7 +12,7 @@ pub use todos::{Todo, TodoStatus, Todos};
 /// What a conversation comes to.
 ///
 /// ```
-/// use tiller_agent::{Digest, Message};
+/// use tiller_message::{Digest, Message};
 ///
 /// let mut digest = Digest::new();
 /// for line in [
@@ -25,7 +25,7 @@ pub use todos::{Todo, TodoStatus, Todos};
 /// assert_eq!(digest.tool_calls()[0].result.as_ref().map(|result| result.text()), Some("a.txt".to_owned()));
 /// assert_eq!(digest.final_text(), Some("One file."));
 /// assert_eq!(digest.session_id(), Some("5f0c"));
-/// # Ok::<(), tiller_agent::ParseError>(())
+/// # Ok::<(), tiller_message::ParseError>(())
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Digest {

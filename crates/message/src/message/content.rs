@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::record::{records, variants};
+use crate::{records, variants};
 
 variants! {
     /// One block of a message.

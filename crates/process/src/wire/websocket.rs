@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::{Line, Wire};
 use crate::frame::{self, Framer, Located, MAX_LINE};
-use crate::process::Spawned;
+use crate::spawn::Spawned;
 
 /// Lines that wait to be sent while there is no connection, or a slow one.
 const OUTGOING: usize = 64;

@@ -14,7 +14,7 @@ use futures_util::Sink;
 use futures_util::stream::BoxStream;
 
 use crate::frame::Located;
-use crate::process::Process;
+use crate::spawn::Process;
 
 pub use stdio::stdio;
 pub use websocket::{Socket, SocketSender, Sockets, sockets, websocket};

@@ -26,7 +26,7 @@ pub fn raise_open_files() -> io::Result<()> {
 
 /// Takes back what [`raise_open_files`] did, for a moment or before this process becomes another program.
 pub fn restore_open_files() -> io::Result<()> {
-    given().map_or(Ok(()), limit_open_files)
+    given_open_files().map_or(Ok(()), limit_open_files)
 }
 
 /// Lets this process, and what it starts, open that many files.
@@ -35,7 +35,7 @@ pub fn limit_open_files(count: u64) -> io::Result<()> {
 }
 
 /// What this process was given, if it has more.
-pub(crate) fn given() -> Option<u64> {
+pub fn given_open_files() -> Option<u64> {
     GIVEN.get().copied()
 }
 

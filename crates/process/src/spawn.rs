@@ -1,6 +1,4 @@
-//! The CLI's process: starting it from a [`Launch`], and ending it with everything that it started.
-
-mod tree;
+//! A child process with pipes: starting it from a [`Launch`], and ending it with everything that it started.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,8 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::launch::Launch;
 use crate::limits::limit_open_files_of;
-
-pub use tree::{RUN_MARK, SharedTree, Tree, TreeIdentity};
+use crate::tree::{RUN_MARK, SharedTree, Tree};
 
 /// Lines of stderr that are kept for the error message, and their total length.
 const STDERR_LINES: usize = 40;

@@ -14,8 +14,6 @@ use serde::de::DeserializeOwned;
 use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::frame::Frame;
-
 use head::{BorrowedHead, Piece};
 
 pub use body::*;
@@ -171,13 +169,13 @@ impl Message {
     /// Reads the head of a line.
     ///
     /// ```
-    /// use tiller_agent::{Kind, Message};
+    /// use tiller_message::{Kind, Message};
     ///
     /// let message = Message::parse(r#"{"subtype":"init","session_id":"5f0c","type":"system","new":1}"#)?;
     /// assert_eq!(message.kind(), Kind::System);
     /// assert_eq!(message.subtype(), Some("init"));
     /// assert_eq!(message.session_id(), Some("5f0c"));
-    /// # Ok::<(), tiller_agent::ParseError>(())
+    /// # Ok::<(), tiller_message::ParseError>(())
     /// ```
     pub fn parse(line: impl AsRef<[u8]>) -> Result<Self, ParseError> {
         let text = std::str::from_utf8(line.as_ref()).map_err(|error| ParseError::Utf8 {
@@ -285,18 +283,5 @@ impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let raw: &RawValue = serde_json::from_str(self.json()).map_err(serde::ser::Error::custom)?;
         raw.serialize(serializer)
-    }
-}
-
-impl TryFrom<Frame> for Message {
-    type Error = ParseError;
-
-    fn try_from(frame: Frame) -> Result<Self, ParseError> {
-        match frame {
-            Frame::Line(line) => Self::parse(line),
-            Frame::Oversized { length } => Err(ParseError::Json {
-                reason: format!("a line of {length} bytes was skipped"),
-            }),
-        }
     }
 }

@@ -1,0 +1,18 @@
+//! Processes that speak in lines: starting them, ending them with everything that they started, cutting what they say
+//! into lines of bounded length, and carrying those lines.
+//!
+//! It does not know what the lines mean, nor who wants to know.
+
+mod frame;
+mod launch;
+mod limits;
+mod spawn;
+mod tree;
+mod wire;
+
+pub use frame::{Frame, Framer, Located, MAX_LINE, lines};
+pub use launch::Launch;
+pub use limits::{given_open_files, limit_open_files, raise_open_files, restore_open_files};
+pub use spawn::{Ended, LocalProcess, Process, Spawned, StderrCallback, spawn};
+pub use tree::{RUN_MARK, SharedTree, Tree, TreeIdentity};
+pub use wire::{Line, LineSink, Socket, SocketSender, Sockets, Wire, sockets, stdio, websocket};
