@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { cn } from "../lib/cn";
 import { backdropClass } from "../ui/Modal";
-import { useNavigation } from "./navigation";
+import { useNavigation } from "../store/navigation";
 import { Rail } from "./Rail";
 import { Sidebar } from "./Sidebar";
 import { TabBar } from "./TabBar";

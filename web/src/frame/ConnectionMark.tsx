@@ -1,6 +1,6 @@
 import { Wifi, WifiOff } from "lucide-react";
 import { useTranslation } from "react-i18next";
-import { retryConnection } from "../store/controller";
+import { retryConnection } from "../store/connection";
 import { useApp } from "../store/hooks";
 
 /** Quiet while all is well; says what is wrong, and lets the user try at once, when it is not. */

@@ -4,7 +4,7 @@ import { chooseLanguage, type Language } from "../i18n";
 import { canNotify, useWishes, wishNotifications, wishSound } from "../store/notify";
 import { Dropdown, DropdownChoice, DropdownSeparator, DropdownSwitch } from "../ui/Dropdown";
 import { iconButtonClass } from "../ui/IconButton";
-import { type Theme, useTheme } from "./theme";
+import { type Theme, useTheme } from "../ui/theme";
 
 const themeIcons: Record<Theme, typeof Sun> = { system: Monitor, light: Sun, dark: Moon };
 

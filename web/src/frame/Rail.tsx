@@ -3,13 +3,13 @@ import type { MouseEvent, ReactNode } from "react";
 import { Tooltip } from "@base-ui/react/tooltip";
 import { useTranslation } from "react-i18next";
 import { cn } from "../lib/cn";
-import { beginsAfresh } from "../start/afresh";
+import { beginsAfresh } from "../features/start/afresh";
 import { usePending } from "../store/hooks";
 import { useRoute } from "../store/route";
 import { IconButton } from "../ui/IconButton";
 import { Count } from "./Count";
-import { useNavigation } from "./navigation";
-import { agentPlaces, type Place, workPlaces } from "./places";
+import { useNavigation } from "../store/navigation";
+import { agentPlaces, type Place, workPlaces } from "../ui/places";
 import { Preferences } from "./Preferences";
 
 /** The navigation in pictures, for those who want the room. */

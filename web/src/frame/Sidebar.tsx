@@ -2,16 +2,16 @@ import { ChevronRight, MessageSquare, PanelLeftClose, Plus, Search } from "lucid
 import { useId } from "react";
 import { useTranslation } from "react-i18next";
 import { cn } from "../lib/cn";
-import { openPalette } from "../palette/state";
-import { beginsAfresh } from "../start/afresh";
+import { openPalette } from "../store/palette";
+import { beginsAfresh } from "../features/start/afresh";
 import { usePending } from "../store/hooks";
 import { useRoute } from "../store/route";
 import { IconButton } from "../ui/IconButton";
 import { ConnectionMark } from "./ConnectionMark";
 import { Count } from "./Count";
 import { Logo } from "./Logo";
-import { useNavigation } from "./navigation";
-import { agentPlaces, type Place, workPlaces } from "./places";
+import { useNavigation } from "../store/navigation";
+import { agentPlaces, type Place, workPlaces } from "../ui/places";
 import { Preferences } from "./Preferences";
 import { SessionList } from "./SessionList";
 

@@ -5,9 +5,9 @@ import { cn } from "../lib/cn";
 import { useApp, usePending } from "../store/hooks";
 import { useRoute } from "../store/route";
 import { IconButton } from "../ui/IconButton";
-import { useNavigation } from "./navigation";
-import { SessionMark } from "./StatusMark";
-import { closeTab, useTabs } from "./tabs";
+import { useNavigation } from "../store/navigation";
+import { SessionMark } from "../ui/StatusMark";
+import { closeTab, useTabs } from "../store/tabs";
 
 const tabClass = (current: boolean) =>
   cn(

@@ -1,12 +1,12 @@
 import { useEffect } from "react";
-import { clearView } from "../conversation/cleared";
-import { openPalette, usePalette } from "../palette/state";
-import { usePanel } from "../panel/state";
+import { clearView } from "../store/cleared";
+import { openPalette, usePalette } from "../store/palette";
+import { usePanel } from "../store/panel";
 import { store } from "../store/state";
-import { beginAfresh } from "../start/afresh";
+import { beginAfresh } from "../features/start/afresh";
 import { currentRoute, go, goToPage } from "../store/route";
-import { useNavigation } from "./navigation";
-import { useTabs } from "./tabs";
+import { useNavigation } from "../store/navigation";
+import { useTabs } from "../store/tabs";
 
 /** The keys that work everywhere. The shortcuts page lists them. */
 export function useGlobalKeys(): void {

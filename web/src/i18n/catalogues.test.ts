@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parseAst } from "rolldown/parseAst";
 import { describe, expect, it } from "vitest";
 import en from "./en.json";
-import { pickLanguage } from "./index";
+import { pickLanguage } from ".";
 import zhCN from "./zh-CN.json";
 
 const PLURAL = /_(zero|one|two|few|many|other)$/;

@@ -1,7 +1,7 @@
 import { Code, Workflow } from "lucide-react";
 import { memo, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useDark } from "../frame/theme";
+import { useDark } from "../ui/theme";
 import { CopyButton } from "../ui/CopyButton";
 import { IconButton } from "../ui/IconButton";
 import { drawDiagram } from "./diagram";

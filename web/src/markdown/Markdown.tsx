@@ -1,10 +1,5 @@
 import { onDemand } from "../lib/onDemand";
-
-export interface MarkdownProps {
-  text: string;
-  /** Still being written. */
-  live?: boolean;
-}
+import type { MarkdownProps } from "./StreamedMarkdown";
 
 /** Until the renderer is there, the text itself is shown, unformatted. */
 export const Markdown = onDemand<MarkdownProps>(

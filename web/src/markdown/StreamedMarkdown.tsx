@@ -21,7 +21,6 @@ import { DiagramView } from "./DiagramView";
 import { safeLink } from "./links";
 import { looksLikeFormula, mayHaveMath } from "./math";
 import { MathView } from "./MathView";
-import type { MarkdownProps } from "./Markdown";
 
 type Props<Tag extends keyof React.JSX.IntrinsicElements> = ComponentProps<Tag> & ExtraProps;
 
@@ -179,6 +178,12 @@ const Finished = memo(function Finished({ blocks }: { blocks: readonly string[] 
     <Part key={part} blocks={blocks.slice(part * PART, (part + 1) * PART)} />
   ));
 });
+
+export interface MarkdownProps {
+  text: string;
+  /** Still being written. */
+  live?: boolean;
+}
 
 export default function StreamedMarkdown({ text, live = false }: MarkdownProps) {
   const blocks = useBlocks(text);

@@ -1,6 +1,6 @@
 /** What a session has come to so far: its list of things to do, the files it changed, what it cost. Pure. */
-import { changesOf } from "../tools/patch";
-import { familyOf } from "../tools/describe";
+import { changesOf } from "./patch";
+import { familyOf } from "./describe";
 import { asObject, asObjects, asString, type Json } from "../wire/json";
 import type { Item, ToolItem } from "./items";
 

@@ -1,11 +1,5 @@
 /** What the page does: sends what the user decides, and keeps the state in step with the server. */
-import type {
-  ClientEvent,
-  PermissionResult,
-  ServerEvent,
-  SessionConfigure,
-  SessionStart,
-} from "../gen/events";
+import type { PermissionResult, ServerEvent, SessionConfigure, SessionStart } from "../gen/events";
 import {
   ask,
   hasOlder,
@@ -19,15 +13,16 @@ import {
   openLog,
   type SequencedEvent,
 } from "../session/log";
-import { showAll } from "../conversation/cleared";
-import { forgetContext } from "../conversation/context";
-import { forgetImages } from "../conversation/useImages";
-import type { Callback } from "../hooks/calls";
-import { forgetDraft } from "../session/drafts";
-import { acceptCallback, closeCallback, dropCalls, forgetHooks, registerHooks } from "../hooks/state";
+import { showAll } from "./cleared";
+import { forgetContext } from "./uiContext";
+import { forgetImages } from "./useImages";
+import type { Callback } from "../session/hookCalls";
+import { forgetDraft } from "./drafts";
+import { acceptCallback, closeCallback, dropCalls, forgetHooks, registerHooks } from "./hookCalls";
 import { ApiError, getSystem } from "../wire/api";
-import { connectEvents, type EventSocket } from "../wire/socket";
+import { connectEvents } from "../wire/socket";
 import { errorText } from "../i18n/errors";
+import { request, setSocket } from "./connection";
 import { frameQueue } from "./frame";
 import { acceptAnswer, acceptRewound } from "./inquiries";
 import { occasionOf, tell } from "./notify";
@@ -43,7 +38,6 @@ export const UNDO_MS = 10_000;
 
 type ErrorListener = (message: string) => void;
 
-let socket: EventSocket | undefined;
 let onError: ErrorListener = () => {};
 
 export function connect(listener: ErrorListener): void {
@@ -52,7 +46,7 @@ export function connect(listener: ErrorListener): void {
   void refreshSystem();
   const queue = frameQueue<ServerEvent>(applyEvents, isPiece);
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-  socket = connectEvents(`${scheme}//${location.host}/ws/events`, {
+  const socket = connectEvents(`${scheme}//${location.host}/ws/events`, {
     onOpen() {
       resynchronise();
       grantWish();
@@ -74,6 +68,7 @@ export function connect(listener: ErrorListener): void {
       grantWish();
     },
   });
+  setSocket(socket);
 }
 
 /** A link that works is redirected by the server, so a code that is still in the address was refused. It says nothing more. */
@@ -89,11 +84,6 @@ async function refreshSystem(): Promise<void> {
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) store.setState({ access: "signedOut" });
   }
-}
-
-/** False when offline: nothing was sent. */
-export function request(event: ClientEvent): boolean {
-  return socket?.send(event) ?? false;
 }
 
 let wish: (() => void) | undefined;
@@ -115,9 +105,9 @@ function grantWish(): void {
 
 /** After every (re)connect: list the sessions, and go on with each open one from where it was. */
 function resynchronise(): void {
-  socket?.send({ type: "session.list" });
+  request({ type: "session.list" });
   registerHooks();
-  if (statisticsWanted) socket?.send({ type: "statistics.subscribe" });
+  if (statisticsWanted) request({ type: "statistics.subscribe" });
   const logs = new Map(store.getState().logs);
   for (const [sessionId, log] of logs) {
     logs.set(sessionId, { ...markUnsent(log), asked: [] });
@@ -173,7 +163,7 @@ function applyEvents(events: readonly ServerEvent[]): void {
     if (event.type === "session.deleted") forgetHooks(event.payload.sessionId);
     // A session that someone began elsewhere.
     if (event.type === "session.status" && !state.sessions.has(event.payload.sessionId)) {
-      socket?.send({ type: "session.list" });
+      request({ type: "session.list" });
     }
   }
   store.setState(state);
@@ -182,7 +172,7 @@ function applyEvents(events: readonly ServerEvent[]): void {
 
 /** Shows a session that has begun a moment ago. */
 function goToNew(id: string): void {
-  socket?.send({ type: "session.list" });
+  request({ type: "session.list" });
   queueMicrotask(() => go({ view: "session", id }));
 }
 
@@ -226,7 +216,7 @@ function askHistory(
   purpose: HistoryPurpose,
   range: { afterSeq?: number; beforeSeq?: number; limit: number },
 ): void {
-  const sent = socket?.send({ type: "session.history", payload: { sessionId, ...range } });
+  const sent = request({ type: "session.history", payload: { sessionId, ...range } });
   if (sent) store.setState(({ logs }) => ({ logs: change(logs, sessionId, (log) => ask(log, purpose)) }));
 }
 
@@ -241,7 +231,7 @@ export function openSession(id: string): void {
 }
 
 function subscribe(sessionId: string, afterSeq: number): void {
-  socket?.send({ type: "session.subscribe", payload: { sessionId, afterSeq } });
+  request({ type: "session.subscribe", payload: { sessionId, afterSeq } });
 }
 
 export function loadOlder(sessionId: string): void {
@@ -286,7 +276,7 @@ export function acknowledgeReturned(sessionId: string): void {
 }
 
 export function stopSession(sessionId: string): void {
-  socket?.send({ type: "session.stop", payload: { sessionId } });
+  request({ type: "session.stop", payload: { sessionId } });
 }
 
 export function answerDecision(
@@ -295,7 +285,7 @@ export function answerDecision(
   toolUseId: string,
   result: PermissionResult,
 ): void {
-  const sent = socket?.send({
+  const sent = request({
     type: "permission.response",
     payload: { sessionId, requestId, toolUseId, result },
   });
@@ -369,10 +359,6 @@ let statisticsWanted = false;
 
 /** The machine's figures, once a second, from now on. */
 export function watchStatistics(): void {
-  if (!statisticsWanted) socket?.send({ type: "statistics.subscribe" });
+  if (!statisticsWanted) request({ type: "statistics.subscribe" });
   statisticsWanted = true;
-}
-
-export function retryConnection(): void {
-  socket?.retry();
 }

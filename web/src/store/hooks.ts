@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 import { useStore } from "zustand";
 import type { SessionInfo } from "../gen/events";
-import { useHooks } from "../hooks/state";
+import { useHooks } from "./hookCalls";
 import type { SessionLog } from "../session/log";
 import { sortedSessions } from "../session/sessions";
 import { type AppState, store } from "./state";

@@ -1,6 +1,6 @@
 /** Questions to a session's agent that are no part of the conversation. Each is answered once, or not at all. */
 import type { ServerEvent, Subject } from "../gen/events";
-import { request } from "./controller";
+import { request } from "./connection";
 
 type Answer = Extract<ServerEvent, { type: "session.answer" }>["payload"];
 export type Rewound = Extract<ServerEvent, { type: "session.rewound" }>["payload"];

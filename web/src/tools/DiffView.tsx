@@ -1,10 +1,10 @@
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
-import { Fold } from "../conversation/Fold";
+import { Fold } from "../ui/Fold";
 import { cn } from "../lib/cn";
 import type { Json } from "../wire/json";
 import { type DiffRow, hunksOfInput, rowsOf } from "./diff";
-import { countChanges, hunksOfResult } from "./patch";
+import { countChanges, hunksOfResult } from "../session/patch";
 
 const looks: Record<DiffRow["kind"], { row: string; sign: string }> = {
   same: { row: "", sign: " " },

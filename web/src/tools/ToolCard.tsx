@@ -19,14 +19,14 @@ import {
 } from "lucide-react";
 import { memo, type ReactNode, useEffect, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { decisionBorder } from "../decisions/border";
-import { useExpansion } from "../conversation/expansion";
-import { RawButton } from "../conversation/RawButton";
+import { decisionBorder } from "../ui/decisionBorder";
+import { useExpansion } from "../ui/expansion";
+import { RawButton } from "./RawButton";
 import type { Behavior } from "../gen/events";
 import { cn } from "../lib/cn";
 import { formatDuration } from "../lib/format";
 import type { ToolItem } from "../session/items";
-import { displayName, familyOf, summarize, type ToolFamily } from "./describe";
+import { displayName, familyOf, summarize, type ToolFamily } from "../session/describe";
 import { Remark, ToolBody } from "./views";
 
 const icons: Record<ToolFamily, typeof Bot> = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { hunksOfInput, rowsOf } from "./diff";
-import { countChanges, hunksOfResult } from "./patch";
+import { countChanges, hunksOfResult } from "../session/patch";
 
 const lines = (hunks: ReturnType<typeof hunksOfInput>) => hunks.map((hunk) => hunk.lines);
 

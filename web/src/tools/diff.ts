@@ -1,7 +1,7 @@
 /** Differences as rows. From the agent's own patch where there is one, else computed from what it wants to change. */
 import { structuredPatch } from "diff";
 import { asObjects, asString, type Json } from "../wire/json";
-import type { Hunk } from "./patch";
+import type { Hunk } from "../session/patch";
 
 export interface DiffRow {
   readonly kind: "same" | "added" | "removed" | "gap";

@@ -1,8 +1,8 @@
 /** What a tool card shows inside: one view for each family of tools. */
 import { type ReactNode, useMemo } from "react";
 import { useTranslation } from "react-i18next";
-import { selectLine } from "../conversation/context";
-import { Fold } from "../conversation/Fold";
+import { selectLine } from "../store/uiContext";
+import { Fold } from "../ui/Fold";
 import { parseAnsi } from "../lib/ansi";
 import { cn } from "../lib/cn";
 import { HighlightedCode } from "../markdown/HighlightedCode";
@@ -11,7 +11,7 @@ import { Markdown } from "../markdown/Markdown";
 import type { ToolItem } from "../session/items";
 import { todosOf } from "../session/summary";
 import { asObject, asString, type Json } from "../wire/json";
-import { familyOf } from "./describe";
+import { familyOf } from "../session/describe";
 import { Diff } from "./Diff";
 import { TodoRows } from "./TodoRows";
 

@@ -1,0 +1,78 @@
+import { useDeferredValue, useEffect, useMemo, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { InfoBar } from "./InfoBar";
+import { openTab } from "../../store/tabs";
+import { HookCalls } from "../hooks/HookCalls";
+import { Panel } from "../panel/Panel";
+import { usePanel } from "../../store/panel";
+import { isLoading } from "../../session/log";
+import { useMarkSeen } from "../../store/seen";
+import type { Transcript } from "../../session/transcript";
+import { openSession } from "../../store/controller";
+import { useApp, useLog, useSession } from "../../store/hooks";
+import { useBeginsAnew } from "./beginsAnew";
+import { sinceCleared, useClearedUpTo } from "../../store/cleared";
+import { Composer } from "./Composer";
+import { Conversation } from "./Conversation";
+import { DrivenElsewhere } from "./DrivenElsewhere";
+import { Opening } from "../../ui/Opening";
+import { StatisticsBar } from "./StatisticsBar";
+
+export function SessionView({ id }: { id: string }) {
+  const session = useSession(id);
+  const log = useLog(id);
+  const missing = useApp((state) => state.listed && state.expected !== id);
+  const panelOpen = usePanel((state) => state.open);
+  const known = session !== undefined;
+  // What is beside the words may come a moment after them.
+  const calm = useDeferredValue(useSettled(log?.transcript));
+  const cleared = useClearedUpTo(id);
+  const anew = useBeginsAnew(id);
+  const shown = useMemo(() => calm && sinceCleared(calm, cleared, anew), [calm, cleared, anew]);
+  useMarkSeen(session);
+
+  useEffect(() => {
+    if (!known) return;
+    openSession(id);
+    openTab(id);
+  }, [id, known]);
+
+  if (!session) return missing ? <Missing /> : <Opening />;
+  return (
+    <>
+      <InfoBar session={session} />
+      <div className="relative flex min-h-0 flex-1">
+        <div className="flex min-w-0 flex-1 flex-col">
+          {/* Drawn once the whole page of it is there: half of it would be drawn again and again. */}
+          {!log || isLoading(log) ? <Opening /> : <Conversation key={id} session={session} log={log} />}
+          <HookCalls sessionId={id} />
+          {shown && <StatisticsBar session={session} transcript={shown} />}
+          <DrivenElsewhere session={session} />
+          <Composer key={`composer:${id}`} session={session} />
+        </div>
+        {panelOpen && <Panel key={`panel:${id}`} session={session} transcript={shown} anew={anew} />}
+      </div>
+    </>
+  );
+}
+
+/** The transcript as of its last whole message: words that are still being written change nothing beside them. */
+function useSettled(transcript: Transcript | undefined): Transcript | undefined {
+  const [settled, setSettled] = useState(transcript);
+  if (settled?.entries === transcript?.entries) return settled;
+  setSettled(transcript);
+  return transcript;
+}
+
+function Missing() {
+  const { t } = useTranslation();
+  return (
+    <div className="m-auto max-w-sm px-6 text-center">
+      <h1 className="text-base font-semibold">{t("session.missing.title")}</h1>
+      <p className="mt-1 text-sm text-ink-2">{t("session.missing.text")}</p>
+      <a href="#/new" className="mt-4 inline-block text-sm font-medium text-accent hover:underline">
+        {t("nav.new")}
+      </a>
+    </div>
+  );
+}

@@ -1,0 +1,458 @@
+/** One component for each kind of row. All are memoised on what they show: a streamed word draws one row again. */
+import {
+  Brain,
+  ChevronRight,
+  CircleAlert,
+  CircleCheck,
+  CircleSlash,
+  Clock,
+  FileCode,
+  Hourglass,
+  Info,
+  LoaderCircle,
+  RotateCcw,
+} from "lucide-react";
+import { memo, type ReactNode, useId } from "react";
+import { useTranslation } from "react-i18next";
+import { decisionBorder } from "../../ui/decisionBorder";
+import { DecisionPanel } from "../decisions/Decision";
+import { cn } from "../../lib/cn";
+import { baseName, formatCost, formatCount, formatDuration, formatMoment } from "../../lib/format";
+import { Markdown } from "../../markdown/Markdown";
+import type { InitItem, Item, NoticeItem, PromptItem, ResultItem, TextItem } from "../../session/items";
+import type { Decision } from "../../session/log";
+import type { Row } from "../../session/rows";
+import { continueSession } from "../../store/controller";
+import { useSession } from "../../store/hooks";
+import { ToolCard } from "../../tools/ToolCard";
+import { Button } from "../../ui/Button";
+import { useExpansion } from "../../ui/expansion";
+import { Queued } from "./Queued";
+import { RewindButton } from "./RewindButton";
+import { modeName } from "../../session/modes";
+import { RawButton } from "../../tools/RawButton";
+
+interface RowContext {
+  sessionId: string;
+  cwd: string | undefined;
+}
+
+export const RowView = memo(function RowView({ row, sessionId, cwd }: RowContext & { row: Row }) {
+  switch (row.kind) {
+    case "item":
+      if (row.item.kind === "tool") {
+        return (
+          <ToolCard
+            sessionId={sessionId}
+            cwd={cwd}
+            tool={row.item}
+            waiting={row.decision !== undefined}
+            decided={row.decided}
+            nested={
+              row.children.length > 0 && <Nested items={row.children} sessionId={sessionId} cwd={cwd} />
+            }
+          >
+            {row.decision && <DecisionPanel decision={row.decision} call={row.item.input} cwd={cwd} />}
+          </ToolCard>
+        );
+      }
+      return <ItemView item={row.item} sessionId={sessionId} />;
+    case "decision":
+      return <LooseDecision decision={row.decision} cwd={cwd} />;
+    case "queued":
+    case "kept":
+      return <Queued sessionId={sessionId} state={row.kind} queue={row.queue} index={row.index} />;
+    case "sending":
+      return <Sending prompt={row.prompt} />;
+    case "working":
+      return <Working />;
+  }
+}, sameRow);
+
+/** Rows are projected anew each frame; what they show is not new for that. */
+function sameRow(a: RowContext & { row: Row }, b: RowContext & { row: Row }): boolean {
+  if (a.sessionId !== b.sessionId || a.cwd !== b.cwd || a.row.kind !== b.row.kind) return false;
+  if (a.row.kind === "item" && b.row.kind === "item") {
+    return (
+      a.row.item === b.row.item &&
+      a.row.decision === b.row.decision &&
+      a.row.decided === b.row.decided &&
+      a.row.children.length === b.row.children.length &&
+      a.row.children.every((child, index) => b.row.kind === "item" && child === b.row.children[index])
+    );
+  }
+  if (a.row.kind === "decision" && b.row.kind === "decision") return a.row.decision === b.row.decision;
+  if ("queue" in a.row && "queue" in b.row) return a.row.queue === b.row.queue && a.row.index === b.row.index;
+  if ("prompt" in a.row && "prompt" in b.row) return a.row.prompt === b.row.prompt;
+  return true;
+}
+
+const ItemView = memo(function ItemView({
+  item,
+  sessionId,
+}: {
+  item: Exclude<Item, { kind: "tool" }>;
+  sessionId: string;
+}) {
+  switch (item.kind) {
+    case "prompt":
+      return <Prompt item={item} sessionId={sessionId} />;
+    case "text":
+      return <Answer item={item} sessionId={sessionId} />;
+    case "thinking":
+      return <Thinking item={item} sessionId={sessionId} />;
+    case "init":
+      return <Init item={item} sessionId={sessionId} />;
+    case "result":
+      return <Result item={item} sessionId={sessionId} />;
+    case "notice":
+      return <Notice item={item} sessionId={sessionId} />;
+  }
+});
+
+function Prompt({ item, sessionId }: { item: PromptItem; sessionId: string }) {
+  const { t } = useTranslation();
+  const file = item.context?.selectedFile;
+  return (
+    <div className="group/row relative pt-3 outline-none" tabIndex={-1}>
+      <div className="rounded-xl bg-accent-soft px-4 py-2.5">
+        <span className="sr-only">{t("conversation.you")}</span>
+        <p className="break-words whitespace-pre-wrap">{item.text}</p>
+        {file && (
+          <p className="mt-1 flex items-center gap-1.5 font-mono text-xs text-ink-2" title={file.path}>
+            <FileCode className="size-3.5 shrink-0" aria-hidden />
+            <span className="truncate">
+              {baseName(file.path)}
+              {file.startLine !== undefined && `:${file.startLine}–${file.endLine ?? file.startLine}`}
+            </span>
+          </p>
+        )}
+        {item.attachments && item.attachments.length > 0 && (
+          <div className="mt-2 flex flex-wrap gap-2">
+            {item.attachments.map((image) => (
+              <a
+                key={image.id}
+                href={`/api/sessions/${sessionId}/images/${image.id}`}
+                target="_blank"
+                rel="noopener noreferrer"
+              >
+                <img
+                  src={`/api/sessions/${sessionId}/images/${image.id}`}
+                  alt={image.name ?? t("images.image")}
+                  className="max-h-40 max-w-full rounded-lg border border-line"
+                />
+              </a>
+            ))}
+          </div>
+        )}
+      </div>
+      {item.uuid && <RewindButton sessionId={sessionId} userMessageId={item.uuid} />}
+      <RawButton sessionId={sessionId} seqs={item.seqs} className="top-3.5" />
+    </div>
+  );
+}
+
+function Answer({ item, sessionId }: { item: TextItem; sessionId: string }) {
+  return (
+    <div data-live={item.live || undefined} className="group/row relative outline-none" tabIndex={-1}>
+      <div className="px-1">
+        <Markdown text={item.text} live={item.live} />
+      </div>
+      <RawButton sessionId={sessionId} seqs={item.seqs} />
+    </div>
+  );
+}
+
+function Thinking({ item, sessionId }: { item: TextItem; sessionId: string }) {
+  const { t } = useTranslation();
+  const [chosen, toggle] = useExpansion(item.key, false);
+  const content = useId();
+  const open = item.live || chosen;
+  return (
+    <div className="group/row relative outline-none" tabIndex={-1}>
+      <div>
+        <button
+          type="button"
+          aria-expanded={open}
+          aria-controls={content}
+          disabled={item.live}
+          onClick={toggle}
+          className="flex items-center gap-1.5 rounded-md px-1 py-0.5 text-sm text-ink-3 hover:text-ink disabled:hover:text-ink-3"
+        >
+          <Brain className={cn("size-3.5", item.live && "animate-breathe")} aria-hidden />
+          {item.live ? t("thinking.live") : t("thinking.done")}
+          <ChevronRight
+            className={cn("size-3 transition-transform", open && "rotate-90", item.live && "hidden")}
+            aria-hidden
+          />
+        </button>
+        {open && (
+          <p
+            id={content}
+            className="mt-1 rounded-lg bg-sunken px-3.5 py-2.5 text-sm break-words whitespace-pre-wrap text-ink-2"
+          >
+            {item.text}
+          </p>
+        )}
+      </div>
+      <RawButton sessionId={sessionId} seqs={item.seqs} />
+    </div>
+  );
+}
+
+function Init({ item, sessionId }: { item: InitItem; sessionId: string }) {
+  const { t } = useTranslation();
+  const parts = [
+    item.model,
+    item.permissionMode && modeName(t, item.permissionMode),
+    item.agentVersion && t("init.version", { version: item.agentVersion }),
+    item.toolCount > 0 && t("init.tools", { count: item.toolCount }),
+  ].filter((part): part is string => Boolean(part));
+  return (
+    <Line sessionId={sessionId} item={item} icon={<Info className="size-3.5" aria-hidden />}>
+      <Facts lead={t("init.started")} facts={parts} />
+    </Line>
+  );
+}
+
+const outcomes = {
+  success: { icon: CircleCheck, className: "text-good" },
+  stopped: { icon: CircleSlash, className: "text-ink-3" },
+  error: { icon: CircleAlert, className: "text-bad" },
+} as const;
+
+function Result({ item, sessionId }: { item: ResultItem; sessionId: string }) {
+  const { t, i18n } = useTranslation();
+  const { icon: Icon, className } = outcomes[item.outcome];
+  const language = i18n.language;
+  const facts = [
+    item.durationMs !== undefined && formatDuration(item.durationMs, language),
+    item.turns !== undefined && t("result.turns", { count: item.turns }),
+    item.inputTokens !== undefined &&
+      item.outputTokens !== undefined &&
+      t("result.tokens", {
+        input: formatCount(item.inputTokens + (item.cachedTokens ?? 0), language),
+        output: formatCount(item.outputTokens, language),
+      }),
+    item.costUsd !== undefined && formatCost(item.costUsd, language),
+  ].filter((fact): fact is string => Boolean(fact));
+  return (
+    <section
+      aria-label={t("result.label")}
+      data-outcome={item.outcome}
+      className="border-t border-line pt-2 pb-1"
+    >
+      <Line
+        sessionId={sessionId}
+        item={item}
+        icon={<Icon className={cn("size-3.5", className)} aria-hidden />}
+      >
+        <Facts
+          lead={<span className={cn("font-medium", className)}>{t(`result.${item.outcome}`)}</span>}
+          facts={facts}
+        />
+      </Line>
+      {item.outcome === "error" && (
+        <div role="alert" className="mt-1 rounded-lg bg-bad-soft px-3 py-2 text-sm text-bad">
+          {item.problems.length > 0 ? (
+            item.problems.map((problem) => (
+              <p key={problem} className="break-words whitespace-pre-wrap">
+                {problem}
+              </p>
+            ))
+          ) : (
+            <p>{t("result.unknown", { subtype: item.subtype })}</p>
+          )}
+          <Remedies sessionId={sessionId} problems={item.problems} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+const SIGN_IN = /log ?in|api key|authenticat|oauth|\b401\b/i;
+
+/** What can be done about a turn that failed. */
+function Remedies({ sessionId, problems }: { sessionId: string; problems: readonly string[] }) {
+  const { t } = useTranslation();
+  const prompt = useSession(sessionId)?.lastPrompt;
+  const running = useSession(sessionId)?.status === "running";
+  return (
+    <div className="mt-2 flex flex-wrap items-center gap-3">
+      {prompt && !running && (
+        <Button size="sm" onClick={() => continueSession(sessionId, prompt)}>
+          <RotateCcw className="size-3.5" aria-hidden />
+          {t("common.retry")}
+        </Button>
+      )}
+      {problems.some((problem) => SIGN_IN.test(problem)) && (
+        <a href="#/status" className="text-xs font-medium text-accent hover:underline">
+          {t("result.signIn")}
+        </a>
+      )}
+    </div>
+  );
+}
+
+function Notice({ item, sessionId }: { item: NoticeItem; sessionId: string }) {
+  const { t, i18n } = useTranslation();
+  if (item.code === "rateLimited") {
+    return (
+      <div
+        role="alert"
+        className="flex items-start gap-2 rounded-lg bg-wait-soft px-3 py-2 text-sm text-wait"
+      >
+        <Hourglass className="mt-0.5 size-4 shrink-0" aria-hidden />
+        <p className="min-w-0">
+          {item.until === undefined
+            ? t("notice.rateLimited")
+            : t("notice.rateLimitedUntil", { time: formatMoment(item.until, i18n.language) })}
+        </p>
+      </div>
+    );
+  }
+  if (item.code === "failed") {
+    return (
+      <div role="alert" className="flex items-start gap-2 rounded-lg bg-bad-soft px-3 py-2 text-sm text-bad">
+        <CircleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
+        <p className="min-w-0 break-words whitespace-pre-wrap">{item.text}</p>
+      </div>
+    );
+  }
+  return (
+    <Line sessionId={sessionId} item={item} icon={<Info className="size-3.5" aria-hidden />}>
+      <span className="break-words whitespace-pre-wrap">
+        {item.code === "said" ? item.text : t(`notice.${item.code}`, { attempt: item.attempt ?? 1 })}
+      </span>
+      {item.code === "compacted" && item.text && <Summary of={item.key} text={item.text} />}
+    </Line>
+  );
+}
+
+/** What stands in place of the messages before it, for those who want to know. */
+function Summary({ of, text }: { of: string; text: string }) {
+  const { t } = useTranslation();
+  const [open, toggle] = useExpansion(of, false);
+  const content = useId();
+  return (
+    <>
+      <button
+        type="button"
+        aria-expanded={open}
+        aria-controls={content}
+        onClick={toggle}
+        className="ml-2 inline-flex items-center gap-1 rounded-md font-medium text-ink-2 hover:text-ink pointer-coarse:py-2"
+      >
+        {t("notice.summary")}
+        <ChevronRight className={cn("size-3 transition-transform", open && "rotate-90")} aria-hidden />
+      </button>
+      {open && (
+        <div id={content} className="mt-1.5 rounded-lg bg-sunken px-3.5 py-2.5 text-sm text-ink-2">
+          <Markdown text={text} />
+        </div>
+      )}
+    </>
+  );
+}
+
+interface LineProps {
+  sessionId: string;
+  item: Item;
+  icon: ReactNode;
+  children: ReactNode;
+}
+
+function Line({ sessionId, item, icon, children }: LineProps) {
+  return (
+    <div
+      tabIndex={-1}
+      className="group/row relative flex min-h-7 items-start gap-1.5 px-1 py-[5px] text-xs text-ink-3 outline-none [&>svg]:mt-0.5 [&>svg]:shrink-0"
+    >
+      {icon}
+      <div className="min-w-0 flex-1">{children}</div>
+      <RawButton sessionId={sessionId} seqs={item.seqs} />
+    </div>
+  );
+}
+
+/** Short facts with dots between them. A dot at the beginning of a wrapped line lies outside and is not seen. */
+function Facts({ lead, facts }: { lead: ReactNode; facts: readonly string[] }) {
+  return (
+    <div className="overflow-hidden">
+      <ul className="-ml-3 flex flex-wrap">
+        {[lead, ...facts].map((fact, index) => (
+          // oxlint-disable-next-line react/no-array-index-key -- each fact has its place
+          <li key={index} className="relative pl-3 tabular-nums">
+            <span aria-hidden className="absolute left-1 text-ink-3">
+              ·
+            </span>
+            {fact}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function LooseDecision({ decision, cwd }: { decision: Decision; cwd: string | undefined }) {
+  return (
+    <div
+      className={cn(
+        "overflow-hidden rounded-xl border bg-raised shadow-card",
+        decisionBorder(decision.request.toolName),
+      )}
+    >
+      <DecisionPanel decision={decision} cwd={cwd} />
+    </div>
+  );
+}
+
+function Sending({ prompt }: { prompt: string }) {
+  const { t } = useTranslation();
+  return (
+    <div className="rounded-xl border border-dashed border-line-strong px-4 py-2.5">
+      <p className="flex items-center gap-1.5 text-xs text-ink-3">
+        <Clock className="size-3.5" aria-hidden />
+        {t("conversation.sending")}
+      </p>
+      <p className="mt-0.5 break-words whitespace-pre-wrap text-ink-2">{prompt}</p>
+    </div>
+  );
+}
+
+function Working() {
+  const { t } = useTranslation();
+  return (
+    <div role="status" className="flex items-center gap-2 px-1 text-sm text-ink-3">
+      <LoaderCircle className="size-3.5 text-accent motion-safe:animate-spin" aria-hidden />
+      {t("conversation.working")}
+    </div>
+  );
+}
+
+/** A subagent's own conversation, inside the card of the call that started it. */
+function Nested({ items, sessionId, cwd }: RowContext & { items: readonly Item[] }) {
+  const { t } = useTranslation();
+  return (
+    <div
+      role="group"
+      aria-label={t("tool.subagent")}
+      className="flex flex-col gap-2.5 border-t border-line bg-sunken px-3 py-3"
+    >
+      {items.map((item) =>
+        item.kind === "tool" ? (
+          <ToolCard
+            key={item.key}
+            sessionId={sessionId}
+            cwd={cwd}
+            tool={item}
+            waiting={false}
+            decided={undefined}
+          />
+        ) : (
+          <ItemView key={item.key} item={item} sessionId={sessionId} />
+        ),
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,48 @@
+import { ClipboardList } from "lucide-react";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Markdown } from "../../markdown/Markdown";
+import { Button } from "../../ui/Button";
+import { asString, type Json } from "../../wire/json";
+import type { PanelProps } from "./panelProps";
+import { DenyForm } from "./DenyForm";
+
+export function PlanPanel({ decision, answer, call }: PanelProps & { call?: Json }) {
+  const { t } = useTranslation();
+  const [refusing, setRefusing] = useState(false);
+  const sent = decision.state === "sent";
+  // Newer agents keep the plan in a file and leave it out of the request when there is none; the model wrote it all the same.
+  const plan = asString(decision.request.input.plan) ?? asString(call?.plan);
+  return (
+    <section aria-label={t("plan.label")}>
+      <div className="flex items-center gap-2 bg-wait-soft px-3 py-2 text-sm font-medium">
+        <ClipboardList className="size-4 shrink-0 text-wait" aria-hidden />
+        {t("plan.title")}
+      </div>
+      <div className="px-4 py-3">
+        {plan ? <Markdown text={plan} /> : <p className="text-ink-3">{t("plan.empty")}</p>}
+      </div>
+      <div className="border-t border-line px-3 py-2.5">
+        {refusing && !sent ? (
+          <DenyForm
+            label={t("plan.feedback")}
+            placeholder={t("plan.feedbackHint")}
+            confirm={t("plan.refuse")}
+            onDeny={(message) => answer({ behavior: "deny", message })}
+            onBack={() => setRefusing(false)}
+          />
+        ) : (
+          <div className="flex flex-wrap items-center gap-2">
+            <Button variant="primary" disabled={sent} onClick={() => answer({ behavior: "allow" })}>
+              {t("plan.approve")}
+            </Button>
+            <Button disabled={sent} onClick={() => setRefusing(true)}>
+              {t("plan.refuseMore")}
+            </Button>
+            {sent && <span className="text-xs text-ink-3">{t("decision.sent")}</span>}
+          </div>
+        )}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,102 @@
+import { FileDiff, Folder, GitBranch, MessagesSquare } from "lucide-react";
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+import type { Session } from "../../gen/history";
+import { baseName, formatAge, formatCount } from "../../lib/format";
+import { Badge } from "../../ui/Page";
+import { useApp } from "../../store/hooks";
+import { viewHref } from "./address";
+
+/** Whether a conversation goes on somewhere that is not here. */
+export function useIsLive(session: Session): boolean {
+  const isOurs = useApp((state) => state.sessions.has(session.id));
+  return !isOurs && session.live === true;
+}
+
+export function LiveBadge() {
+  const { t } = useTranslation();
+  return (
+    <Badge tone="good">
+      <span className="mr-1 size-1.5 animate-breathe rounded-full bg-good" aria-hidden />
+      {t("history.live")}
+    </Badge>
+  );
+}
+
+export function SessionRow({
+  session,
+  now,
+  withProject,
+}: {
+  session: Session;
+  now: number;
+  withProject: boolean;
+}) {
+  const { t, i18n } = useTranslation();
+  const live = useIsLive(session);
+  return (
+    <a
+      href={viewHref({ view: "session", id: session.id })}
+      className="flex flex-col gap-1 rounded-lg px-2.5 py-2.5 -outline-offset-2 transition-colors hover:bg-hover"
+    >
+      <span className="flex items-baseline gap-2">
+        <span className="min-w-0 flex-1 truncate text-sm font-medium">
+          {session.title || t("history.untitled")}
+        </span>
+        {live && <LiveBadge />}
+        <time dateTime={session.last_active} className="shrink-0 text-xs text-ink-3 tabular-nums">
+          {formatAge(Date.parse(session.last_active), now, i18n.language)}
+        </time>
+      </span>
+      <span className="flex min-w-0 items-center gap-x-3.5 overflow-hidden text-xs text-ink-3">
+        {withProject && (
+          <Fact icon={<Folder aria-hidden />} title={session.project_path}>
+            {baseName(session.project_path)}
+          </Fact>
+        )}
+        <Fact icon={<MessagesSquare aria-hidden />}>
+          {t("history.messages", {
+            count: session.message_count,
+            shown: formatCount(session.message_count, i18n.language),
+          })}
+        </Fact>
+        {session.files_changed.length > 0 && (
+          <Fact icon={<FileDiff aria-hidden />} title={session.files_changed.slice(0, 20).join("\n")}>
+            {t("history.files", { count: session.files_changed.length })}
+          </Fact>
+        )}
+        {session.git_branch && session.git_branch !== "HEAD" && (
+          <Fact icon={<GitBranch aria-hidden />} hidden>
+            {session.git_branch}
+          </Fact>
+        )}
+        {session.models[0] && (
+          <span className="hidden min-w-0 truncate font-mono text-2xs md:block">{session.models.at(-1)}</span>
+        )}
+      </span>
+    </a>
+  );
+}
+
+function Fact({
+  icon,
+  title,
+  hidden = false,
+  children,
+}: {
+  icon: ReactNode;
+  title?: string;
+  /** Where there is little room. */
+  hidden?: boolean;
+  children: ReactNode;
+}) {
+  return (
+    <span
+      title={title}
+      className={`min-w-0 shrink-0 items-center gap-1 [&_svg]:size-3.5 [&_svg]:shrink-0 ${hidden ? "hidden md:inline-flex" : "inline-flex"}`}
+    >
+      {icon}
+      <span className="max-w-44 truncate">{children}</span>
+    </span>
+  );
+}

@@ -1,0 +1,114 @@
+/** The messages of a conversation, page by page from its end, or around a message, and on as it grows. */
+import { useCallback, useEffect, useEffectEvent, useRef, useState } from "react";
+import type { HistoryMessages, Message, Session } from "../../gen/history";
+import { getMessages } from "../../wire/history";
+import { concerns, useHistoryChanges } from "./live";
+
+const PAGE = 100;
+/** How many of the last messages are read again when something was added: a call may have got its result. */
+const AGAIN = 60;
+/** How often to see whether a program works on the conversation. */
+const LOOK_AGAIN_MS = 5_000;
+/** The most that one question is answered with. */
+const MOST = 1_000;
+
+export interface Reading {
+  readonly session: Session;
+  readonly resumeCommand: string;
+  readonly messages: readonly Message[];
+  /** The number of the first of them. */
+  readonly first: number;
+  readonly total: number;
+}
+
+type State =
+  | { readonly state: "loading" }
+  | { readonly state: "failed"; readonly message: string }
+  | { readonly state: "ready"; readonly reading: Reading };
+
+export function useTranscript(
+  id: string,
+  at: string | undefined,
+): { state: State; older: () => void; newer: () => void; again: () => void; retry: () => void } {
+  const [state, setState] = useState<State>({ state: "loading" });
+  const [round, setRound] = useState(0);
+  const busy = useRef(false);
+
+  useEffect(() => {
+    let current = true;
+    const where = at ? { around: at } : { from: "end" };
+    getMessages(id, { ...where, limit: PAGE }).then(
+      (page) => current && setState({ state: "ready", reading: joined(page, [], page.offset) }),
+      (error: Error) => current && setState({ state: "failed", message: error.message }),
+    );
+    return () => {
+      current = false;
+    };
+    // oxlint-disable-next-line react/exhaustive-effect-dependencies -- each round asks again
+  }, [id, at, round]);
+
+  const reading = state.state === "ready" ? state.reading : undefined;
+
+  /** One question at a time: answers are joined to what they were asked beside. */
+  const extend = useCallback(
+    async (offset: number, limit: number, join: (page: HistoryMessages) => Reading): Promise<void> => {
+      if (busy.current || limit <= 0) return;
+      busy.current = true;
+      try {
+        const page = await getMessages(id, { offset, limit: Math.min(limit, MOST) });
+        setState({ state: "ready", reading: join(page) });
+      } catch {
+        // What is there stays; the next scroll or the next change asks again.
+      } finally {
+        busy.current = false;
+      }
+    },
+    [id],
+  );
+
+  const older = useCallback(() => {
+    if (!reading || reading.first === 0) return;
+    const from = Math.max(0, reading.first - PAGE);
+    void extend(from, reading.first - from, (page) =>
+      joined(page, [...page.messages, ...reading.messages], from),
+    );
+  }, [extend, reading]);
+
+  const newer = useCallback(() => {
+    if (!reading) return;
+    const end = reading.first + reading.messages.length;
+    void extend(end, Math.min(PAGE, reading.total - end), (page) =>
+      joined(page, [...reading.messages, ...page.messages], reading.first),
+    );
+  }, [extend, reading]);
+
+  function grow(): void {
+    if (!reading) {
+      setRound((count) => count + 1);
+      return;
+    }
+    const end = reading.first + reading.messages.length;
+    const from = Math.max(reading.first, end - AGAIN);
+    void extend(from, MOST, (page) =>
+      joined(page, [...reading.messages.slice(0, from - reading.first), ...page.messages], reading.first),
+    );
+  }
+  useHistoryChanges((changes) => concerns(changes, id) && grow());
+  const lookAgain = useEffectEvent(grow);
+  // A program that comes or ends writes nothing at that moment, so nobody tells of it.
+  useEffect(() => {
+    const timer = setInterval(lookAgain, LOOK_AGAIN_MS);
+    return () => clearInterval(timer);
+  }, []);
+
+  const retry = useCallback(() => {
+    setState({ state: "loading" });
+    setRound((count) => count + 1);
+  }, []);
+  return { state, older, newer, again: grow, retry };
+}
+
+function joined(page: HistoryMessages, messages: readonly Message[], first: number): Reading {
+  const { session, resume_command: resumeCommand, total } = page;
+  return { session, resumeCommand, total, first, messages: messages.length > 0 ? messages : page.messages };
+}

@@ -1,0 +1,86 @@
+import { useTranslation } from "react-i18next";
+import { Kbd } from "../../ui/Kbd";
+import { Group, Page, Rows } from "../../ui/Page";
+
+type Ways = readonly (readonly string[])[];
+
+/** The names of keys are the same in every language. */
+const groups = [
+  {
+    name: "everywhere",
+    keys: [
+      ["palette", [["Ctrl", "K"]]],
+      ["new", [["Alt", "N"]]],
+      ["inbox", [["Alt", "I"]]],
+      ["tab", [["Alt", "1…9"]]],
+      ["side", [["Ctrl", "B"]]],
+      ["panel", [["Ctrl", "J"]]],
+      ["shortcuts", [["?"]]],
+    ],
+  },
+  {
+    name: "input",
+    keys: [
+      ["send", [["Enter"]]],
+      [
+        "newline",
+        [
+          ["Shift", "Enter"],
+          ["Ctrl", "Enter"],
+        ],
+      ],
+      ["stop", [["Esc"]]],
+      ["clear", [["Ctrl", "L"]]],
+      ["recall", [["↑"], ["↓"]]],
+      ["commands", [["/"]]],
+      ["files", [["@"]]],
+    ],
+  },
+  {
+    name: "decision",
+    keys: [
+      ["allow", [["Y"]]],
+      ["always", [["A"]]],
+      ["edit", [["E"]]],
+      ["deny", [["N"]]],
+    ],
+  },
+] as const;
+
+export function ShortcutsPage() {
+  const { t } = useTranslation();
+  return (
+    <Page page="shortcuts">
+      {groups.map(({ name, keys }) => (
+        <Group key={name} title={t(`shortcuts.${name}`)}>
+          <Rows>
+            {keys.map(([action, ways]) => (
+              <li key={action} className="flex items-center justify-between gap-4 px-4 py-2 text-sm">
+                <span>{t(`shortcuts.action.${action}`)}</span>
+                <KeyNames ways={ways} />
+              </li>
+            ))}
+          </Rows>
+        </Group>
+      ))}
+    </Page>
+  );
+}
+
+function KeyNames({ ways }: { ways: Ways }) {
+  const { t } = useTranslation();
+  return (
+    <span className="flex shrink-0 items-center gap-2">
+      {ways.map((way, index) => (
+        <span key={way.join()} className="flex items-center gap-1">
+          {index > 0 && <span className="mr-1 text-xs text-ink-3">{t("shortcuts.or")}</span>}
+          {way.map((key) => (
+            <Kbd key={key} className="h-5.5 min-w-5.5 pointer-coarse:inline-flex">
+              {key}
+            </Kbd>
+          ))}
+        </span>
+      ))}
+    </span>
+  );
+}

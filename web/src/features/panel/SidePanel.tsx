@@ -1,0 +1,156 @@
+import { X } from "lucide-react";
+import { memo, type ReactNode, useMemo } from "react";
+import { useTranslation } from "react-i18next";
+import type { SessionInfo } from "../../gen/events";
+import { formatCost, formatCount, formatDuration } from "../../lib/format";
+import { serversOf, ServerStatus } from "./LiveServers";
+import { costOf, filesOf, todosOf } from "../../session/summary";
+import { tasksOf } from "../../session/tasks";
+import type { Transcript } from "../../session/transcript";
+import { TodoRows } from "../../tools/TodoRows";
+import { IconButton } from "../../ui/IconButton";
+import { Budget } from "./Budget";
+import { ContextPicture } from "./ContextPicture";
+import { FileRow } from "./FileRow";
+import { panelClass, usePanel } from "../../store/panel";
+import { TaskList } from "./TaskList";
+
+export interface SidePanelProps {
+  session: SessionInfo;
+  /** What it has come to, as far as it is shown. */
+  transcript: Transcript | undefined;
+  /** The view has been cleared, and stands for a session that has not begun. */
+  anew: boolean;
+}
+
+/** What the session has come to so far, beside its conversation. */
+const SidePanel = memo(function SidePanel({ session, transcript, anew }: SidePanelProps) {
+  const { t, i18n } = useTranslation();
+  const close = usePanel((state) => state.close);
+  const items = transcript?.items;
+  const { todos, files, cost } = useMemo(
+    () => ({ todos: todosOf(items ?? []), files: filesOf(items ?? []), cost: costOf(items ?? []) }),
+    [items],
+  );
+  const tasks = useMemo(() => (transcript ? tasksOf(transcript) : []), [transcript]);
+  const servers = serversOf(transcript?.init);
+  const done = todos.filter((todo) => todo.state === "completed").length;
+  const { language } = i18n;
+  return (
+    <aside aria-label={t("panel.label")} className={panelClass}>
+      <h2 className="sr-only">{t("panel.label")}</h2>
+      <div className="flex h-10 shrink-0 items-center justify-between border-b border-line pr-1.5 pl-4 xl:hidden">
+        <span aria-hidden className="text-sm font-semibold">
+          {t("panel.label")}
+        </span>
+        <IconButton label={t("panel.hide")} onClick={close}>
+          <X className="size-4" />
+        </IconButton>
+      </div>
+      <div className="min-h-0 flex-1 overflow-y-auto px-4 pb-6">
+        <Section title={t("panel.context")}>
+          {anew ? (
+            <p className="text-sm text-ink-2">{t("panel.contextUnknown")}</p>
+          ) : (
+            <ContextPicture session={session} tokens={transcript?.contextTokens} />
+          )}
+        </Section>
+        <Section title={t("panel.cost")}>
+          <dl className="grid grid-cols-2 gap-x-4 gap-y-1 text-sm">
+            <Fact
+              label={t("panel.spent")}
+              value={cost.usd === undefined ? "–" : formatCost(cost.usd, language)}
+            />
+            <Fact
+              label={t("panel.time")}
+              value={cost.turns === 0 ? "–" : formatDuration(cost.durationMs, language)}
+            />
+            <Fact
+              label={t("panel.tokensIn")}
+              value={cost.turns === 0 ? "–" : formatCount(cost.inputTokens, language)}
+            />
+            <Fact
+              label={t("panel.tokensOut")}
+              value={cost.turns === 0 ? "–" : formatCount(cost.outputTokens, language)}
+            />
+          </dl>
+          <Budget session={session} spent={cost.usd} />
+        </Section>
+        <Section
+          title={t("panel.todos")}
+          note={todos.length > 0 ? t("panel.progress", { done, all: todos.length }) : undefined}
+        >
+          {todos.length > 0 ? (
+            <>
+              <div className="mb-2 h-1 overflow-hidden rounded-full bg-active" aria-hidden>
+                <div
+                  className="h-full rounded-full bg-good"
+                  style={{ width: `${(done / todos.length) * 100}%` }}
+                />
+              </div>
+              <TodoRows todos={todos} />
+            </>
+          ) : (
+            <None>{t("panel.noTodos")}</None>
+          )}
+        </Section>
+        <Section
+          title={t("panel.files")}
+          note={files.length > 0 ? formatCount(files.length, language) : undefined}
+        >
+          {files.length > 0 ? (
+            <ul className="-mx-2 flex flex-col gap-px">
+              {files.map((file) => (
+                <FileRow key={file.path} file={file} cwd={session.cwd} />
+              ))}
+            </ul>
+          ) : (
+            <None>{t("panel.noFiles")}</None>
+          )}
+        </Section>
+        {tasks.length > 0 && (
+          <Section title={t("panel.tasks")} note={formatCount(tasks.length, language)}>
+            <TaskList tasks={tasks} />
+          </Section>
+        )}
+        {servers.length > 0 && (
+          <Section title={t("panel.servers")}>
+            <ul className="flex flex-col gap-1.5 text-sm">
+              {servers.map((server) => (
+                <li key={server.name} className="flex items-center justify-between gap-2">
+                  <span className="truncate">{server.name}</span>
+                  <ServerStatus status={server.status} />
+                </li>
+              ))}
+            </ul>
+          </Section>
+        )}
+      </div>
+    </aside>
+  );
+});
+
+export default SidePanel;
+
+function Section({ title, note, children }: { title: string; note?: string; children: ReactNode }) {
+  return (
+    <section className="border-b border-line py-4 last:border-b-0">
+      <h3 className="mb-2 flex items-baseline justify-between text-xs font-semibold text-ink-2">
+        {title}
+        {note && <span className="font-normal text-ink-3 tabular-nums">{note}</span>}
+      </h3>
+      {children}
+    </section>
+  );
+}
+
+const None = ({ children }: { children: ReactNode }) => <p className="text-sm text-ink-3">{children}</p>;
+
+function Fact({ label, value }: { label: string; value: string }) {
+  return (
+    <div className="flex flex-col">
+      <dt className="text-xs text-ink-3">{label}</dt>
+      <dd className="tabular-nums">{value}</dd>
+    </div>
+  );
+}

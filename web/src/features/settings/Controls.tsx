@@ -1,0 +1,64 @@
+import { useTranslation } from "react-i18next";
+import type { PermissionMode } from "../../gen/events";
+import { permissionModes } from "../../session/modes";
+import { effortsOf, type Model } from "../../store/models";
+import { Choice } from "../../ui/Choice";
+
+/** No model or effort chosen: the agent's own default. */
+const DEFAULT = "default";
+const knownEfforts = ["low", "medium", "high", "xhigh", "max"] as const;
+
+interface ControlsProps {
+  models: readonly Model[];
+  model: string | undefined;
+  onModel: (model: string | undefined) => void;
+  mode: PermissionMode;
+  onMode: (mode: PermissionMode) => void;
+  effort: string | undefined;
+  onEffort: (effort: string | undefined) => void;
+}
+
+/** What the agent may do, which model it uses and how hard that tries. The same for a new session and a running one. */
+export function Controls({ models, model, onModel, mode, onMode, effort, onEffort }: ControlsProps) {
+  const { t } = useTranslation();
+  const efforts = effortsOf(models, model);
+  const listed = models.some((each) => each.value === model);
+  return (
+    <>
+      <Choice
+        label={t("start.mode")}
+        value={mode}
+        onChange={onMode}
+        options={permissionModes.map((value) => ({
+          value,
+          label: t(`mode.${value}.name`),
+          hint: t(`mode.${value}.hint`),
+        }))}
+      />
+      <Choice
+        label={t("start.model")}
+        value={model ?? DEFAULT}
+        onChange={(value) => onModel(value === DEFAULT ? undefined : value)}
+        options={[
+          { value: DEFAULT, label: t("start.modelDefault"), short: t("start.model") },
+          ...models.map(({ value, name, description }) => ({ value, label: name, hint: description })),
+          ...(model && !listed ? [{ value: model, label: model }] : []),
+        ]}
+      />
+      {efforts.length > 0 && (
+        <Choice
+          label={t("start.effort")}
+          value={effort ?? DEFAULT}
+          onChange={(value) => onEffort(value === DEFAULT ? undefined : value)}
+          options={[
+            { value: DEFAULT, label: t("start.effortDefault"), short: t("start.effort") },
+            ...efforts.map((value) => {
+              const known = knownEfforts.find((each) => each === value);
+              return { value, label: known ? t(`start.efforts.${known}`) : value };
+            }),
+          ]}
+        />
+      )}
+    </>
+  );
+}
