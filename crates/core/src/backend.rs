@@ -3,14 +3,16 @@
 //! An agent is a pair of channels. Starting one never blocks and never fails on the spot: whatever goes wrong arrives
 //! as [`AgentEvent::Exited`], the same way as a crash an hour later. Only the implementations know a wire format.
 
-pub mod claude;
-
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use futures_util::{Sink, Stream};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
@@ -85,10 +87,28 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
-    /// Where the connections of agents go that connect to us. `None` if none does.
-    fn runs(&self) -> Option<claude::Runs> {
+    /// Accepts the connections of agents that connect to the server. `None`: agents of this backend never do.
+    fn connections(&self) -> Option<Arc<dyn Connections>> {
         None
     }
+}
+
+/// Hands the connections that agents open to the server over to the runs they belong to.
+pub trait Connections: Send + Sync + 'static {
+    /// Tells where agents reach this server: `ws://HOST:PORT`.
+    fn serve_at(&self, address: String);
+
+    /// Whether the agent of this session may connect with this secret.
+    fn expects(&self, session: SessionId, secret: &str) -> bool;
+
+    /// Hands over a connection, which replaces an earlier one of the same run. False: no run expects it.
+    fn attach(&self, session: SessionId, secret: &str, connection: Connection) -> BoxFuture<'static, bool>;
+}
+
+/// Both directions of a connection that an agent opened.
+pub struct Connection {
+    pub incoming: Pin<Box<dyn Stream<Item = Bytes> + Send>>,
+    pub outgoing: Pin<Box<dyn Sink<String, Error = io::Error> + Send>>,
 }
 
 /// Which agent runs here, and why.
@@ -191,8 +211,8 @@ pub struct AgentChannels {
 }
 
 impl AgentChannels {
-    /// Of an agent that does not exist any more.
-    fn of_nobody() -> Self {
+    /// Of an agent that no longer exists.
+    pub fn of_nobody() -> Self {
         Self::ended(Exit::Ended {
             message:
                 "Tiller ended while this turn was running. Send a message to go on from where it stopped."
@@ -201,7 +221,7 @@ impl AgentChannels {
     }
 
     /// Of an agent that has ended before it began.
-    pub(crate) fn ended(exit: Exit) -> Self {
+    pub fn ended(exit: Exit) -> Self {
         let (commands, _) = mpsc::channel(1);
         let (tell, events) = mpsc::channel(1);
         // There is room for one.

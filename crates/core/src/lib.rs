@@ -1,7 +1,7 @@
 //! The domain of Tiller: sessions, their events, and the decisions that wait for people.
 //!
 //! It owns the life of a session: one actor for each, whose heart is the pure function [`session::step`]. It does not
-//! know HTTP, SQL or, outside `backend::claude`, how an agent speaks. What it needs of the world is behind two
+//! know HTTP, SQL, or how an agent speaks. What it needs of the world is behind two
 //! traits: [`Store`], which keeps what happened, and [`Backend`], which starts agents.
 
 pub mod backend;
@@ -11,7 +11,6 @@ mod hub;
 mod ids;
 mod json;
 mod paths;
-mod processes;
 pub mod prompt;
 mod registry;
 pub mod session;
@@ -33,4 +32,4 @@ pub use session::{
     SessionStatus, Settings, SettingsPatch, TitleSource, TurnRecord,
 };
 pub use store::{Commit, Store, StoreError, StoreFuture};
-pub use title::title_from_prompt;
+pub use title::{title_from_model, title_from_prompt};

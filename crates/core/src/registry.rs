@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore, oneshot};
 
-use crate::backend::claude::Runs;
-use crate::backend::{Backend, BackendInfo, Driver, Inquiry, InquiryFailed, InquiryReply, Offers};
+use crate::backend::{
+    Backend, BackendInfo, Connections, Driver, Inquiry, InquiryFailed, InquiryReply, Offers,
+};
 use crate::credentials::Viewer;
 use crate::event::{DecisionRequest, Event, EventBody};
 use crate::hub::{Hub, LiveFeed};
@@ -272,9 +273,9 @@ impl Sessions {
         self.shared.backend.info()
     }
 
-    /// Where the connections of agents go that connect to us. `None` if none does.
-    pub fn runs(&self) -> Option<Runs> {
-        self.shared.backend.runs()
+    /// Accepts the connections of agents that connect to the server. `None`: no agent here does.
+    pub fn connections(&self) -> Option<Arc<dyn Connections>> {
+        self.shared.backend.connections()
     }
 
     pub fn paths(&self) -> &PathPolicy {

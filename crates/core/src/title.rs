@@ -45,7 +45,7 @@ fn cut(title: String, most: usize) -> String {
 }
 
 /// The title in a model's answer, `{"title": …}`, if it is one.
-pub(crate) fn title_from_model(answer: &str) -> Option<String> {
+pub fn title_from_model(answer: &str) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Answer {
         title: Option<String>,

@@ -8,6 +8,7 @@ mod launch;
 mod limits;
 mod spawn;
 mod tree;
+mod usage;
 mod wire;
 
 pub use frame::{Frame, Framer, Located, MAX_LINE, lines};
@@ -15,4 +16,5 @@ pub use launch::Launch;
 pub use limits::{given_open_files, limit_open_files, raise_open_files, restore_open_files};
 pub use spawn::{Ended, LocalProcess, Process, Spawned, StderrCallback, spawn};
 pub use tree::{RUN_MARK, SharedTree, Tree, TreeIdentity};
+pub use usage::{Processes, Sample, Stat, is_running};
 pub use wire::{Line, LineSink, Socket, SocketSender, Sockets, Wire, sockets, stdio, websocket};

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
 use tiller_core::SessionId;
+use tiller_core::backend::Connection;
 
 use crate::app::{App, MAX_MESSAGE};
 use crate::error::ApiError;
@@ -31,8 +32,8 @@ pub(crate) async fn upgrade(
     let Query(options) = options.map_err(|_| ApiError::Unauthorized)?;
     let session: SessionId = session.parse().map_err(|_| ApiError::Unauthorized)?;
     let secret = options.run.ok_or(ApiError::Unauthorized)?;
-    let runs = app.sessions.runs().ok_or(ApiError::Unauthorized)?;
-    if !runs.expects(session, &secret) {
+    let connections = app.sessions.connections().ok_or(ApiError::Unauthorized)?;
+    if !connections.expects(session, &secret) {
         return Err(ApiError::Unauthorized);
     }
     let upgrade = upgrade
@@ -51,7 +52,11 @@ pub(crate) async fn upgrade(
         let outgoing = outgoing
             .with(|text: String| async move { Ok::<_, axum::Error>(Message::Text(text.into())) })
             .sink_map_err(std::io::Error::other);
-        if !runs.attach(session, &secret, incoming, outgoing).await {
+        let connection = Connection {
+            incoming: Box::pin(incoming),
+            outgoing: Box::pin(outgoing),
+        };
+        if !connections.attach(session, &secret, connection).await {
             tracing::debug!(%session, "an agent connected after its run had ended");
         }
     }))

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tiller_agent::{Executable, Finder};
-use tiller_core::backend::claude::ClaudeBackend;
+use tiller_backend_claude::ClaudeBackend;
 use tiller_core::backend::{BackendInfo, Capabilities, WhyChosen};
 use tiller_keeper::Keeping;
 

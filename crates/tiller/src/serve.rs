@@ -133,7 +133,7 @@ impl Service {
         };
         let sessions = Sessions::open(Arc::new(store.clone()), Arc::new(backend), paths, titles).await?;
         tracing::info!("{}", sessions.backend().reason);
-        if let Some(runs) = sessions.runs() {
+        if let Some(connections) = sessions.connections() {
             // On this machine, whatever address others use.
             let host = if bound.ip().is_unspecified() {
                 "127.0.0.1".to_owned()
@@ -143,7 +143,7 @@ impl Service {
                     .trim_end_matches(":0")
                     .to_owned()
             };
-            runs.serve_at(format!("ws://{host}:{}", bound.port()));
+            connections.serve_at(format!("ws://{host}:{}", bound.port()));
         }
         let (tidied, retention) = (sessions.clone(), config.retention());
         let (rested, rest) = (sessions.clone(), config.rest());

@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use tiller_process::{Processes, Sample};
 use tokio::time::Instant;
 
 use super::{Entry, Sessions};
 use crate::ids::SessionId;
-use crate::processes::{Processes, Sample};
 use crate::session::{AgentStatus, Input};
 
 /// How often agents are looked at, and whoever else drives their conversations.

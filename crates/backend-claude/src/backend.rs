@@ -1,14 +1,4 @@
-//! The Claude Code CLI as a backend, and everything that speaks like it: the demo agent does.
-//!
-//! The only place in the domain that knows what the CLI's messages look like.
-
-#[cfg(target_os = "linux")]
-mod driver;
-mod inquiry;
-mod lease;
-mod meaning;
-mod relay;
-mod runs;
+//! Starts the CLI for a session, finds it again after a restart, and hands it to a [`Relay`].
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -20,17 +10,19 @@ use tiller_agent::{Channel, Executable, Grace, Inbox, Link, LinkSettings, Option
 use tiller_keeper::{Keeping, Lost, Run};
 use tokio::sync::{mpsc, oneshot};
 
-use self::inquiry::{Exchange, LastOffers, initialize, inquire};
-use self::lease::{Claims, Lease};
-use self::relay::Relay;
-pub use self::runs::Runs;
-use super::{
-    AgentChannels, AgentCommand, AgentEvent, Attach, Backend, BackendInfo, Conversation, Driver, Exit,
-    HOOK_TIME, Heard, Inquiry, Launch, Offers,
+#[cfg(target_os = "linux")]
+use crate::driver;
+use crate::inquiry::{Exchange, LastOffers, initialize, inquire};
+use crate::lease::{self, Claims, Lease};
+use crate::relay::Relay;
+use crate::runs::{self, Runs};
+
+use tiller_core::backend::{
+    AgentChannels, AgentCommand, AgentEvent, Attach, Backend, BackendInfo, Connections, Conversation, Driver,
+    Exit, HOOK_TIME, Heard, Inquiry, Launch, Offers,
 };
-use crate::ids::{SessionId, Timestamp};
-use crate::processes::is_running;
-use crate::session::PermissionMode;
+use tiller_core::{PermissionMode, SessionId, Timestamp, title_from_model};
+use tiller_process::is_running;
 
 /// How many commands may wait for an agent that does not read.
 const COMMANDS: usize = 64;
@@ -170,8 +162,9 @@ impl Backend for ClaudeBackend {
         channels
     }
 
-    fn runs(&self) -> Option<Runs> {
-        self.runs.clone()
+    fn connections(&self) -> Option<Arc<dyn Connections>> {
+        let runs = self.runs.clone()?;
+        Some(Arc::new(runs))
     }
 
     fn attach(&self, attach: Attach) -> AgentChannels {
@@ -267,7 +260,7 @@ impl Backend for ClaudeBackend {
                 () = reading => None,
             };
             link.kill().await;
-            crate::title::title_from_model(answer?.as_str())
+            title_from_model(answer?.as_str())
         })
     }
 
@@ -406,7 +399,7 @@ fn options(launch: &Launch, claude_home: Option<PathBuf>) -> Options {
     }
 }
 
-fn cli_mode(mode: PermissionMode) -> tiller_agent::PermissionMode {
+pub(crate) fn cli_mode(mode: PermissionMode) -> tiller_agent::PermissionMode {
     match mode {
         PermissionMode::Default => tiller_agent::PermissionMode::Default,
         PermissionMode::AcceptEdits => tiller_agent::PermissionMode::AcceptEdits,
@@ -639,7 +632,7 @@ fn start_connecting(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{Capabilities, WhyChosen};
+    use tiller_core::backend::{Capabilities, WhyChosen};
 
     #[tokio::test]
     async fn what_is_launched_after_the_last_server_is_not_taken_for_something_that_it_left() {

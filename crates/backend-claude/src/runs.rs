@@ -1,23 +1,21 @@
-//! Agents that connect to us instead of speaking over pipes.
+//! CLIs that connect to the server instead of speaking over pipes.
 //!
-//! Each run has a secret of its own, which it is started with and which serves for as long as it lives, reconnects
-//! included. The server takes the connection; what is said over it is the CLI's format and stays in here.
+//! Each run has a secret of its own, which the CLI is started with and which is valid for as long as the run lives,
+//! reconnects included. The server accepts the connection and hands it over; only this crate reads what comes over it.
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use bytes::Bytes;
-use futures_util::{Sink, Stream};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use tiller_agent::{Socket, SocketSender, Sockets, sockets};
-
-use crate::credentials::{Secret, SecretHash};
-use crate::ids::SessionId;
-use crate::store::StoreError;
+use tiller_core::backend::{Connection, Connections};
+use tiller_core::credentials::{Secret, SecretHash};
+use tiller_core::{SessionId, StoreError};
 
 /// The runs that a connection may come from. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Runs(Arc<Shared>);
+pub(crate) struct Runs(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
@@ -33,27 +31,21 @@ struct Expected {
 }
 
 /// One run, expected until this is dropped.
-pub(super) struct Run {
-    pub(super) url: String,
-    pub(super) sockets: Sockets,
-    pub(super) guard: Guard,
+pub(crate) struct Run {
+    pub(crate) url: String,
+    pub(crate) sockets: Sockets,
+    pub(crate) guard: Guard,
 }
 
-pub(super) struct Guard {
+pub(crate) struct Guard {
     runs: Runs,
     session: SessionId,
     secret: SecretHash,
 }
 
 impl Runs {
-    /// Where agents reach this server: `ws://HOST:PORT`.
-    pub fn serve_at(&self, address: String) {
-        // Said once; a second word on it would come from a second server.
-        self.0.address.set(address).ok();
-    }
-
     /// Expects the agent of a session. A run before it is expected no more.
-    pub(super) fn expect(&self, session: SessionId) -> Result<Run, StoreError> {
+    pub(crate) fn expect(&self, session: SessionId) -> Result<Run, StoreError> {
         let address = self
             .0
             .address
@@ -76,30 +68,30 @@ impl Runs {
         Ok(Run { url, sockets, guard })
     }
 
-    /// Whether a connection with this secret is expected.
-    pub fn expects(&self, session: SessionId, secret: &str) -> bool {
-        self.find(session, secret).is_some()
-    }
-
     fn find(&self, session: SessionId, secret: &str) -> Option<SocketSender> {
         let runs = self.0.expected.lock().unwrap_or_else(PoisonError::into_inner);
         let expected = runs.get(&session)?;
         // Hashes of 256 random bits: how long the comparison takes tells nothing of use.
         (expected.secret == SecretHash::of(secret)).then(|| expected.sender.clone())
     }
+}
 
-    /// Hands over a connection. It takes the place of the one before, if there was one. False: nobody expects it.
-    pub async fn attach(
-        &self,
-        session: SessionId,
-        secret: &str,
-        incoming: impl Stream<Item = Bytes> + Send + 'static,
-        outgoing: impl Sink<String, Error = io::Error> + Send + 'static,
-    ) -> bool {
+impl Connections for Runs {
+    fn serve_at(&self, address: String) {
+        // The address is set once: there is one server, and it listens at one address.
+        self.0.address.set(address).ok();
+    }
+
+    fn expects(&self, session: SessionId, secret: &str) -> bool {
+        self.find(session, secret).is_some()
+    }
+
+    fn attach(&self, session: SessionId, secret: &str, connection: Connection) -> BoxFuture<'static, bool> {
         let Some(sender) = self.find(session, secret) else {
-            return false;
+            return std::future::ready(false).boxed();
         };
-        sender.attach(Socket::new(incoming, outgoing)).await.is_ok()
+        let socket = Socket::new(connection.incoming, connection.outgoing);
+        async move { sender.attach(socket).await.is_ok() }.boxed()
     }
 }
 

@@ -12,9 +12,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use rustix::process::{Pid, Signal};
 
-use crate::backend::Driver;
-use crate::ids::Timestamp;
-use crate::processes::Stat;
+use tiller_core::Timestamp;
+use tiller_core::backend::Driver;
+use tiller_process::Stat;
 
 /// How long a process gets to end after each signal; then it is killed.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -23,13 +23,13 @@ const PATIENCE: Duration = Duration::from_secs(4);
 const SHOWN: usize = 200;
 
 /// What is looked for.
-pub(super) struct Wanted<'a> {
-    pub(super) conversation: &'a str,
-    pub(super) cwd: &'a Path,
+pub(crate) struct Wanted<'a> {
+    pub(crate) conversation: &'a str,
+    pub(crate) cwd: &'a Path,
     /// When we last had to do with the conversation.
-    pub(super) since: Timestamp,
+    pub(crate) since: Timestamp,
     /// Where the CLI keeps its transcripts.
-    pub(super) claude_home: &'a Path,
+    pub(crate) claude_home: &'a Path,
 }
 
 /// What a CLI is asked to do that is no conversation.
@@ -49,7 +49,7 @@ const NO_CONVERSATION: &[&str] = &[
 ];
 
 /// The process that drives the conversation, if one does. Reads all of `/proc`: a few milliseconds.
-pub(super) fn find(wanted: &Wanted<'_>) -> Option<Driver> {
+pub(crate) fn find(wanted: &Wanted<'_>) -> Option<Driver> {
     let mut in_terminal = None;
     for Process {
         pid,
@@ -76,7 +76,7 @@ pub(super) fn find(wanted: &Wanted<'_>) -> Option<Driver> {
 
 /// The processes that drive any of these conversations, each of which comes with its folder. A CLI that does not say
 /// which one it drives is taken to drive the one of its folder that was written to last, if that was after it began.
-pub(super) fn find_all(conversations: &[(String, PathBuf)], claude_home: &Path) -> HashMap<String, Driver> {
+pub(crate) fn find_all(conversations: &[(String, PathBuf)], claude_home: &Path) -> HashMap<String, Driver> {
     let mut found = HashMap::new();
     for Process {
         pid,
@@ -118,7 +118,7 @@ pub(super) fn find_all(conversations: &[(String, PathBuf)], claude_home: &Path) 
 
 /// Of each of these conversations, which comes with the process of our own agent on it: who else says that it drives it.
 /// Of those that say nothing nothing can be told while we write there ourselves.
-pub(super) fn find_rivals(agents: &[(String, u32)], claude_home: &Path) -> HashMap<String, Driver> {
+pub(crate) fn find_rivals(agents: &[(String, u32)], claude_home: &Path) -> HashMap<String, Driver> {
     let mut found = HashMap::new();
     for Process { pid, arguments, .. } in processes() {
         let driven = noted(claude_home, pid).or_else(|| driven(&arguments));
@@ -298,7 +298,7 @@ fn last_write(claude_home: &Path, cwd: &Path, conversation: &str) -> Option<i64>
 
 /// Ends the process as its own user at a terminal would, then less gently, then by force: someone has asked for it. An
 /// error if it is still there.
-pub(super) async fn end(driver: &Driver) -> Result<(), String> {
+pub(crate) async fn end(driver: &Driver) -> Result<(), String> {
     end_after(driver, PATIENCE).await
 }
 

@@ -17,12 +17,12 @@ use tiller_agent::{
 use tiller_keeper::Run;
 use tokio::sync::{mpsc, oneshot};
 
-use super::cli_mode;
-use super::inquiry::{Exchange, aside, inquire};
-use super::meaning::meaning;
-use crate::backend::{AgentCommand, AgentEvent, Exit, Heard, HookCall, Meaning, Question, Switch};
-use crate::json::RawJson;
-use crate::session::Answer;
+use crate::backend::cli_mode;
+use crate::inquiry::{Exchange, aside, inquire};
+use crate::meaning::meaning;
+use tiller_core::Answer;
+use tiller_core::RawJson;
+use tiller_core::backend::{AgentCommand, AgentEvent, Exit, Heard, HookCall, Meaning, Question, Switch};
 
 /// How long an interrupted turn may take to end when its agent is to end. The CLI needs about 25 ms.
 const INTERRUPT_TIME: Duration = Duration::from_millis(1500);
@@ -42,26 +42,26 @@ const ELICITED: &str = "elicitation/";
 const ELICITATION: &str = "Elicitation";
 
 /// Carries words both ways between a session and a running CLI.
-pub(super) struct Relay {
-    pub(super) link: Link,
+pub(crate) struct Relay {
+    pub(crate) link: Link,
     /// What the CLI was asked first, until it has answered. It does so before it says anything that needs the answer.
-    pub(super) greeting: Option<Exchange>,
+    pub(crate) greeting: Option<Exchange>,
     /// An earlier server has started the CLI, and may have been asked what we are to answer.
-    pub(super) attached: bool,
+    pub(crate) attached: bool,
     /// Told when what the CLI has said without us is in the inbox.
-    pub(super) catching_up: Option<oneshot::Receiver<()>>,
-    pub(super) events: mpsc::Sender<Vec<Heard>>,
+    pub(crate) catching_up: Option<oneshot::Receiver<()>>,
+    pub(crate) events: mpsc::Sender<Vec<Heard>>,
     /// What the session is told next.
-    pub(super) heard: Vec<Heard>,
+    pub(crate) heard: Vec<Heard>,
     /// A turn is running, as far as we know.
-    pub(super) busy: bool,
-    pub(super) run: Option<Run>,
+    pub(crate) busy: bool,
+    pub(crate) run: Option<Run>,
     /// Where what the CLI said last ends, if it can be read again.
-    pub(super) position: Option<u64>,
+    pub(crate) position: Option<u64>,
     /// How long a callback waits for its answer.
-    pub(super) hook_time: Duration,
+    pub(crate) hook_time: Duration,
     /// How many lines were no messages.
-    pub(super) malformed: u64,
+    pub(crate) malformed: u64,
 }
 
 /// Nobody listens to the agent any more.
@@ -88,7 +88,7 @@ async fn reached(catching_up: &mut Option<oneshot::Receiver<()>>) {
 }
 
 impl Relay {
-    pub(super) async fn run(mut self, mut inbox: Inbox, commands: &mut mpsc::Receiver<AgentCommand>) -> Exit {
+    pub(crate) async fn run(mut self, mut inbox: Inbox, commands: &mut mpsc::Receiver<AgentCommand>) -> Exit {
         loop {
             tokio::select! {
                 command = commands.recv() => {
@@ -542,9 +542,9 @@ mod tests {
     use serde_json::Value;
     use tiller_agent::{Ended, Frame, Line, LinkSettings, Located, Options, Process, Wire};
 
-    use super::super::inquiry::{LastOffers, initialize};
     use super::*;
-    use crate::session::PermissionMode;
+    use crate::inquiry::{LastOffers, initialize};
+    use tiller_core::PermissionMode;
 
     /// Lives for as long as the test.
     struct Immortal;

@@ -15,10 +15,10 @@ use rustix::fs::FlockOperation;
 
 /// How long to wait for a lease that someone else has. An agent that was just ended, so that its conversation can go on
 /// here, is leased until its server has heard of the end.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where nothing depends on it. A server that sweeps holds the lock of what it removes for a moment.
-pub(super) const NO_PATIENCE: Duration = Duration::from_millis(20);
+pub(crate) const NO_PATIENCE: Duration = Duration::from_millis(20);
 
 /// How long a conversation is kept for an agent that is about to be launched.
 const CLAIMED_FOR: Duration = Duration::from_secs(20);
@@ -31,7 +31,7 @@ const EXTENSION: &str = "lock";
 /// A conversation that no other Tiller of this user may start an agent on, for as long as this lives: also where two
 /// servers with data folders of their own share the CLI's home.
 #[derive(Debug)]
-pub(super) struct Lease {
+pub(crate) struct Lease {
     /// Locked. `None`: leases can't be kept here.
     file: Option<File>,
     path: PathBuf,
@@ -40,7 +40,7 @@ pub(super) struct Lease {
 impl Lease {
     /// `None`: someone else has it, and keeps it. Where leases can't be kept at all, everyone gets one: that must not stop
     /// the work.
-    pub(super) async fn take(conversation: &str, patience: Duration) -> Option<Self> {
+    pub(crate) async fn take(conversation: &str, patience: Duration) -> Option<Self> {
         Self::take_in(&folder(), conversation, patience).await
     }
 
@@ -63,7 +63,7 @@ impl Lease {
     }
 
     /// Removes the files of those who were killed before they could.
-    pub(super) fn sweep() {
+    pub(crate) fn sweep() {
         Self::sweep_in(&folder());
     }
 
@@ -97,7 +97,7 @@ impl Drop for Lease {
 
 /// Leases that were taken for agents which are about to be launched.
 #[derive(Clone, Default)]
-pub(super) struct Claims(Arc<Mutex<HashMap<String, Arc<Lease>>>>);
+pub(crate) struct Claims(Arc<Mutex<HashMap<String, Arc<Lease>>>>);
 
 impl Claims {
     fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<Lease>>> {
@@ -110,7 +110,7 @@ impl Claims {
         not(target_os = "linux"),
         allow(dead_code, reason = "nobody can be found there")
     )]
-    pub(super) async fn make(&self, conversation: &str) -> bool {
+    pub(crate) async fn make(&self, conversation: &str) -> bool {
         if self.all().contains_key(conversation) {
             return true;
         }
@@ -136,7 +136,7 @@ impl Claims {
     }
 
     /// What was claimed, for the agent that is launched now.
-    pub(super) fn take(&self, conversation: &str) -> Option<Arc<Lease>> {
+    pub(crate) fn take(&self, conversation: &str) -> Option<Arc<Lease>> {
         self.all().remove(conversation)
     }
 }

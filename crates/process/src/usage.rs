@@ -1,12 +1,13 @@
-//! What processes use, with all that they started. From `/proc`; elsewhere nothing is known.
+//! What the system knows of processes: which ones run, since when, and what they use. From `/proc`; elsewhere nothing is
+//! known.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 /// What a tree of processes uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Sample {
-    pub(crate) memory_bytes: u64,
+pub struct Sample {
+    pub memory_bytes: u64,
     /// Time on the processors so far, in the system's own count.
     ticks: u64,
 }
@@ -14,7 +15,7 @@ pub(crate) struct Sample {
 impl Sample {
     /// How much of a processor was used since `before`, on average.
     #[allow(clippy::cast_precision_loss, reason = "a rough figure for people")]
-    pub(crate) fn cpu_since(&self, before: &Self, elapsed: Duration) -> f32 {
+    pub fn cpu_since(&self, before: &Self, elapsed: Duration) -> f32 {
         // A child that has ended takes its time along.
         let ticks = self.ticks.saturating_sub(before.ticks) as f32;
         let seconds = ticks / rustix::param::clock_ticks_per_second() as f32;
@@ -27,10 +28,10 @@ struct Process {
     children: Vec<u32>,
 }
 
-pub(crate) struct Processes(HashMap<u32, Process>);
+pub struct Processes(HashMap<u32, Process>);
 
 impl Processes {
-    pub(crate) fn read() -> Self {
+    pub fn read() -> Self {
         let page = rustix::param::page_size() as u64;
         let mut all: HashMap<u32, Process> = HashMap::new();
         let mut parents = Vec::new();
@@ -51,7 +52,7 @@ impl Processes {
     }
 
     /// For each of the processes, what it and its descendants use.
-    pub(crate) fn trees(&self, roots: &[u32]) -> Vec<Sample> {
+    pub fn trees(&self, roots: &[u32]) -> Vec<Sample> {
         roots.iter().map(|root| self.tree(*root)).collect()
     }
 
@@ -68,36 +69,36 @@ impl Processes {
 }
 
 /// Whether a process does something. Where that can't be told, it does.
-pub(crate) fn is_running(pid: u32) -> bool {
+pub fn is_running(pid: u32) -> bool {
     !cfg!(target_os = "linux") || Stat::of(pid).is_some_and(|stat| !stat.is_zombie())
 }
 
 /// What the system tells of a process in one line.
-pub(crate) struct Stat(String);
+pub struct Stat(String);
 
 impl Stat {
-    pub(crate) fn of(pid: u32) -> Option<Self> {
+    pub fn of(pid: u32) -> Option<Self> {
         std::fs::read_to_string(format!("/proc/{pid}/stat"))
             .ok()
             .map(Self)
     }
 
     /// The fields from the process's state on. Its name comes before, in brackets, and may hold anything, brackets too.
-    pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
         let after_name = self.0.rsplit_once(')').map_or("", |(_, rest)| rest);
         after_name.split_ascii_whitespace()
     }
 
     /// In clock ticks since the machine began: with the pid, this names a process for good.
-    pub(crate) fn started(&self) -> Option<u64> {
+    pub fn started(&self) -> Option<u64> {
         self.fields().nth(19)?.parse().ok()
     }
 
-    pub(crate) fn parent(&self) -> Option<u32> {
+    pub fn parent(&self) -> Option<u32> {
         self.fields().nth(1)?.parse().ok()
     }
 
-    pub(crate) fn is_zombie(&self) -> bool {
+    pub fn is_zombie(&self) -> bool {
         self.fields().next() == Some("Z")
     }
 }

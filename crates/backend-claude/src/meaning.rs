@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use tiller_agent::{CONVERSATION_NOT_FOUND, Kind, Message};
 
-use crate::backend::{Meaning, TurnEnd};
-use crate::session::PermissionMode;
+use tiller_core::PermissionMode;
+use tiller_core::backend::{Meaning, TurnEnd};
 
-pub(super) fn meaning(message: &Message) -> Meaning {
+pub(crate) fn meaning(message: &Message) -> Meaning {
     match (message.kind(), message.subtype(), message.session_id()) {
         (Kind::System, Some("init"), Some(conversation)) => Meaning::Init {
             conversation: conversation.to_owned(),

@@ -13,15 +13,15 @@ use tiller_agent::{
     RewindFiles,
 };
 
-use crate::backend::{Inquiry, InquiryFailed, Offers};
-use crate::json::RawJson;
+use tiller_core::RawJson;
+use tiller_core::backend::{Inquiry, InquiryFailed, Offers};
 
 /// What the CLI offers, as the last one that was started has told.
 #[derive(Clone, Default)]
-pub(super) struct LastOffers(Arc<Mutex<Option<Arc<Offers>>>>);
+pub(crate) struct LastOffers(Arc<Mutex<Option<Arc<Offers>>>>);
 
 impl LastOffers {
-    pub(super) fn get(&self) -> Option<Arc<Offers>> {
+    pub(crate) fn get(&self) -> Option<Arc<Offers>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -49,24 +49,24 @@ impl LastOffers {
 }
 
 /// Something that is asked of the CLI, and what is done with its answer.
-pub(super) type Exchange = BoxFuture<'static, ()>;
+pub(crate) type Exchange = BoxFuture<'static, ()>;
 
 /// Puts a request in line at once: what is sent to the CLI afterwards comes after it. `None`: it is over already.
-pub(super) fn begin(exchange: impl Future<Output = ()> + Send + 'static) -> Option<Exchange> {
+pub(crate) fn begin(exchange: impl Future<Output = ()> + Send + 'static) -> Option<Exchange> {
     // A budget that others have used up must not hold up the request.
     let mut exchange = tokio::task::unconstrained(exchange).boxed();
     exchange.as_mut().now_or_never().is_none().then_some(exchange)
 }
 
 /// As [`begin`], where nobody here waits for the answer.
-pub(super) fn aside(exchange: impl Future<Output = ()> + Send + 'static) {
+pub(crate) fn aside(exchange: impl Future<Output = ()> + Send + 'static) {
     if let Some(exchange) = begin(exchange) {
         tokio::spawn(exchange);
     }
 }
 
 /// The first request to a CLI that was just started. It is in line before anything else that is sent.
-pub(super) fn initialize(
+pub(crate) fn initialize(
     link: &Link,
     hooks: &[String],
     hook_time: Duration,
@@ -99,7 +99,7 @@ fn registered(hooks: &[String], hook_time: Duration) -> BTreeMap<String, Vec<Hoo
         .collect()
 }
 
-pub(super) async fn inquire(link: &Link, inquiry: Inquiry) -> Result<RawJson, InquiryFailed> {
+pub(crate) async fn inquire(link: &Link, inquiry: Inquiry) -> Result<RawJson, InquiryFailed> {
     match inquiry {
         Inquiry::ContextUsage => ask(link, GetContextUsage {}).await,
         Inquiry::McpStatus => ask(link, McpStatus {}).await,
