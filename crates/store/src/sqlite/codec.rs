@@ -14,12 +14,48 @@ use tiller_core::{
 
 use super::store_error;
 
-/// How our own prompts begin in `messages.data`; nothing that an agent says does.
-const PROMPT_START: &str = r#"{"type":"user_prompt","#;
+/// What a row of `messages` or `events` is. It stands in the row's `kind`; the shape of a text is never looked at, because
+/// an agent may write any text.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    /// A prompt of the user, in `messages`.
+    Prompt,
+    /// A message of the agent, as it was written, in `messages`.
+    Message,
+    /// A change of the session's status, in `events`.
+    Status,
+    /// A decision that was asked for, in `events`.
+    Requested,
+    /// The end of a decision, in `events`.
+    Resolved,
+}
 
-pub(super) const STATUS: &str = "session.status";
-pub(super) const REQUESTED: &str = "permission.request";
-pub(super) const RESOLVED: &str = "permission.resolved";
+impl Kind {
+    const ALL: [Self; 5] = [
+        Self::Prompt,
+        Self::Message,
+        Self::Status,
+        Self::Requested,
+        Self::Resolved,
+    ];
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::Message => "message",
+            Self::Status => "session.status",
+            Self::Requested => "permission.request",
+            Self::Resolved => "permission.resolved",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+/// How much of a row that can't be read is shown in its place.
+const SHOWN: usize = 64 << 10;
 
 /// A prompt among the messages, where clients read it as it stands here.
 #[derive(Deserialize, Serialize)]
@@ -275,8 +311,15 @@ fn decode_run(json: &str, position: u64) -> Result<Run, StoreError> {
 
 /// Where an event goes.
 pub(super) enum Encoded<'a> {
-    Message { id: Cow<'a, str>, data: Cow<'a, str> },
-    Event { kind: &'static str, data: String },
+    Message {
+        kind: Kind,
+        id: Cow<'a, str>,
+        data: Cow<'a, str>,
+    },
+    Event {
+        kind: Kind,
+        data: String,
+    },
 }
 
 /// The id that a message of the agent's has, or gets.
@@ -296,16 +339,18 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded<'_>> {
                 parent_tool_use_id: prompt.parent_tool_use_id.clone(),
             })?;
             Ok(Encoded::Message {
+                kind: Kind::Prompt,
                 id: uuid.into(),
                 data: data.into(),
             })
         }
         EventBody::Message { raw, uuid } => Ok(Encoded::Message {
+            kind: Kind::Message,
             id: message_id(uuid.as_deref()),
             data: raw.as_str().into(),
         }),
         EventBody::Status(change) => event(
-            STATUS,
+            Kind::Status,
             serde_json::to_string(&Change {
                 status: change.status.as_str().to_owned(),
                 title: change.title.clone(),
@@ -314,7 +359,7 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded<'_>> {
             })?,
         ),
         EventBody::DecisionRequested(request) => event(
-            REQUESTED,
+            Kind::Requested,
             serde_json::to_string(&Requested {
                 id: request.id.to_string(),
                 agent_request: request.agent_request.clone(),
@@ -336,7 +381,7 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded<'_>> {
             behavior,
             reply,
         } => event(
-            RESOLVED,
+            Kind::Resolved,
             serde_json::to_string(&Resolved {
                 id: request.to_string(),
                 tool_use_id: tool_use_id.clone(),
@@ -347,19 +392,71 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded<'_>> {
     }
 }
 
-/// A row of `seq, created_at, kind, id, data`; `kind` is null for messages.
+/// A row of `seq, created_at, kind, id, data`, where a row that can't be read is an event as well: one that says so. Its
+/// number stays taken, and what comes before and after it is as readable as ever.
+pub(super) fn decode_event_or_damage(session: SessionId, row: &Row<'_>) -> Result<Event, StoreError> {
+    match decode_event(session, row) {
+        Err(StoreError::Damaged(reason)) => {
+            tracing::warn!(%session, reason, "a row can't be read");
+            Ok(Event {
+                session,
+                seq: row.get(0).map_err(store_error)?,
+                at: Timestamp(row.get(1).map_err(store_error)?),
+                body: EventBody::Message {
+                    raw: damaged(row, 4)?,
+                    uuid: None,
+                },
+            })
+        }
+        decoded => decoded,
+    }
+}
+
+/// The message in column `data`, or one that says that it can't be read.
+pub(super) fn message_or_damage(row: &Row<'_>, data: usize) -> Result<RawJson, StoreError> {
+    text(row, data).and_then(raw_json).or_else(|_| damaged(row, data))
+}
+
+/// What stands in place of a row that can't be read.
+fn damaged(row: &Row<'_>, data: usize) -> Result<RawJson, StoreError> {
+    #[derive(Serialize)]
+    struct Unreadable<'a> {
+        r#type: &'static str,
+        subtype: &'static str,
+        reason: &'static str,
+        raw: &'a str,
+    }
+    let bytes = row.get_ref(data).map_err(store_error)?;
+    let text = String::from_utf8_lossy(bytes.as_bytes().unwrap_or_default());
+    let message = Unreadable {
+        r#type: "system",
+        subtype: "unreadable",
+        reason: "damaged",
+        raw: &text[..text.floor_char_boundary(SHOWN)],
+    };
+    RawJson::of(&message).map_err(|error| StoreError::Damaged(error.to_string()))
+}
+
+fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a str, StoreError> {
+    let value = row.get_ref(column).map_err(store_error)?;
+    value
+        .as_str()
+        .map_err(|error| StoreError::Damaged(error.to_string()))
+}
+
+/// A row of `seq, created_at, kind, id, data`.
 pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, StoreError> {
     let column = |error| store_error(error);
     let seq = row.get(0).map_err(column)?;
     let at = Timestamp(row.get(1).map_err(column)?);
-    let kind: Option<String> = row.get(2).map_err(column)?;
-    let data: String = row.get(4).map_err(column)?;
-    let body = match kind.as_deref() {
-        None if data.starts_with(PROMPT_START) => {
-            let said: Said = from_json(&data)?;
+    let kind = named(Kind::parse, text(row, 2)?)?;
+    let data = text(row, 4)?;
+    let body = match kind {
+        Kind::Prompt => {
+            let said: Said = from_json(data)?;
             let uuid = match said.uuid {
                 Some(uuid) => uuid,
-                None => row.get(3).map_err(column)?,
+                None => text(row, 3)?.to_owned(),
             };
             EventBody::UserPrompt {
                 prompt: Box::new(Prompt {
@@ -371,17 +468,17 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
                 uuid,
             }
         }
-        None => EventBody::Message {
-            raw: raw_json(&data)?,
-            uuid: row.get(3).map_err(column)?,
+        Kind::Message => EventBody::Message {
+            raw: raw_json(data)?,
+            uuid: Some(text(row, 3)?.to_owned()),
         },
-        Some(STATUS) => {
+        Kind::Status => {
             let Change {
                 status,
                 title,
                 cwd,
                 error,
-            } = from_json(&data)?;
+            } = from_json(data)?;
             EventBody::Status(Box::new(StatusChange {
                 status: named(SessionStatus::parse, &status)?,
                 title,
@@ -389,8 +486,8 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
                 error,
             }))
         }
-        Some(REQUESTED) => {
-            let requested: Requested = from_json(&data)?;
+        Kind::Requested => {
+            let requested: Requested = from_json(data)?;
             EventBody::DecisionRequested(Box::new(DecisionRequest {
                 id: request_id(&requested.id)?,
                 agent_request: requested.agent_request,
@@ -402,13 +499,13 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
                 blocked_path: requested.blocked_path,
             }))
         }
-        Some(RESOLVED) => {
+        Kind::Resolved => {
             let Resolved {
                 id,
                 tool_use_id,
                 behavior,
                 reply,
-            } = from_json(&data)?;
+            } = from_json(data)?;
             EventBody::DecisionResolved {
                 request: request_id(&id)?,
                 tool_use_id,
@@ -416,7 +513,6 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
                 reply: reply.map(Replied::into_reply).map(Box::new),
             }
         }
-        Some(kind) => return Err(StoreError::Damaged(format!("an event of unknown kind {kind:?}"))),
     };
     Ok(Event {
         session,

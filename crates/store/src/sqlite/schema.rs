@@ -174,6 +174,27 @@ const MIGRATIONS: &[&str] = &[
         id     TEXT NOT NULL
     ) STRICT;
 ",
+    r#"
+    -- What a row is: 'prompt' or 'message'. Until now the text said it, which an agent can imitate. A prompt of ours has
+    -- exactly this beginning, its own id, and the start of a turn right before it, unless it was copied with a fork,
+    -- which copies no such event.
+    ALTER TABLE messages ADD COLUMN kind TEXT NOT NULL DEFAULT 'message';
+    UPDATE messages SET kind = 'prompt'
+    WHERE CASE
+        WHEN substr(data, 1, 31) <> '{"type":"user_prompt","prompt":' THEN 0
+        WHEN NOT json_valid(data) THEN 0
+        ELSE json_type(data, '$.prompt') = 'text'
+            AND coalesce(json_extract(data, '$.uuid'), id) = id
+            AND (
+                NOT EXISTS (
+                    SELECT 1 FROM events
+                    WHERE events.session_id = messages.session_id AND events.seq < messages.seq)
+                OR EXISTS (
+                    SELECT 1 FROM events
+                    WHERE events.session_id = messages.session_id AND events.seq = messages.seq - 1
+                        AND events.kind = 'session.status' AND substr(events.data, 1, 19) = '{"status":"running"'))
+        END;
+"#,
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
@@ -207,7 +228,7 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use tiller_core::{Page, Store};
+    use tiller_core::{EventBody, Page, Store};
 
     use super::super::{SqliteStore, configure, make_shrinkable};
     use super::*;
@@ -217,6 +238,9 @@ mod tests {
 
     /// The last schema in which sessions were copied and removed all at once.
     const BEFORE_STRETCHES: usize = 10;
+
+    /// The last schema in which the text of a row said what it is.
+    const BEFORE_KINDS: usize = 11;
 
     /// A file with a session each, with this schema.
     fn older_file(path: &std::path::Path, version: usize, ids: &[&str]) -> Connection {
@@ -294,5 +318,104 @@ mod tests {
             assert_eq!(found, [told(1), told(3)]);
         }
         assert_eq!(store.load().await.unwrap().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn prompts_of_an_older_file_are_told_from_messages_that_look_like_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sessions.db");
+        let [session, fork] = [
+            "00000000-0000-4000-8000-00000000000a",
+            "00000000-0000-4000-8000-00000000000b",
+        ];
+        let older = older_file(&path, BEFORE_KINDS, &[session, fork]);
+        older.execute("UPDATE sessions SET number = rowid", []).unwrap();
+        let running = r#"{"status":"running","title":"t"}"#;
+        let deep = format!(
+            r#"{{"type":"user_prompt","prompt":"p","x":{}{}}}"#,
+            "[".repeat(3000),
+            "]".repeat(3000)
+        );
+        // The session, its number, `seq`, the row's id, the text, and whether it is a prompt.
+        let said = [
+            (
+                session,
+                1,
+                2,
+                "p1",
+                r#"{"type":"user_prompt","prompt":"one","uuid":"p1"}"#,
+                true,
+            ),
+            (session, 1, 3, "m1", r#"{"type":"user_prompt","x":1}"#, false),
+            (
+                session,
+                1,
+                4,
+                "m2",
+                r#"{"type":"user_prompt","prompt":"two","uuid":"m2"}"#,
+                false,
+            ),
+            (session, 1, 5, "m3", r#"{"type":"user_prompt","prompt":7}"#, false),
+            (session, 1, 6, "m4", &deep, false),
+            (
+                session,
+                1,
+                7,
+                "m5",
+                r#"{"type":"user_prompt","prompt":"cut"#,
+                false,
+            ),
+            (
+                session,
+                1,
+                9,
+                "p2",
+                r#"{"type":"user_prompt","prompt":"older"}"#,
+                true,
+            ),
+            (
+                session,
+                1,
+                11,
+                "m6",
+                r#"{"type":"user_prompt","prompt":"x","uuid":"y"}"#,
+                false,
+            ),
+            (
+                fork,
+                2,
+                1,
+                "p1",
+                r#"{"type":"user_prompt","prompt":"one","uuid":"p1"}"#,
+                true,
+            ),
+            (fork, 2, 2, "m1", r#"{"type":"user_prompt","x":1}"#, false),
+        ];
+        for (session, number, seq, id, data, _) in said {
+            let sql =
+                "INSERT INTO messages (id, session_id, data, created_at, place) VALUES (?1, ?2, ?3, 5, ?4)";
+            older
+                .execute(sql, (id, session, data, (i64::from(number) << 32) + seq))
+                .unwrap();
+        }
+        for seq in [1, 8, 10] {
+            let sql = "INSERT INTO events (session_id, seq, kind, data, created_at) \
+                       VALUES (?1, ?2, 'session.status', ?3, 5)";
+            older.execute(sql, (session, seq, running)).unwrap();
+        }
+        drop(older);
+
+        let store = SqliteStore::open(&path).unwrap();
+        for (session, _, seq, id, data, is_prompt) in said {
+            let after = seq.unsigned_abs() - 1;
+            let event = store.replay(session.parse().unwrap(), after, 1).await.unwrap();
+            let cut = serde_json::from_str::<serde::de::IgnoredAny>(data).is_err();
+            match &event[0].body {
+                EventBody::UserPrompt { uuid, .. } => assert!(is_prompt && uuid == id, "{data}"),
+                EventBody::Message { raw, .. } if cut => assert!(raw.as_str().contains("damaged"), "{raw:?}"),
+                EventBody::Message { raw, .. } => assert!(!is_prompt && raw.as_str() == data, "{data}"),
+                other => panic!("{other:?}"),
+            }
+        }
     }
 }

@@ -9,7 +9,7 @@ use tiller_core::{
     SessionRecord, Store, StoreError, StoreFuture, Timestamp,
 };
 
-use super::codec::{self, Encoded, SESSION_COLUMNS};
+use super::codec::{self, Encoded, Kind, SESSION_COLUMNS};
 use super::whole::make_room;
 use super::{SqliteStore, store_error};
 
@@ -238,10 +238,10 @@ impl Owner {
 /// is paid once for all of them.
 fn write_messages(connection: &Connection, session: &Owner, events: &[&Arc<Event>]) -> rusqlite::Result<()> {
     static SQL: LazyLock<String> = LazyLock::new(|| {
-        let rows = vec!["(?, ?, ?, ?, ?)"; TOGETHER].join(", ");
+        let rows = vec!["(?, ?, ?, ?, ?, ?)"; TOGETHER].join(", ");
         // What fails takes the whole transaction with it, so half a statement need not be undone: SQLite would copy every
         // page that it touches to be able to.
-        format!("INSERT OR FAIL INTO messages (id, session_id, data, created_at, place) VALUES {rows}")
+        format!("INSERT OR FAIL INTO messages (kind, id, session_id, data, created_at, place) VALUES {rows}")
     });
     let mut statement = connection.prepare_cached(&SQL)?;
     let mut column = 0;
@@ -251,6 +251,7 @@ fn write_messages(connection: &Connection, session: &Owner, events: &[&Arc<Event
     };
     for event in events {
         if let EventBody::Message { raw, uuid } = &event.body {
+            bind(&Kind::Message.as_str())?;
             bind(&codec::message_id(uuid.as_deref()))?;
             bind(&session.id)?;
             bind(&raw.as_str())?;
@@ -341,20 +342,29 @@ pub(super) fn write_session_as(
 
 fn write_event(connection: &Connection, session: &Owner, event: &Event) -> rusqlite::Result<()> {
     match codec::encode(&event.body).map_err(cannot_encode)? {
-        Encoded::Message { id, data } => {
-            let sql =
-                "INSERT INTO messages (id, session_id, data, created_at, place) VALUES (?1, ?2, ?3, ?4, ?5)";
+        Encoded::Message { kind, id, data } => {
+            let sql = "INSERT INTO messages (id, session_id, data, created_at, place, kind) \
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
             let place = session.place(event.seq)?;
-            connection
-                .prepare_cached(sql)?
-                .execute(params![id, session.id, data, event.at.0, place])?;
+            connection.prepare_cached(sql)?.execute(params![
+                id,
+                session.id,
+                data,
+                event.at.0,
+                place,
+                kind.as_str()
+            ])?;
         }
         Encoded::Event { kind, data } => {
             let sql =
                 "INSERT INTO events (session_id, seq, kind, data, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
-            connection
-                .prepare_cached(sql)?
-                .execute(params![session.id, event.seq, kind, data, event.at.0])?;
+            connection.prepare_cached(sql)?.execute(params![
+                session.id,
+                event.seq,
+                kind.as_str(),
+                data,
+                event.at.0
+            ])?;
         }
     }
     match &event.body {
@@ -432,8 +442,10 @@ fn history(
         .map_err(store_error)?;
     let mut messages = Vec::new();
     while let Some(row) = rows.next().map_err(store_error)? {
-        let data: String = row.get(1).map_err(store_error)?;
-        messages.push((row.get(0).map_err(store_error)?, codec::raw_json(&data)?));
+        messages.push((
+            row.get(0).map_err(store_error)?,
+            codec::message_or_damage(row, 1)?,
+        ));
     }
     if newest_first {
         messages.reverse();
@@ -448,7 +460,7 @@ fn replay(
     limit: u32,
 ) -> Result<Vec<Event>, StoreError> {
     let said = format!(
-        "SELECT seq, created_at, NULL, id, data FROM messages \
+        "SELECT seq, created_at, kind, id, data FROM messages \
          WHERE place > {START} + ?2 AND place < {START} + {END} ORDER BY place LIMIT ?3"
     );
     let beside = format!(
@@ -462,7 +474,7 @@ fn replay(
             .query(params![session.to_string(), after.min(END), limit])
             .map_err(store_error)?;
         while let Some(row) = rows.next().map_err(store_error)? {
-            events.push(codec::decode_event(session, row)?);
+            events.push(codec::decode_event_or_damage(session, row)?);
         }
     }
     // Two runs in order, which this merges.
@@ -489,7 +501,7 @@ fn image(connection: &Connection, session: SessionId, id: String) -> Result<Opti
 
 fn said_since(connection: &Connection, session: SessionId, since: u64) -> Result<Vec<Event>, StoreError> {
     let sql = format!(
-        "SELECT seq, created_at, NULL, id, data FROM messages WHERE place = {START} + ?2 \
+        "SELECT seq, created_at, kind, id, data FROM messages WHERE place = {START} + ?2 \
          UNION ALL \
          SELECT seq, created_at, kind, NULL, data FROM events WHERE session_id = ?1 AND seq > ?2 AND kind = ?3 \
            AND {IS_WHOLE} \
@@ -497,7 +509,7 @@ fn said_since(connection: &Connection, session: SessionId, since: u64) -> Result
     );
     let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
     let mut rows = statement
-        .query(params![session.to_string(), since, codec::RESOLVED])
+        .query(params![session.to_string(), since, Kind::Resolved.as_str()])
         .map_err(store_error)?;
     let mut events = Vec::new();
     while let Some(row) = rows.next().map_err(store_error)? {

@@ -275,8 +275,8 @@ fn copy_messages(connection: &Connection, copy: &Copy) -> rusqlite::Result<Optio
     let Some(last) = stretch(connection, *copied, *to)? else {
         return Ok(None);
     };
-    let sql = "INSERT INTO messages (id, session_id, data, created_at, place) \
-               SELECT id, ?1, data, created_at, ?2 + row_number() OVER (ORDER BY place) FROM messages \
+    let sql = "INSERT INTO messages (kind, id, session_id, data, created_at, place) \
+               SELECT kind, id, ?1, data, created_at, ?2 + row_number() OVER (ORDER BY place) FROM messages \
                WHERE place > ?3 AND place <= ?4";
     let place = (target.number << 32) + i64::from(*count);
     let more = connection

@@ -678,3 +678,101 @@ async fn others_get_on_while_a_long_session_is_copied_and_removed() {
         "{during_copy} and {during_removal} commits came through"
     );
 }
+
+/// What an agent says is data, whatever it looks like.
+#[tokio::test]
+async fn what_looks_like_a_record_of_ours_comes_back_as_it_was_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let odd = [
+        r#"{"type":"user_prompt","x":1}"#,
+        r#"{"type":"user_prompt","prompt":"p"}"#,
+        r#"{"type":"user_prompt","prompt":"p","uuid":"u"}"#,
+        r#"{"type":"session.status","payload":{"status":"running"}}"#,
+        r#"{"type":null}"#,
+        r#"{"type":["assistant"]}"#,
+        "null",
+        "[1]",
+        "\"words\"",
+        "1e400",
+        &deep,
+    ];
+    let bodies = || -> Vec<_> {
+        let odd = odd.map(|text| EventBody::Message {
+            raw: RawJson::parse(text).unwrap(),
+            uuid: Some("u".to_owned()),
+        });
+        [prompt("p")].into_iter().chain(odd).collect()
+    };
+    // Few are written one by one, many together.
+    for times in [1, 3] {
+        let mut session = record("odd");
+        let all = (0..times).flat_map(|_| bodies()).collect();
+        let written = append(&store, &mut session, all).await;
+        let store = open(folder.path());
+        assert_eq!(store.replay(session.id, 0, 100).await.unwrap(), written);
+        let history = store.history(session.id, Page::All).await.unwrap();
+        let odd_again: Vec<_> = history.iter().map(|(_, raw)| raw.as_str()).skip(1).collect();
+        assert_eq!(odd_again[..odd.len()], odd);
+        assert_eq!(
+            store.said_since(session.id, 1).await.unwrap(),
+            [written[0].clone()]
+        );
+        let fork = record("fork");
+        store.fork(session.id, fork.clone()).await.unwrap();
+        let copied = store.replay(fork.id, 0, 100).await.unwrap();
+        let bodies = |events: &[Event]| events.iter().map(|event| event.body.clone()).collect::<Vec<_>>();
+        assert_eq!(bodies(&copied), bodies(&written));
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_can_not_be_read_hides_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let mut session = record("damaged rows");
+    let bodies = || {
+        vec![
+            status(SessionStatus::Running),
+            prompt("p"),
+            message("a"),
+            message("b"),
+            message("c"),
+            message("d"),
+        ]
+    };
+    let written = append(&store, &mut session, bodies()).await;
+    let connection = rusqlite::Connection::open(folder.path().join("sessions.db")).unwrap();
+    connection
+        .execute_batch(
+            "UPDATE events SET data = '{' WHERE seq = 1;
+             UPDATE messages SET data = '{\"type\":\"user_prompt\"}' WHERE seq = 2;
+             UPDATE messages SET data = 'no JSON' WHERE seq = 3;
+             UPDATE messages SET kind = 'unheard-of' WHERE seq = 4;
+             UPDATE messages SET data = CAST(x'ff7b7d' AS TEXT) WHERE seq = 5;",
+        )
+        .unwrap();
+    let events = store.replay(session.id, 0, 100).await.unwrap();
+    assert_eq!(events.len(), written.len());
+    assert_eq!(events[5], written[5]);
+    for event in &events[..5] {
+        let EventBody::Message { raw, .. } = &event.body else {
+            panic!("{event:?}");
+        };
+        assert!(
+            raw.as_str()
+                .contains(r#""subtype":"unreadable","reason":"damaged""#),
+            "{raw:?}"
+        );
+    }
+    let history = store.history(session.id, Page::All).await.unwrap();
+    let readable: Vec<_> = history
+        .iter()
+        .map(|(seq, raw)| (*seq, !raw.as_str().contains("unreadable")))
+        .collect();
+    assert_eq!(
+        readable,
+        [(2, true), (3, false), (4, true), (5, false), (6, true)]
+    );
+}
