@@ -373,13 +373,20 @@ fn odd_lines_are_told_apart() {
         Message::parse(&b"\xff{}"[..]),
         Err(ParseError::Utf8 { valid_up_to: 0 })
     );
-    assert!(matches!(Message::parse("[1]"), Err(ParseError::Json { .. })));
+    assert_eq!(Message::parse("[1]"), Err(ParseError::NotAnObject));
     assert!(matches!(
         Message::parse("{\"type\":\"user\""),
         Err(ParseError::Json { .. })
     ));
-    assert_eq!(Message::parse("{}"), Err(ParseError::NoType));
-    assert_eq!(Message::parse(r#"{"type":7}"#), Err(ParseError::NoType));
+    for no_type in ["{}", r#"{"type":7}"#, r#"{"type":null}"#, r#"{"type":["user"]}"#] {
+        let message = Message::parse(no_type).unwrap();
+        assert_eq!(
+            (message.kind(), message.type_name()),
+            (Kind::Other, ""),
+            "{no_type}"
+        );
+        assert_eq!(message.json(), no_type);
+    }
     let twice = Message::parse(r#"{"type":"user","type":"system","session_id":"a\u0062"}"#).unwrap();
     assert_eq!((twice.kind(), twice.session_id()), (Kind::System, Some("ab")));
     let nested = format!(
@@ -387,7 +394,27 @@ fn odd_lines_are_told_apart() {
         "[".repeat(5000),
         "]".repeat(5000)
     );
-    assert!(matches!(Message::parse(nested).unwrap().body(), Body::Other(_)));
+    assert_eq!(Message::parse(nested), Err(ParseError::TooDeep));
+}
+
+#[test]
+fn extra_does_not_repeat_the_fields_of_a_record() {
+    let line = r#"{"type":"user","parent_tool_use_id":null,"isReplay":false,"new":0,"timestamp":7,
+        "message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[],"is_error":false}]}}"#;
+    let Body::User(mut user) = Message::parse(line).unwrap().body() else {
+        panic!("not a user message")
+    };
+    // `timestamp` has an unexpected type, so the record does not have it.
+    assert_eq!(
+        user.extra.keys().collect::<Vec<_>>(),
+        ["new", "timestamp", "type"]
+    );
+    let original: serde_json::Value = serde_json::from_str(line).unwrap();
+    assert_eq!(serde_json::to_value(&user).unwrap(), original);
+    let block = user.message.content.blocks()[0].as_tool_result().unwrap();
+    assert_eq!(block.extra.keys().collect::<Vec<_>>(), ["type"]);
+    user.is_replay = true;
+    assert_eq!(serde_json::to_value(&user).unwrap()["isReplay"], true);
 }
 
 #[test]

@@ -7,6 +7,10 @@ use serde_json::{Map, Value};
 use crate::message::{Block, DeltaKind, Kind, Message, ModelMessage};
 
 /// Something that the model has finished writing.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one for each content block, and it is taken apart at once"
+)]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Assembled {
     /// A content block.
@@ -189,8 +193,6 @@ impl OpenMessage {
 
     fn message(&self) -> ModelMessage {
         let mut message = ModelMessage::from(self.fields.clone());
-        // An empty list that was announced would stand beside the real one.
-        message.extra.remove("content");
         message.content = self.blocks.values().map(OpenBlock::block).collect();
         message
     }

@@ -1,15 +1,14 @@
-//! What a conversation comes to: the session, the final text, the tool calls with their results, the to-do list and
-//! the cost. Feed it every message; look at it whenever you like.
-
-mod todos;
+//! A whole conversation in one value: the session, the final text, the tool calls with their results, the to-do list
+//! and the cost.
 
 use serde_json::Value;
 
-use crate::message::{Body, Content, Kind, Message, SystemMessage, TurnResult, Usage};
+use crate::cost::Cost;
+use crate::message::{Body, Content, Kind, Message, SystemMessage, TurnResult};
+use crate::todos::Todos;
+use crate::tools::ToolStatus;
 
-pub use todos::{Todo, TodoStatus, Todos};
-
-/// What a conversation comes to.
+/// A whole conversation in one value. Push every message; read it at any time.
 ///
 /// ```
 /// use tiller_message::{Digest, Message};
@@ -37,7 +36,7 @@ pub struct Digest {
     last_result: Option<TurnResult>,
 }
 
-/// A tool call, and what came of it.
+/// A tool call and its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
     /// Its id.
@@ -54,38 +53,19 @@ pub struct ToolCall {
     pub structured_result: Value,
     /// Whether it failed.
     pub is_error: bool,
+    /// Whether it was not allowed.
+    pub is_denied: bool,
 }
 
-/// What a run has cost, by the CLI's own account.
-///
-/// The CLI repeats a message's usage on each of its lines, so adding those up counts tokens several times. The result
-/// of a turn has the turn's usage and the cost of all turns so far.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Cost {
-    /// All turns so far, in dollars. Newer versions of the CLI go on counting when a conversation is resumed: then
-    /// set it to what the conversation had cost before.
-    pub total_usd: f64,
-    /// The last turn, in dollars.
-    pub last_turn_usd: f64,
-    /// The tokens of the last turn.
-    pub last_turn: Usage,
-    /// How many turns have ended.
-    pub turns: u64,
-}
-
-impl Cost {
-    /// Takes the end of a turn into account.
-    pub fn push(&mut self, result: &TurnResult) {
-        // Older versions count from nothing in every process.
-        let before = if result.total_cost_usd < self.total_usd {
-            0.0
-        } else {
-            self.total_usd
-        };
-        self.last_turn_usd = result.total_cost_usd - before;
-        self.total_usd = result.total_cost_usd;
-        self.last_turn = result.usage.clone();
-        self.turns += 1;
+impl ToolCall {
+    /// What became of it.
+    pub fn status(&self) -> ToolStatus {
+        match &self.result {
+            _ if self.is_denied => ToolStatus::Denied,
+            None => ToolStatus::Running,
+            Some(_) if self.is_error => ToolStatus::Failed,
+            Some(_) => ToolStatus::Succeeded,
+        }
     }
 }
 
@@ -127,6 +107,7 @@ impl Digest {
                             result: None,
                             structured_result: Value::Null,
                             is_error: false,
+                            is_denied: false,
                         });
                     }
                 }
@@ -147,12 +128,16 @@ impl Digest {
                     if let Some(call) = call {
                         call.result = Some(result.content.clone());
                         call.is_error = result.is_error;
-                        call.structured_result = user.tool_use_result.clone();
+                        call.structured_result = user.tool_use_result.0.clone();
                     }
                 }
             }
             Body::Result(result) => {
                 self.cost.push(&result);
+                for call in &mut self.tool_calls {
+                    let mut denials = result.permission_denials.iter();
+                    call.is_denied |= denials.any(|denial| denial.tool_use_id == call.id);
+                }
                 self.last_result = Some(result);
             }
             Body::System(SystemMessage::Init(init)) => self.model = Some(init.model),

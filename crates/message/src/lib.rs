@@ -1,16 +1,37 @@
 //! The message language of Tiller: the stream of the Claude Agent SDK, typed and tolerant, each message with its JSON
-//! as it came. Whoever reads a message of an agent's reads it through this crate.
+//! as it came. Every reader of messages uses this crate. Agents that speak another language are translated into this
+//! one by their backends.
 //!
-//! It does not know how messages come and go, nor what a session is.
+//! The crate does not know how messages travel, nor what a session is.
 
 mod assembler;
+mod cost;
 mod digest;
+mod files;
 mod message;
 mod mode;
+mod outcome;
 #[doc(hidden)]
 pub mod record;
+mod rules;
+mod summary;
+mod tasks;
+mod todos;
+mod tools;
+#[cfg(feature = "ts")]
+mod types;
 
 pub use assembler::{Assembled, Assembler};
-pub use digest::{Cost, Digest, Todo, TodoStatus, Todos, ToolCall};
+pub use cost::{Cost, since as cost_since};
+pub use digest::{Digest, ToolCall};
+pub use files::{changed_file, is_editing_tool};
 pub use message::*;
 pub use mode::PermissionMode;
+pub use outcome::TurnOutcome;
+pub use rules::split_rules;
+pub use summary::{Summary, SummaryView};
+pub use tasks::{RunningTask, RunningTasks};
+pub use todos::{Todo, TodoStatus, Todos};
+pub use tools::{ToolCalls, ToolStatus};
+#[cfg(feature = "ts")]
+pub use types::MessageHead;

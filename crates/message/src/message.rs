@@ -1,11 +1,16 @@
-//! One line of the CLI as a message: the raw JSON, and what is needed to route it.
+//! One line of an agent as a message: the raw JSON, and the fields that route it.
 //!
-//! Reading a message's head is one pass over the line that checks the JSON and remembers where the few routing
-//! fields are. The line is copied once, and shared by everyone from then on. The typed body is decoded only when somebody asks for it.
+//! Reading a message's head is one pass over the line. The pass checks the JSON and remembers where the few routing
+//! fields are. The line is copied once and shared from then on. The typed body is decoded only on request.
 
 mod body;
 mod content;
+mod depth;
 mod head;
+mod results;
+mod stream;
+mod system;
+mod unreadable;
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +23,11 @@ use head::{BorrowedHead, Piece};
 
 pub use body::*;
 pub use content::*;
+pub use depth::MAX_DEPTH;
+pub use results::*;
+pub use stream::*;
+pub use system::*;
+pub use unreadable::RAW_BYTES;
 
 /// What a message is about: the `type` of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -95,15 +105,18 @@ pub enum ParseError {
         /// How many bytes are fine.
         valid_up_to: usize,
     },
-    /// The line is not a JSON object, or too deeply nested.
+    /// The line is not JSON, or not what its `type` promises.
     #[error("the line is not a JSON object: {reason}")]
     Json {
-        /// What the JSON parser says.
+        /// The parser's reason.
         reason: String,
     },
-    /// A JSON object without a `type`.
-    #[error("the line has no type")]
-    NoType,
+    /// The line is JSON, but not an object.
+    #[error("the line is JSON, but not an object")]
+    NotAnObject,
+    /// The object is nested deeper than [`MAX_DEPTH`] levels.
+    #[error("the line is nested deeper than {MAX_DEPTH} levels")]
+    TooDeep,
 }
 
 /// One message of the CLI. Cheap to clone; the raw JSON is kept as it came.
@@ -121,11 +134,11 @@ struct Head {
     uuid: Text,
     session_id: Text,
     parent_tool_use_id: Text,
+    event: Option<StreamEventKind>,
     delta: Option<DeltaHead>,
 }
 
-/// Where a stream event's delta is. Deltas are most of what an agent says, so they are read in the same pass as the
-/// head.
+/// Where a stream event's delta is. Most messages are deltas, so the head's pass reads them as well.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct DeltaHead {
     index: u32,
@@ -166,7 +179,8 @@ enum Text {
 }
 
 impl Message {
-    /// Reads the head of a line.
+    /// Reads the head of a line. Any JSON object is a message, also one without a `type`, as long as it is not nested
+    /// deeper than [`MAX_DEPTH`] levels.
     ///
     /// ```
     /// use tiller_message::{Kind, Message};
@@ -181,25 +195,17 @@ impl Message {
         let text = std::str::from_utf8(line.as_ref()).map_err(|error| ParseError::Utf8 {
             valid_up_to: error.valid_up_to(),
         })?;
-        let borrowed: BorrowedHead = serde_json::from_str(text).map_err(|error| ParseError::Json {
-            reason: error.to_string(),
-        })?;
-        let Some(name) = borrowed.name else {
-            return Err(ParseError::NoType);
-        };
-        let head = Head {
-            kind: Kind::of(name.as_str()),
-            name: name.keep(text),
-            subtype: Piece::keep_option(borrowed.subtype, text),
-            uuid: Piece::keep_option(borrowed.uuid, text),
-            session_id: Piece::keep_option(borrowed.session_id, text),
-            parent_tool_use_id: Piece::keep_option(borrowed.parent_tool_use_id, text),
-            delta: borrowed.event.keep(text),
-        };
+        let head = Head::read(text)?;
         Ok(Self {
             line: text.into(),
             head,
         })
+    }
+
+    /// Reads the head of a line that is shared already, without copying it.
+    pub fn parse_shared(line: Arc<str>) -> Result<Self, ParseError> {
+        let head = Head::read(&line)?;
+        Ok(Self { line, head })
     }
 
     /// What the message is about.
@@ -207,7 +213,7 @@ impl Message {
         self.head.kind
     }
 
-    /// The `type` as the CLI wrote it.
+    /// The `type` as the agent wrote it; empty if it is missing or not a string.
     pub fn type_name(&self) -> &str {
         self.text(&self.head.name).unwrap_or_default()
     }
@@ -230,6 +236,11 @@ impl Message {
     /// Set on what a subagent says: the id of the tool call that started it.
     pub fn parent_tool_use_id(&self) -> Option<&str> {
         self.text(&self.head.parent_tool_use_id)
+    }
+
+    /// For a stream event: its `event.type`.
+    pub fn stream_event_kind(&self) -> Option<StreamEventKind> {
+        self.head.event.filter(|_| self.head.kind == Kind::StreamEvent)
     }
 
     /// For a stream event that adds a piece to a content block: that piece.
@@ -256,9 +267,9 @@ impl Message {
         &self.line
     }
 
-    /// Decodes the whole message as a type of the caller's.
+    /// Decodes the whole message as a type of the caller's choice.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(&self.line)
+        depth::decode(&self.line)
     }
 
     fn text<'a>(&'a self, text: &'a Text) -> Option<&'a str> {
@@ -269,6 +280,40 @@ impl Message {
                 .get(*start as usize..*start as usize + *length as usize),
             Text::Unescaped(text) => Some(text),
         }
+    }
+}
+
+impl Head {
+    fn read(text: &str) -> Result<Self, ParseError> {
+        let borrowed: BorrowedHead =
+            serde_json::from_str(text).map_err(|error| not_an_object(text, &error))?;
+        if depth::is_too_deep(text.as_bytes()) {
+            return Err(ParseError::TooDeep);
+        }
+        Ok(Self {
+            kind: borrowed
+                .name
+                .as_ref()
+                .map_or(Kind::Other, |name| Kind::of(name.as_str())),
+            name: Piece::keep_option(borrowed.name, text),
+            subtype: Piece::keep_option(borrowed.subtype, text),
+            uuid: Piece::keep_option(borrowed.uuid, text),
+            session_id: Piece::keep_option(borrowed.session_id, text),
+            parent_tool_use_id: Piece::keep_option(borrowed.parent_tool_use_id, text),
+            event: borrowed.event.kind,
+            delta: borrowed.event.keep(text),
+        })
+    }
+}
+
+/// The head's pass stops at the first byte of a value that is not an object; the rest of the line decides whether it
+/// is JSON at all.
+fn not_an_object(text: &str, error: &serde_json::Error) -> ParseError {
+    if error.is_data() && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() {
+        return ParseError::NotAnObject;
+    }
+    ParseError::Json {
+        reason: error.to_string(),
     }
 }
 

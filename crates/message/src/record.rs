@@ -1,16 +1,37 @@
-//! Objects of the CLI as structs that lose nothing.
+//! JSON objects as structs that lose nothing.
 //!
-//! Every release of the CLI adds fields, and some change their type. So a record takes from an object what it
-//! understands and keeps the rest: unknown fields, fields with a value of an unexpected type, `null`s. Written out
-//! again, the object is what it was.
+//! Every release of an agent adds fields, and some change their type. So a record takes the fields that it understands
+//! and keeps the rest in `extra`: unknown fields, fields with a value of an unexpected type, `null`s. A record that is
+//! serialised equals the object that it was made from.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Takes a field out of an object. What does not fit, or says no more than the default, stays where it is.
+/// Fields of a record that were written although they have their default value. Most records have none.
 #[doc(hidden)]
-pub fn take<T>(fields: &mut Map<String, Value>, name: &str) -> T
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Defaults(Option<Box<Map<String, Value>>>);
+
+impl Defaults {
+    fn take(&mut self, fields: &mut Map<String, Value>, name: &str) {
+        if let Some((name, value)) = fields.remove_entry(name) {
+            self.0.get_or_insert_default().insert(name, value);
+        }
+    }
+
+    #[doc(hidden)]
+    pub fn put(&self, fields: &mut Map<String, Value>) {
+        if let Some(defaults) = &self.0 {
+            fields.extend(defaults.iter().map(|(name, value)| (name.clone(), value.clone())));
+        }
+    }
+}
+
+/// Takes a field out of an object. A value of an unexpected type stays where it is. A value that equals the default
+/// moves to `defaults`, so that the object can be written again as it was.
+#[doc(hidden)]
+pub fn take<T>(fields: &mut Map<String, Value>, defaults: &mut Defaults, name: &str) -> T
 where
     T: DeserializeOwned + Default + PartialEq,
 {
@@ -22,17 +43,22 @@ where
             fields.remove(name);
             taken
         }
-        Ok(_) => T::default(),
+        Ok(_) => {
+            defaults.take(fields, name);
+            T::default()
+        }
+        Err(_) if value.is_null() => {
+            defaults.take(fields, name);
+            T::default()
+        }
         Err(error) => {
-            if !value.is_null() {
-                tracing::debug!(%error, name, "a field has an unexpected type");
-            }
+            tracing::debug!(%error, name, "a field has an unexpected type");
             T::default()
         }
     }
 }
 
-/// Puts a field back into an object, unless it says no more than the default.
+/// Puts a field back into an object, unless it has its default value.
 #[doc(hidden)]
 pub fn put<T, E>(fields: &mut Map<String, Value>, name: &str, value: &T) -> Result<(), E>
 where
@@ -45,8 +71,8 @@ where
     Ok(())
 }
 
-/// Defines structs whose fields come from a JSON object: `field: Type` or, where the CLI calls it differently,
-/// `field = "name": Type`. Fields that are missing have their default.
+/// Defines structs whose fields come from a JSON object: `field: Type` or, where the JSON has another name,
+/// `field = "name": Type`. Missing fields have their default value.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! records {
@@ -56,14 +82,24 @@ macro_rules! records {
             #[derive(Debug, Clone, PartialEq, Default)]
             pub struct $name {
                 $($(#[$field_doc])* pub $field: $kind,)*
-                /// Everything that the other fields do not say, as the CLI wrote it.
+                /// The object's other fields, as the agent wrote them: fields that this struct does not have, and
+                /// fields with a value of an unexpected type.
                 pub extra: serde_json::Map<String, serde_json::Value>,
+                /// Fields of this struct that were written although they have their default value.
+                #[doc(hidden)]
+                pub defaults: $crate::record::Defaults,
             }
 
             impl From<serde_json::Map<String, serde_json::Value>> for $name {
-                fn from(mut fields: serde_json::Map<String, serde_json::Value>) -> Self {
-                    $(let $field = $crate::record::take(&mut fields, $crate::wire_name!($field $($wire)?));)*
-                    Self { $($field,)* extra: fields }
+                fn from(
+                    #[allow(unused_mut)] mut fields: serde_json::Map<String, serde_json::Value>,
+                ) -> Self {
+                    // A record may have no fields of its own.
+                    #[allow(unused_mut)]
+                    let mut defaults = $crate::record::Defaults::default();
+                    $(let $field =
+                        $crate::record::take(&mut fields, &mut defaults, $crate::wire_name!($field $($wire)?));)*
+                    Self { $($field,)* extra: fields, defaults }
                 }
             }
 
@@ -75,9 +111,8 @@ macro_rules! records {
 
             impl serde::Serialize for $name {
                 fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                    // A record of the caller's making may have no fields of its own.
-                    #[allow(unused_mut)]
                     let mut fields = self.extra.clone();
+                    self.defaults.put(&mut fields);
                     $($crate::record::put::<_, S::Error>(
                         &mut fields,
                         $crate::wire_name!($field $($wire)?),
@@ -115,6 +150,12 @@ macro_rules! variants {
             Other(serde_json::Map<String, serde_json::Value>),
         }
 
+        impl Default for $name {
+            fn default() -> Self {
+                Self::Other(serde_json::Map::new())
+            }
+        }
+
         impl From<serde_json::Map<String, serde_json::Value>> for $name {
             fn from(fields: serde_json::Map<String, serde_json::Value>) -> Self {
                 match fields.get($tag).and_then(serde_json::Value::as_str) {
@@ -140,3 +181,23 @@ macro_rules! variants {
         }
     };
 }
+
+/// Records of the message language: structs, and their TypeScript.
+macro_rules! message_records {
+    ($($tokens:tt)*) => {
+        $crate::records! { $($tokens)* }
+        #[cfg(feature = "ts")]
+        $crate::types::record_types! { $($tokens)* }
+    };
+}
+
+/// Variants of the message language: enums, and their TypeScript.
+macro_rules! message_variants {
+    ($($tokens:tt)*) => {
+        $crate::variants! { $($tokens)* }
+        #[cfg(feature = "ts")]
+        $crate::types::variant_types! { $($tokens)* }
+    };
+}
+
+pub(crate) use {message_records, message_variants};

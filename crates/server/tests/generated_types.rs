@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tiller_history::{SearchPage, UsageReport};
+use tiller_message::{Body, SummaryView};
 use tiller_server::event_wire::{ClientEvent, ServerEvent};
 use tiller_server::history_wire::{
     HistoryChanges, HistoryMessages, HistoryProjects, HistorySessions, VaultSetting, VaultState,
@@ -29,6 +30,9 @@ fn typescript_types_are_in_step_with_the_rust_types() {
     VaultState::export_all(&config).unwrap();
     SearchPage::export_all(&config).unwrap();
     UsageReport::export_all(&config).unwrap();
+
+    Body::export_all(&config).unwrap();
+    SummaryView::export_all(&config).unwrap();
 
     let update = std::env::var_os("TILLER_UPDATE").is_some();
     for entry in std::fs::read_dir(scratch.path()).unwrap() {

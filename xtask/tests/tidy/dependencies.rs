@@ -21,7 +21,10 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
         &["tiller-agent", "tiller-core", "tiller-keeper", "tiller-process"],
     ),
     ("tiller-store", &["tiller-core"]),
-    ("tiller-server", &["tiller-core", "tiller-history"]),
+    (
+        "tiller-server",
+        &["tiller-core", "tiller-history", "tiller-message"],
+    ),
     (
         "tiller",
         &[

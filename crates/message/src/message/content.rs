@@ -3,9 +3,9 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::{records, variants};
+use crate::record::{message_records, message_variants};
 
-variants! {
+message_variants! {
     /// One block of a message.
     Block by "type" {
         /// Text.
@@ -43,7 +43,7 @@ variants! {
     }
 }
 
-records! {
+message_records! {
     /// Text.
     TextBlock {
         /// The text.

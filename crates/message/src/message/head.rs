@@ -1,14 +1,14 @@
 //! Reading a message's head: one pass that checks the whole line and borrows what it finds.
 //!
-//! A key that comes twice counts as it came last, and a field of the wrong type counts as absent: whatever a new
-//! release does to a field, the message itself is not lost.
+//! Of a duplicate key the last value counts, and a field of the wrong type counts as absent: a release that changes a
+//! field does not lose the message.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{DeltaHead, DeltaKind, Text};
+use super::{DeltaHead, DeltaKind, StreamEventKind, Text};
 
 #[derive(Default)]
 pub(super) struct BorrowedHead<'a> {
@@ -23,6 +23,7 @@ pub(super) struct BorrowedHead<'a> {
 /// The `event` of a stream event, as far as it is a delta of text.
 #[derive(Default)]
 pub(super) struct BorrowedEvent<'a> {
+    pub(super) kind: Option<StreamEventKind>,
     index: Option<u64>,
     delta: BorrowedDelta<'a>,
 }
@@ -91,6 +92,7 @@ enum HeadKey {
 #[derive(serde::Deserialize)]
 #[serde(field_identifier, rename_all = "snake_case")]
 enum EventKey {
+    Type,
     Index,
     Delta,
     #[serde(other)]
@@ -166,11 +168,18 @@ impl Shape<'_> for Option<u64> {
     }
 }
 
+impl<'de> Shape<'de> for Option<StreamEventKind> {
+    fn from_text(text: Piece<'de>) -> Self {
+        Some(StreamEventKind::of(text.as_str()))
+    }
+}
+
 impl<'de> Shape<'de> for BorrowedEvent<'de> {
     fn from_object<A: MapAccess<'de>>(mut object: A) -> Result<Self, A::Error> {
         let mut event = Self::default();
         while let Some(key) = object.next_key()? {
             match key {
+                EventKey::Type => event.kind = any(&mut object)?,
                 EventKey::Index => event.index = any(&mut object)?,
                 EventKey::Delta => event.delta = any(&mut object)?,
                 EventKey::Other => drop(object.next_value::<IgnoredAny>()?),

@@ -1,16 +1,21 @@
 //! The agent's to-do list, whichever tools it is kept with: `TodoWrite`, which writes the whole list every time, or
 //! `TaskCreate` and `TaskUpdate`, which change it bit by bit.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::message::{Body, ToolUseBlock};
+use crate::message::{Body, StructuredResult, ToolResultBlock, ToolUseBlock};
 
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(
+    feature = "ts",
+    derive(ts_rs::TS),
+    ts(export_to = "messages.ts", optional_fields)
+)]
 pub struct Todo {
     /// Its id, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,6 +42,7 @@ impl Todo {
 /// How far a thing to do is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS), ts(export_to = "messages.ts"))]
 pub enum TodoStatus {
     /// Not begun.
     Pending,
@@ -58,16 +64,19 @@ impl TodoStatus {
 }
 
 /// The main agent's to-do list. Subagents keep lists of their own, which do not count here.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Todos {
     list: Vec<Todo>,
-    /// Calls whose result is not in yet.
-    running: HashMap<String, Running>,
+    /// Calls without a result.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    running: BTreeMap<String, Running>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum Running {
-    /// The list was replaced, and this is what it was before: the call may yet fail.
+    /// The list was replaced, and this is the list before: the call may yet fail.
     Write(Vec<Todo>),
     /// The id of a new task is known only from the result.
     Create(Value),
@@ -101,9 +110,9 @@ impl Todos {
             .find(|todo| todo.status == TodoStatus::InProgress)
     }
 
-    /// Takes the next message, whatever it is. Tells whether the list has changed.
+    /// Takes the next message, whatever it is. Tells whether the list was written.
     pub fn push(&mut self, body: &Body) -> bool {
-        let before = self.list.clone();
+        let mut written = false;
         match body {
             Body::Assistant(assistant) if assistant.parent_tool_use_id.is_none() => {
                 for call in assistant
@@ -112,7 +121,7 @@ impl Todos {
                     .iter()
                     .filter_map(|block| block.as_tool_use())
                 {
-                    self.call(call);
+                    written |= self.called(call);
                 }
             }
             Body::User(user) if user.parent_tool_use_id.is_none() => {
@@ -123,19 +132,22 @@ impl Todos {
                     .iter()
                     .filter_map(|block| block.as_tool_result())
                 {
-                    if let Some(running) = self.running.remove(&result.tool_use_id) {
-                        self.finish(running, result.is_error, &user.tool_use_result);
-                    }
+                    written |= self.returned(result, &user.tool_use_result);
                 }
             }
             _ => {}
         }
-        self.list != before
+        written
     }
 
-    fn call(&mut self, call: &ToolUseBlock) {
+    /// Takes a tool call of the main agent. Tells whether the list was written.
+    pub fn called(&mut self, call: &ToolUseBlock) -> bool {
         let running = match call.name.as_str() {
             "TodoWrite" => {
+                // The same line may be read twice.
+                if self.running.contains_key(&call.id) {
+                    return false;
+                }
                 let todos = call.input.get("todos").and_then(Value::as_array);
                 let list = todos.into_iter().flatten().filter_map(written).collect();
                 Running::Write(std::mem::replace(&mut self.list, list))
@@ -143,16 +155,36 @@ impl Todos {
             "TaskCreate" => Running::Create(call.input.clone()),
             "TaskUpdate" => Running::Update(call.input.clone()),
             "TaskList" => Running::List,
-            _ => return,
+            _ => return false,
         };
+        let is_written = matches!(running, Running::Write(_));
         self.running.insert(call.id.clone(), running);
+        is_written
     }
 
-    fn finish(&mut self, running: Running, failed: bool, result: &Value) {
+    /// Takes the result of a tool call of the main agent. Tells whether the list was written.
+    pub fn returned(&mut self, result: &ToolResultBlock, structured: &StructuredResult) -> bool {
+        match self.running.remove(&result.tool_use_id) {
+            None => false,
+            Some(Running::Write(before)) => {
+                if result.is_error {
+                    self.list = before;
+                }
+                result.is_error
+            }
+            Some(_) if result.is_error => false,
+            Some(running) => {
+                let before = self.list.clone();
+                self.finish(running, structured);
+                self.list != before
+            }
+        }
+    }
+
+    fn finish(&mut self, running: Running, result: &Value) {
         match running {
-            Running::Write(before) if failed => self.list = before,
+            // Written with the call.
             Running::Write(_) => {}
-            _ if failed => {}
             Running::Create(input) => {
                 let content = text(&input, "subject")
                     .or_else(|| text(&input, "description"))
@@ -173,13 +205,21 @@ impl Todos {
                     self.list.retain(|todo| todo.id.as_ref() != Some(&wanted));
                     return;
                 }
-                let Some(todo) = self
+                let known = self
                     .list
-                    .iter_mut()
-                    .find(|todo| todo.id.as_ref() == Some(&wanted))
-                else {
-                    return;
-                };
+                    .iter()
+                    .position(|todo| todo.id.as_ref() == Some(&wanted));
+                // A resumed conversation may have tasks that were created before.
+                let at = known.unwrap_or_else(|| {
+                    self.list.push(Todo {
+                        content: text(&input, "activeForm").unwrap_or_else(|| format!("#{wanted}")),
+                        id: Some(wanted),
+                        active_form: None,
+                        status: TodoStatus::Pending,
+                    });
+                    self.list.len() - 1
+                });
+                let todo = &mut self.list[at];
                 if let Some(status) = TodoStatus::of(input.get("status")) {
                     todo.status = status;
                 }

@@ -1,0 +1,51 @@
+//! Which files an agent has changed.
+
+use std::path::Path;
+
+use crate::message::StructuredResult;
+
+/// Tools whose structured result names the file that they changed.
+const EDITING_TOOLS: &[&str] = &["Edit", "MultiEdit", "NotebookEdit", "Write"];
+
+/// Whether a tool of this name changes files and says which.
+pub fn is_editing_tool(name: &str) -> bool {
+    EDITING_TOOLS.contains(&name)
+}
+
+/// The file that an editing tool has changed, relative to `cwd` if it is inside.
+pub fn changed_file(result: &StructuredResult, cwd: &str) -> Option<String> {
+    let result = result.typed();
+    let path = result.file_path.or(result.notebook_path)?;
+    let inside = Path::new(&path)
+        .strip_prefix(cwd)
+        .ok()
+        .filter(|_| !cwd.is_empty())
+        .and_then(Path::to_str);
+    Some(inside.unwrap_or(&path).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn paths_are_relative_to_the_working_directory() {
+        let changed = |result| changed_file(&StructuredResult(result), "/work");
+        assert_eq!(
+            changed(json!({ "filePath": "/work/src/a.rs" })).as_deref(),
+            Some("src/a.rs")
+        );
+        assert_eq!(
+            changed(json!({ "filePath": "/worker/a.rs" })).as_deref(),
+            Some("/worker/a.rs")
+        );
+        assert_eq!(
+            changed(json!({ "notebook_path": "/work/n.ipynb" })).as_deref(),
+            Some("n.ipynb")
+        );
+        assert_eq!(changed(json!({ "filePath": 1 })), None);
+        assert_eq!(changed(json!("Error")), None);
+    }
+}

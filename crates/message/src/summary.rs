@@ -1,0 +1,295 @@
+//! The totals of a session, kept message by message.
+//!
+//! A summary is kept with the session's log, so that no reader adds up what it happens to have loaded. It costs next
+//! to nothing for the pieces of streamed messages, which are most of what an agent says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::cost::Cost;
+use crate::files::{changed_file, is_editing_tool};
+use crate::message::{Body, Kind, Message, SystemMessage};
+use crate::tasks::{RunningTask, RunningTasks};
+use crate::todos::{Todo, Todos};
+
+/// How many calls without a result are remembered. Only a broken agent has more.
+const OPEN_CALLS: usize = 1024;
+
+/// The totals of a session, and what is needed to go on counting. Serialise it to keep it; [`Summary::view`] is for
+/// readers.
+///
+/// ```
+/// use tiller_message::{Message, Summary};
+///
+/// let mut summary = Summary::default();
+/// summary.turn_started(1_000);
+/// let line = r#"{"type":"result","subtype":"success","total_cost_usd":0.5,"usage":{"input_tokens":7,"output_tokens":2}}"#;
+/// summary.push(&Message::parse(line)?, 3_000);
+/// summary.turn_ended(3_000);
+/// let view = summary.view();
+/// assert_eq!((view.turns, view.working_ms, view.tokens_in, view.tokens_out), (1, 2_000, 7, 2));
+/// # Ok::<(), tiller_message::ParseError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Summary {
+    turns: u64,
+    working_ms: u64,
+    tokens_in: u64,
+    tokens_out: u64,
+    cost: Cost,
+    files_changed: Vec<String>,
+    todos: Todos,
+    tasks: RunningTasks,
+    mcp: BTreeMap<String, String>,
+    last_activity: i64,
+    /// When the running turn began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_began: Option<i64>,
+    /// The agent's working directory.
+    cwd: String,
+    /// Calls of editing tools without a result.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    edits: BTreeSet<String>,
+}
+
+/// The totals of a session.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[cfg_attr(
+    feature = "ts",
+    derive(ts_rs::TS),
+    ts(export_to = "messages.ts", rename = "Summary")
+)]
+pub struct SummaryView {
+    /// How many turns have ended.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub turns: u64,
+    /// How long turns have run, in milliseconds; the running one is not included.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub working_ms: u64,
+    /// Tokens that models have read, from caches too.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub tokens_in: u64,
+    /// Tokens that models have written.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub tokens_out: u64,
+    /// The cost in dollars. What was spent before the session began is not included.
+    pub cost_usd: f64,
+    /// The files that were changed, relative to the working directory where inside it, in the order of their first
+    /// change.
+    pub files_changed: Vec<String>,
+    /// The to-do list.
+    pub todos: Vec<Todo>,
+    /// The tasks that run beside the conversation.
+    pub tasks: Vec<RunningTask>,
+    /// The MCP servers, by name, with their state when the last turn began.
+    pub mcp: BTreeMap<String, String>,
+    /// The time of the last prompt or whole message, in milliseconds since 1970; 0 if there was none.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub last_activity: i64,
+    /// When the running turn began, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional, type = "number"))]
+    pub turn_began: Option<i64>,
+}
+
+impl Summary {
+    /// The summary of a session whose conversation has cost so much before, in dollars.
+    pub fn resumed(cost_usd: f64) -> Self {
+        Self {
+            cost: Cost::resumed(cost_usd),
+            ..Self::default()
+        }
+    }
+
+    /// Takes a message that came at `at`, in milliseconds since 1970. Tells whether the summary has changed, so that it
+    /// needs to be stored again.
+    pub fn push(&mut self, message: &Message, at: i64) -> bool {
+        match message.kind() {
+            Kind::Assistant | Kind::User | Kind::Result | Kind::System => {}
+            // Most messages are pieces of others.
+            _ => return false,
+        }
+        self.last_activity = at;
+        let body = message.body();
+        self.todos.push(&body);
+        match &body {
+            Body::Assistant(assistant) => {
+                let calls = assistant
+                    .message
+                    .content
+                    .iter()
+                    .filter_map(|block| block.as_tool_use());
+                for call in calls.filter(|call| is_editing_tool(&call.name)) {
+                    if self.edits.len() < OPEN_CALLS {
+                        self.edits.insert(call.id.clone());
+                    }
+                }
+            }
+            Body::User(user) => {
+                let blocks = user.message.content.blocks().iter();
+                for result in blocks.filter_map(|block| block.as_tool_result()) {
+                    if self.edits.remove(&result.tool_use_id)
+                        && !result.is_error
+                        && let Some(path) = changed_file(&user.tool_use_result, &self.cwd)
+                        && !self.files_changed.contains(&path)
+                    {
+                        self.files_changed.push(path);
+                    }
+                }
+            }
+            Body::Result(result) => {
+                self.cost.push(result);
+                let usage = &result.usage;
+                for tokens in [
+                    usage.input_tokens,
+                    usage.cache_creation_input_tokens,
+                    usage.cache_read_input_tokens,
+                ] {
+                    self.tokens_in = self.tokens_in.saturating_add(tokens);
+                }
+                self.tokens_out = self.tokens_out.saturating_add(usage.output_tokens);
+            }
+            Body::System(SystemMessage::Init(init)) => {
+                self.cwd.clone_from(&init.cwd);
+                let servers = init.mcp_servers.iter();
+                self.mcp = servers
+                    .map(|server| (server.name.clone(), server.status.clone()))
+                    .collect();
+            }
+            Body::System(system) => {
+                self.tasks.push(system);
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// A prompt was sent, and a turn begins.
+    pub fn turn_started(&mut self, at: i64) {
+        self.last_activity = at;
+        self.turn_began.get_or_insert(at);
+    }
+
+    /// The turn has ended, in whatever way.
+    pub fn turn_ended(&mut self, at: i64) {
+        if let Some(began) = self.turn_began.take() {
+            self.turns += 1;
+            self.working_ms += u64::try_from(at.saturating_sub(began)).unwrap_or(0);
+        }
+    }
+
+    /// The agent's process has ended, and with it everything that ran beside the conversation.
+    pub fn agent_ended(&mut self) {
+        self.tasks.clear();
+        self.edits.clear();
+    }
+
+    /// The totals, for readers.
+    pub fn view(&self) -> SummaryView {
+        SummaryView {
+            turns: self.turns,
+            working_ms: self.working_ms,
+            tokens_in: self.tokens_in,
+            tokens_out: self.tokens_out,
+            cost_usd: self.cost.spent_usd,
+            files_changed: self.files_changed.clone(),
+            todos: self.todos.items().to_vec(),
+            tasks: self.tasks.iter().cloned().collect(),
+            mcp: self.mcp.clone(),
+            last_activity: self.last_activity,
+            turn_began: self.turn_began,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TURN: &[&str] = &[
+        r#"{"type":"system","subtype":"init","cwd":"/work","mcp_servers":[{"name":"db","status":"connected"}]}"#,
+        r#"{"type":"stream_event","event":{"type":"message_start"}}"#,
+        r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"TodoWrite","input":{"todos":[{"content":"Write it","status":"in_progress"}]}}]}}"#,
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1"}]}}"#,
+        r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t2","name":"Edit","input":{}}]}}"#,
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t2"}]},"tool_use_result":{"filePath":"/work/a.rs"}}"#,
+        r#"{"type":"assistant","parent_tool_use_id":"t0","message":{"content":[{"type":"tool_use","id":"t3","name":"Write","input":{}}]}}"#,
+        r#"{"type":"user","parent_tool_use_id":"t0","message":{"content":[{"type":"tool_result","tool_use_id":"t3"}]},"tool_use_result":{"filePath":"/tmp/b.rs"}}"#,
+        r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t4","name":"Write","input":{}}]}}"#,
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t4","is_error":true}]},"tool_use_result":"Error: no"}"#,
+        r#"{"type":"system","subtype":"task_started","task_id":"k","description":"build"}"#,
+        r#"{"type":"result","subtype":"success","total_cost_usd":0.25,"usage":{"input_tokens":1,"cache_read_input_tokens":2,"cache_creation_input_tokens":4,"output_tokens":8}}"#,
+    ];
+
+    fn turn(summary: &mut Summary, from: i64) {
+        summary.turn_started(from);
+        for line in TURN {
+            summary.push(&Message::parse(line).unwrap(), from + 5);
+        }
+        summary.turn_ended(from + 10);
+    }
+
+    #[test]
+    fn totals_add_up_over_turns() {
+        let mut summary = Summary::default();
+        turn(&mut summary, 100);
+        turn(&mut summary, 200);
+        let view = summary.view();
+        assert_eq!((view.turns, view.working_ms), (2, 20));
+        assert_eq!((view.tokens_in, view.tokens_out), (14, 16));
+        assert_eq!(view.files_changed, ["a.rs", "/tmp/b.rs"]);
+        assert_eq!(view.todos[0].content, "Write it");
+        assert_eq!(view.tasks[0].description, "build");
+        assert_eq!(view.mcp["db"], "connected");
+        assert_eq!(view.last_activity, 205);
+        assert!(
+            (view.cost_usd - 0.25).abs() < 1e-9,
+            "the agent reports the sum of all turns"
+        );
+    }
+
+    #[test]
+    fn a_summary_that_was_stored_goes_on_counting_anywhere() {
+        let mut whole = Summary::default();
+        let mut stored = serde_json::to_string(&whole).unwrap();
+        whole.turn_started(1);
+        for line in TURN {
+            let message = Message::parse(line).unwrap();
+            let changed = whole.push(&message, 2);
+            let mut read: Summary = serde_json::from_str(&stored).unwrap();
+            if read == Summary::default() {
+                read.turn_started(1);
+            }
+            assert_eq!(read.push(&message, 2), changed);
+            assert_eq!(read, whole);
+            stored = serde_json::to_string(&read).unwrap();
+        }
+    }
+
+    #[test]
+    fn pieces_change_nothing() {
+        let mut summary = Summary::default();
+        let piece = r#"{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}}"#;
+        assert!(!summary.push(&Message::parse(piece).unwrap(), 7));
+        assert_eq!(summary, Summary::default());
+    }
+
+    #[test]
+    fn what_was_spent_before_a_resume_does_not_count() {
+        let mut summary = Summary::resumed(2.0);
+        let result = r#"{"type":"result","subtype":"success","total_cost_usd":2.5}"#;
+        summary.push(&Message::parse(result).unwrap(), 1);
+        assert!((summary.view().cost_usd - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn tasks_end_with_their_agent() {
+        let mut summary = Summary::default();
+        turn(&mut summary, 1);
+        summary.agent_ended();
+        assert_eq!(summary.view().tasks, []);
+    }
+}
