@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::backend::HookCall;
-use crate::ids::{RequestId, SessionId, Timestamp};
+use crate::ids::{Cause, RequestId, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Prompt;
 use crate::session::{Answer, SessionStatus};
@@ -21,10 +21,9 @@ pub struct Event {
 #[derive(Clone, Debug, PartialEq)]
 pub enum EventBody {
     Status(Box<StatusChange>),
-    /// `uuid` is what the agent knows the prompt by.
+    /// The agent gets the prompt under its id.
     UserPrompt {
         prompt: Box<Prompt>,
-        uuid: String,
     },
     /// A message of the agent's, untouched. `uuid` is the agent's own id for it, where it has one.
     Message {
@@ -57,6 +56,8 @@ pub struct StatusChange {
     pub title: Option<String>,
     pub cwd: Option<String>,
     pub error: Option<String>,
+    /// The command that began the turn, if this process was sent it and its sender wants to know. Not part of the log.
+    pub cause: Option<Cause>,
 }
 
 /// What was put to the user, exactly as it was shown.
@@ -108,8 +109,10 @@ pub enum Notice {
     Queue {
         session: SessionId,
         prompts: Vec<Prompt>,
+        /// The command that changed them, if its sender wants to know.
+        cause: Option<Cause>,
     },
-    /// Something about the session is another that no event tells: title, settings, its agent. Look it up.
+    /// Something about the session changed that no event tells: title, settings, its agent. Look it up.
     Updated(SessionId),
     /// What happens in the session can't be stored, for this reason: its agent waits, and so does everybody else.
     HeldUp {

@@ -1,7 +1,9 @@
 //! Names of things, and the clock.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use uuid::Uuid;
@@ -25,13 +27,6 @@ impl SessionId {
     /// agent's words again after a crash must arrive at the same ids.
     fn derive(self, purpose: &str, seq: u64) -> Uuid {
         Uuid::new_v5(&self.0, format!("{purpose}:{seq}").as_bytes())
-    }
-
-    /// The id under which the agent gets the prompt that is event number `seq`. An agent does not take an id twice, so
-    /// it must be another one if the same conversation is a session again, here after a deletion or on another server:
-    /// `made` is when this one was made.
-    pub(crate) fn prompt_uuid(self, made: Timestamp, seq: u64) -> String {
-        self.derive(&format!("prompt:{}", made.0), seq).to_string()
     }
 
     /// The name of the agent's run that is started at `seq`.
@@ -81,6 +76,57 @@ impl FromStr for RequestId {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Uuid::from_str(text).map(Self)
+    }
+}
+
+/// A prompt's id, from its acceptance on: in the queue, in its event, in the history, and the uuid under which the agent
+/// gets it. The client chooses it, or we do. An agent takes an id once.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct PromptId(Uuid);
+
+impl PromptId {
+    pub fn random() -> Self {
+        Self(Uuid::new_v4())
+    }
+
+    /// The id of a prompt that was queued before prompts had ids: the same whenever the queue is read. `made` is when the
+    /// session was made, and `place` the prompt's place in the queue.
+    pub fn of_queued(session: SessionId, made: Timestamp, place: usize) -> Self {
+        Self(session.derive(&format!("queued:{}", made.0), place as u64))
+    }
+
+    /// The id of a prompt whose event is number `seq` and whose own id can't be read.
+    pub fn of_event(session: SessionId, seq: u64) -> Self {
+        Self(session.derive("prompt", seq))
+    }
+}
+
+impl fmt::Display for PromptId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl FromStr for PromptId {
+    type Err = uuid::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Uuid::from_str(text).map(Self)
+    }
+}
+
+/// A command of a client, as long as this process lives. It travels with what the command causes, so that the client's
+/// connection can say which of its commands that was. Never stored.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Cause(NonZeroU64);
+
+impl Cause {
+    /// One that nobody else has.
+    pub fn unique() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let number = LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        // Zero comes after 2^64 commands.
+        Self(NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN))
     }
 }
 

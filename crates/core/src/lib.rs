@@ -20,7 +20,7 @@ mod title;
 pub use backend::{Backend, BackendInfo, Driver, HookCall, Inquiry, InquiryFailed, Offers};
 pub use event::{Behavior, DecisionRequest, Event, EventBody, Notice, Reply, StatusChange};
 pub use hub::{Lagged, LiveFeed};
-pub use ids::{RequestId, SessionId, Timestamp};
+pub use ids::{Cause, PromptId, RequestId, SessionId, Timestamp};
 pub use json::RawJson;
 pub use paths::{FolderListing, PathPolicy, PathRefused};
 pub use prompt::{Attachment, Image, NewImage, NewPrompt, Prompt, PromptRefused};
@@ -28,8 +28,8 @@ pub use registry::{
     Accepted, CommandError, HistoryPage, Page, Rest, Retention, Sessions, StartSession, Titles, Usage,
 };
 pub use session::{
-    AgentSettings, AgentStatus, Answer, Approval, DecisionRef, PermissionMode, Run, SessionRecord,
-    SessionStatus, Settings, SettingsPatch, TitleSource, TurnRecord,
+    AgentSettings, AgentStatus, Answer, Approval, DecisionRef, PermissionMode, QueueItem, Refusal, Run,
+    SessionRecord, SessionStatus, Settings, SettingsPatch, TitleSource, TurnRecord,
 };
-pub use store::{Commit, Store, StoreError, StoreFuture};
+pub use store::{AcceptedPrompt, Commit, Store, StoreError, StoreFuture};
 pub use title::{title_from_model, title_from_prompt};

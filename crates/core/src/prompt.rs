@@ -9,6 +9,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::ids::PromptId;
+
 /// How large one image may be.
 pub const MAX_IMAGE: usize = 5 << 20;
 
@@ -19,8 +21,9 @@ pub const MAX_IMAGES: usize = 20;
 const SELECTED_TEXT: usize = 50;
 
 /// What the user says. Comes from [`NewPrompt::checked`].
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Prompt {
+    pub id: PromptId,
     pub text: String,
     pub attachments: Vec<Attachment>,
     pub context: Option<UiContext>,
@@ -74,6 +77,8 @@ pub struct SelectedFile {
 /// A prompt as a client sends it.
 #[derive(Clone, Debug, Default)]
 pub struct NewPrompt {
+    /// The id that the client chose. `None`: we choose one.
+    pub id: Option<PromptId>,
     pub text: String,
     pub images: Vec<NewImage>,
     pub context: Option<UiContext>,
@@ -128,12 +133,10 @@ impl From<String> for NewPrompt {
     }
 }
 
+#[cfg(test)]
 impl From<&str> for Prompt {
     fn from(text: &str) -> Self {
-        Self {
-            text: text.to_owned(),
-            ..Self::default()
-        }
+        Self::new(PromptId::random(), text.to_owned())
     }
 }
 
@@ -175,6 +178,7 @@ impl NewPrompt {
             });
         }
         let prompt = Prompt {
+            id: self.id.unwrap_or_else(PromptId::random),
             text,
             attachments,
             context: self.context,
@@ -185,6 +189,17 @@ impl NewPrompt {
 }
 
 impl Prompt {
+    /// Words alone.
+    pub fn new(id: PromptId, text: String) -> Self {
+        Self {
+            id,
+            text,
+            attachments: Vec::new(),
+            context: None,
+            parent_tool_use_id: None,
+        }
+    }
+
     /// The words as the agent gets them: what the user was looking at comes first.
     pub fn words(&self) -> String {
         match &self.context {

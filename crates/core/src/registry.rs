@@ -13,13 +13,13 @@ use crate::backend::{
 use crate::credentials::Viewer;
 use crate::event::{DecisionRequest, Event, EventBody};
 use crate::hub::{Hub, LiveFeed};
-use crate::ids::{SessionId, Timestamp};
+use crate::ids::{Cause, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::paths::{PathPolicy, PathRefused};
 use crate::prompt::{Image, NewPrompt, PromptRefused};
 use crate::session::{
     ActorHandle, AgentStatus, Answer, Command, CommandFailed, DecisionRef, Deletion, Input, Refusal,
-    SessionRecord, SessionStatus, Settings, State, TitleSource, spawn,
+    SessionRecord, SessionStatus, Settings, State, Taken, TitleSource, spawn,
 };
 use crate::store::{Commit, Store, StoreError};
 use crate::title::{MAX_TITLE, title_as_given, title_from_prompt};
@@ -34,11 +34,13 @@ const TITLES_AT_ONCE: usize = 2;
 /// closely.
 const RECENT: u32 = 512;
 
+mod accept;
 mod notes;
 mod rest;
 mod steer;
 mod upkeep;
 
+pub use accept::Accepted;
 pub use rest::{Rest, Usage};
 pub use upkeep::Retention;
 
@@ -47,6 +49,8 @@ pub use upkeep::Retention;
 pub struct Sessions {
     shared: Arc<Shared>,
     viewer: Viewer,
+    /// The command that is carried out, if its sender wants to know what it causes.
+    cause: Option<Cause>,
 }
 
 struct Shared {
@@ -63,6 +67,7 @@ struct Shared {
     titles: Titles,
     /// How many titles are asked for at once.
     titling: Semaphore,
+    starting: accept::Starting,
 }
 
 /// Where titles come from that nobody gave.
@@ -103,14 +108,6 @@ pub struct StartSession {
 
 /// Longest name that a client may give a session, in bytes.
 const MAX_NAME: usize = 200;
-
-/// Where a prompt that was taken will be found in the log: after event `after`, and after `twins` prompts of the same
-/// text, which were waiting already.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Accepted {
-    pub after: u64,
-    pub twins: usize,
-}
 
 /// Which part of a session's history.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -217,10 +214,12 @@ impl Sessions {
             usage: Mutex::default(),
             titles,
             titling: Semaphore::new(TITLES_AT_ONCE),
+            starting: accept::Starting::default(),
         };
         let sessions = Self {
             shared: Arc::new(shared),
             viewer: Viewer::PERSON,
+            cause: None,
         };
         sessions.recover().await?;
         Ok(sessions)
@@ -266,6 +265,16 @@ impl Sessions {
         Self {
             shared: Arc::clone(&self.shared),
             viewer,
+            cause: self.cause,
+        }
+    }
+
+    /// The same sessions, for one command: the first change of status that a prompt of it causes, and a change of the
+    /// queue, come with this.
+    pub fn caused_by(&self, cause: Cause) -> Self {
+        Self {
+            cause: Some(cause),
+            ..self.clone()
         }
     }
 
@@ -322,11 +331,7 @@ impl Sessions {
 
     /// Says something in the session that this viewer calls by `name`, which begins with that if there is none: `start`
     /// says how. Of several who do so at once, one begins it and the others go on.
-    pub async fn start_named(
-        &self,
-        name: &str,
-        start: StartSession,
-    ) -> Result<(SessionId, Accepted), CommandError> {
+    pub async fn start_named(&self, name: &str, start: StartSession) -> Result<Accepted, CommandError> {
         allowed(self.viewer.scopes.run)?;
         let prompt = start.prompt.clone();
         prompt.clone().checked()?;
@@ -338,25 +343,46 @@ impl Sessions {
             store.claim_name(owner, name.to_owned(), candidate).await?
         };
         if self.find(id).is_none() {
+            // It would be refused, after the session was made.
+            if self.accepted(prompt.id).await?.is_some() {
+                return Err(Refusal::PromptIdUsed.into());
+            }
             match self.start_as(id, start).await {
-                Ok(()) => return Ok((id, Accepted::default())),
-                // Someone else was faster.
+                // Another client was faster.
                 Err(CommandError::UnknownSession) if self.find(id).is_some() => {}
-                Err(error) => return Err(error),
+                outcome => return outcome,
             }
         }
-        Ok((id, self.prompt(id, prompt).await?))
+        self.prompt(id, prompt).await
     }
 
-    /// Makes a session and starts its first turn.
-    pub async fn start(&self, start: StartSession) -> Result<SessionId, CommandError> {
+    /// Makes a session and starts its first turn. If the prompt's id is that of a prompt which was accepted before, the
+    /// answer is where that was, and no session is made.
+    pub async fn start(&self, start: StartSession) -> Result<Accepted, CommandError> {
+        allowed(self.viewer.scopes.run)?;
+        let prompt = start.prompt.id;
+        let _alone = match prompt {
+            Some(prompt) => Some(self.shared.starting.hold(self.viewer.key.clone(), prompt).await),
+            None => None,
+        };
+        if let Some(accepted) = self.accepted(prompt).await? {
+            return Ok(accepted);
+        }
         let id = start.resume.or(start.id).unwrap_or_else(SessionId::random);
-        self.start_as(id, start).await.map(|()| id)
+        match self.start_as(id, start).await {
+            // Another server on the same store was faster.
+            Err(CommandError::Refused(Refusal::PromptIdUsed)) => {
+                let accepted = self.accepted(prompt).await?;
+                accepted.ok_or(Refusal::PromptIdUsed.into())
+            }
+            outcome => outcome,
+        }
     }
 
-    async fn start_as(&self, id: SessionId, start: StartSession) -> Result<(), CommandError> {
+    async fn start_as(&self, id: SessionId, start: StartSession) -> Result<Accepted, CommandError> {
         allowed(self.viewer.scopes.run)?;
         let (prompt, images) = start.prompt.checked()?;
+        let prompt_id = prompt.id;
         check_settings(&start.settings, self.offers().as_deref())?;
         let cwd = self.shared.paths.working_directory(start.cwd.as_deref()).await?;
         let (title, title_source) = match title_as_given(&start.title) {
@@ -415,6 +441,7 @@ impl Sessions {
             record,
             events: Vec::new(),
             images: Vec::new(),
+            prompts: Vec::new(),
         };
         if let Err(error) = self.shared.store.commit(first).await {
             self.entries().remove(&id);
@@ -427,7 +454,7 @@ impl Sessions {
             self.input_with(id, Input::Prompt(prompt), images).await
         };
         if let Err(error) = begun.await {
-            // A session that never began is none; if it can't be removed either, it is idle and can be deleted.
+            // A session that never began is not kept. If it can't be removed either, it is idle and can be deleted.
             self.delete(id).await.ok();
             return Err(error);
         }
@@ -435,10 +462,16 @@ impl Sessions {
             let sessions = self.clone();
             tokio::spawn(async move { sessions.improve_title(id, words).await });
         }
-        Ok(())
+        Ok(Accepted {
+            session: id,
+            prompt: prompt_id,
+            after: 0,
+            again: false,
+        })
     }
 
-    /// Says something more in a session.
+    /// Says something more in a session. If the prompt's id is that of a prompt which was accepted before, that is
+    /// acknowledged again and nothing else happens.
     pub async fn prompt(
         &self,
         session: SessionId,
@@ -447,9 +480,28 @@ impl Sessions {
         allowed(self.viewer.scopes.run)?;
         // An unknown session is the graver mistake, so it is named first.
         self.find(session).ok_or(CommandError::UnknownSession)?;
-        let (prompt, images) = prompt.into().checked()?;
+        let prompt = prompt.into();
+        if let Some(id) = prompt.id
+            && let Some(accepted) = self.accepted_in(session, id).await?
+        {
+            return Ok(accepted);
+        }
+        let (prompt, images) = prompt.checked()?;
+        let id = prompt.id;
         self.check_driver(session).await?;
-        self.input_with(session, Input::Prompt(prompt), images).await
+        match self.input_with(session, Input::Prompt(prompt), images).await? {
+            Taken::After(after) => Ok(Accepted {
+                session,
+                prompt: id,
+                after,
+                again: false,
+            }),
+            // Another connection was faster.
+            Taken::Before => {
+                let accepted = self.accepted_in(session, id).await?;
+                accepted.ok_or(CommandError::UnknownSession)
+            }
+        }
     }
 
     /// Where the session's agent stands.
@@ -602,7 +654,7 @@ impl Sessions {
         Ok(answer.await.unwrap_or(Err(InquiryFailed::NoAgent))?)
     }
 
-    async fn input(&self, session: SessionId, input: Input) -> Result<Accepted, CommandError> {
+    async fn input(&self, session: SessionId, input: Input) -> Result<Taken, CommandError> {
         self.input_with(session, input, Vec::new()).await
     }
 
@@ -611,13 +663,18 @@ impl Sessions {
         session: SessionId,
         input: Input,
         images: Vec<Image>,
-    ) -> Result<Accepted, CommandError> {
+    ) -> Result<Taken, CommandError> {
         let actor = self.wake(session).ok_or(CommandError::UnknownSession)?;
         let (reply, outcome) = oneshot::channel();
         // Where the actor has ended meanwhile, the session was deleted.
         actor
             .commands
-            .send(Command::Input(Box::new(input), images, reply))
+            .send(Command::Input {
+                input: Box::new(input),
+                images,
+                cause: self.cause,
+                reply,
+            })
             .await
             .map_err(|_| CommandError::UnknownSession)?;
         outcome

@@ -8,13 +8,13 @@ mod state;
 mod step;
 
 pub(crate) use actor::{ActorHandle, spawn};
-pub(crate) use inbox::{Command, CommandFailed, Deletion};
+pub(crate) use inbox::{Command, CommandFailed, Deletion, Taken};
 pub use settings::{Settings, SettingsPatch};
 pub use state::{
     AgentSettings, AgentState, AgentStatus, Answer, Approval, DecisionRef, Delivery, PermissionMode, Run,
     SessionRecord, SessionStatus, State, TitleSource, TurnRecord,
 };
-pub use step::{Effect, Input, Refusal, step};
+pub use step::{Effect, Input, QueueItem, Refusal, step};
 
 #[cfg(test)]
 mod recovery_tests;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use crate::event::{DecisionRequest, Event};
-use crate::ids::{SessionId, Timestamp};
+use crate::ids::{PromptId, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Image;
 use crate::registry::Page;
@@ -19,7 +19,7 @@ pub trait Store: Send + Sync + 'static {
     fn load(&self) -> StoreFuture<'_, Vec<(SessionRecord, Vec<DecisionRequest>)>>;
 
     /// Writes a session's record and its new events, all or nothing. Commits of one session happen in the order in
-    /// which they were handed in.
+    /// which they were handed in. [`StoreError::Duplicate`] if one of its `prompts` was accepted before.
     fn commit(&self, commit: Commit) -> StoreFuture<'_, ()>;
 
     /// Removes a session and everything that belongs to it. Fine if there is none.
@@ -33,6 +33,14 @@ pub trait Store: Send + Sync + 'static {
 
     /// What was said to the agent from event `since` on: the prompt with that number and the answers after it, in order.
     fn said_since(&self, session: SessionId, since: u64) -> StoreFuture<'_, Vec<Event>>;
+
+    /// Where the prompt with this id was accepted, in a session of `owner`. Known for as long as that session is kept,
+    /// whatever became of the prompt.
+    fn accepted_prompt(
+        &self,
+        owner: Option<String>,
+        prompt: PromptId,
+    ) -> StoreFuture<'_, Option<AcceptedPrompt>>;
 
     /// The session that `owner` calls by `name`.
     fn named(&self, owner: Option<String>, name: String) -> StoreFuture<'_, Option<SessionId>>;
@@ -78,6 +86,16 @@ pub struct Commit {
     pub events: Vec<Arc<Event>>,
     /// Images of the prompts among the events and in the queue; those that are kept already may come again.
     pub images: Vec<Image>,
+    /// The prompts that are accepted with this step, each for the first time.
+    pub prompts: Vec<PromptId>,
+}
+
+/// What is remembered of a prompt that was accepted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct AcceptedPrompt {
+    pub session: SessionId,
+    /// The number of its event. `None`: its turn has not begun, or never will because it was taken out of the queue.
+    pub seq: Option<u64>,
 }
 
 #[derive(Clone, Debug, thiserror::Error)]
@@ -88,6 +106,9 @@ pub enum StoreError {
     /// Nothing was written. It may work later.
     #[error("The database can't be used right now: {0}")]
     Unavailable(String),
+    /// Nothing was written: a prompt of the commit was accepted before, in this session of the same owner.
+    #[error("The prompt was accepted before.")]
+    Duplicate { session: SessionId },
     /// What is on disk does not make sense.
     #[error("The database is damaged: {0}")]
     Damaged(String),

@@ -179,9 +179,9 @@ impl From<CommandError> for ApiError {
             | CommandError::DrivenElsewhere(_)
             | CommandError::Takeover(_)
             | CommandError::Inquiry(_)
-            | CommandError::Refused(Refusal::NoResumeId | Refusal::QueueChanged | Refusal::EmptyPrompt) => {
-                Self::WrongForm
-            }
+            | CommandError::Refused(
+                Refusal::NoResumeId | Refusal::QueueChanged | Refusal::EmptyPrompt | Refusal::PromptIdUsed,
+            ) => Self::WrongForm,
             CommandError::Store(error) => Self::internal(&error),
             CommandError::Stopping => Self::internal(&error),
         }

@@ -4,6 +4,7 @@ mod codec;
 mod compact;
 mod credentials;
 mod pieces;
+mod prompts;
 mod schema;
 mod sessions;
 mod whole;
@@ -182,7 +183,17 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
     options.open(path).map(drop).map_err(unavailable)
 }
 
+/// Ends a write for a reason of ours; [`store_error`] finds it again.
+fn refuse(reason: StoreError) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(Box::new(reason))
+}
+
 fn store_error(error: rusqlite::Error) -> StoreError {
+    if let rusqlite::Error::ToSqlConversionFailure(reason) = &error
+        && let Some(reason) = reason.downcast_ref::<StoreError>()
+    {
+        return reason.clone();
+    }
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::Full,
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Damaged(error.to_string()),

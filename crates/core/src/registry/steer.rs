@@ -9,10 +9,12 @@ use std::time::Duration;
 use super::{CommandError, Entry, Page, Sessions, Titles, allowed, check_settings};
 use crate::backend::{Driver, Inquiry, Offers};
 use crate::event::Notice;
-use crate::ids::{SessionId, Timestamp};
+use crate::ids::{PromptId, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::{Image, PromptRefused};
-use crate::session::{AgentStatus, Input, Refusal, SessionRecord, SessionStatus, SettingsPatch, TitleSource};
+use crate::session::{
+    AgentStatus, Input, QueueItem, Refusal, SessionRecord, SessionStatus, SettingsPatch, TitleSource,
+};
 use crate::title::{MAX_TITLE, on_one_line, title_as_given, title_from_model, title_from_prompt};
 
 /// How far back the last message of an agent is looked for.
@@ -76,18 +78,23 @@ impl Sessions {
     }
 
     /// Replaces the prompts that wait for the running turn to end. Refused if `expected` is given and is not what
-    /// waits. A prompt keeps its images with the same words, or with other words in its place.
+    /// waits, or if a prompt is named that does not wait. A prompt that waits keeps its id and its images, also with
+    /// other words; a new one gets an id.
     pub async fn replace_queue(
         &self,
         session: SessionId,
-        prompts: Vec<String>,
-        expected: Option<Vec<String>>,
+        prompts: Vec<QueueItem>,
+        expected: Option<Vec<QueueItem>>,
     ) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
-        if prompts.iter().any(|prompt| prompt.contains('\0')) {
+        if prompts.iter().any(|prompt| prompt.text.contains('\0')) {
             return Err(PromptRefused::Nul.into());
         }
-        let prompts = prompts.iter().map(|prompt| prompt.trim().to_owned()).collect();
+        let with_id = |item: QueueItem| {
+            let text = item.text.trim().to_owned();
+            (QueueItem { text, ..item }, PromptId::random())
+        };
+        let prompts = prompts.into_iter().map(with_id).collect();
         self.input(session, Input::Queue { prompts, expected })
             .await
             .map(drop)

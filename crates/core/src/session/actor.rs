@@ -15,14 +15,13 @@ use crate::backend::{
 };
 use crate::event::{DecisionRequest, Event, EventBody, Notice};
 use crate::hub::Hub;
-use crate::ids::{SessionId, Timestamp};
+use crate::ids::{Cause, SessionId, Timestamp};
 use crate::paths::PathPolicy;
 use crate::prompt::Image;
-use crate::registry::Accepted;
-use crate::session::inbox::{self, Command, CommandFailed, Inbox, Refused};
-use crate::session::journal::{Journal, Progress, RETRY, Tail};
+use crate::session::inbox::{self, Command, CommandFailed, Inbox, Refused, Taken};
+use crate::session::journal::{Journal, Progress, RETRY, StepContent, Tail};
 use crate::session::state::{AgentState, AgentStatus, Delivery, SessionRecord, State};
-use crate::session::step::{Effect, Input, step, step_on};
+use crate::session::step::{Effect, Input, Refusal, step, step_on};
 use crate::store::{Store, StoreError};
 
 /// How long a stopped turn may take to end by itself before its agent is ended. The CLI needs about 25 ms.
@@ -148,8 +147,8 @@ impl Actor {
             tokio::select! {
                 biased;
                 command = self.inbox.next(attaching) => match command {
-                    Some(Command::Input(input, images, reply)) => {
-                        let outcome = self.command(*input, images).await;
+                    Some(Command::Input { input, images, cause, reply }) => {
+                        let outcome = self.command(*input, images, cause).await;
                         // The asker may have gone; what was done is done.
                         drop(reply.send(outcome));
                     }
@@ -195,7 +194,7 @@ impl Actor {
                         return;
                     }
                     Some(Command::Leave(done)) => {
-                        while let Err(error) = self.journal.write(self.state.record.clone(), Vec::new(), Vec::new()).await {
+                        while let Err(error) = self.journal.write(self.state.record.clone(), StepContent::default()).await {
                             tracing::error!(%error, session = %self.state.record.id, "can't store what the agent said; trying again");
                             tokio::time::sleep(RETRY).await;
                         }
@@ -217,35 +216,40 @@ impl Actor {
     }
 
     /// A command is taken whole or not at all.
-    async fn command(&mut self, input: Input, images: Vec<Image>) -> Result<Accepted, CommandFailed> {
+    async fn command(
+        &mut self,
+        input: Input,
+        images: Vec<Image>,
+        cause: Option<Cause>,
+    ) -> Result<Taken, CommandFailed> {
         let before = self.state.clone();
-        let words = match &input {
-            Input::Prompt(prompt) => Some(prompt.text.clone()),
-            _ => None,
-        };
         let stops = matches!(input, Input::Stop);
-        let effects = step(&mut self.state, input, Timestamp::now()).map_err(CommandFailed::Refused)?;
+        self.state.cause = cause;
+        let stepped = step(&mut self.state, input, Timestamp::now());
+        let effects = match stepped {
+            Ok(effects) => effects,
+            Err(refusal) => {
+                self.state.cause = None;
+                return Err(CommandFailed::Refused(refusal));
+            }
+        };
         if let Err(error) = self.write(&effects, images).await {
             self.state = before;
-            if stops && self.state.turn.is_some() {
-                // It may be what fills the disk. Whether it ended because it was told to is not on record, then.
-                self.send(AgentCommand::Interrupt);
-            }
-            return Err(CommandFailed::Store(error));
+            return match error {
+                StoreError::Duplicate { session } if session == self.state.record.id => Ok(Taken::Before),
+                StoreError::Duplicate { .. } => Err(CommandFailed::Refused(Refusal::PromptIdUsed)),
+                error => {
+                    if stops && self.state.turn.is_some() {
+                        // It may be what fills the disk. Whether it ended because it was told to is not on record, then.
+                        self.send(AgentCommand::Interrupt);
+                    }
+                    Err(CommandFailed::Store(error))
+                }
+            };
         }
-        let mut accepted = Accepted {
-            after: before.record.last_seq,
-            twins: 0,
-        };
-        // Else it has begun, whatever waits.
-        if effects.contains(&Effect::QueueChanged) {
-            let queue = &before.record.queue;
-            let place = before.turn.as_ref().map_or(0, |turn| turn.place_in(queue));
-            let ahead = queue[..place].iter().map(|prompt| &prompt.text);
-            accepted.twins = ahead.filter(|text| Some(*text) == words.as_ref()).count();
-        }
+        self.state.cause = None;
         self.perform(effects).await;
-        Ok(accepted)
+        Ok(Taken::After(before.record.last_seq))
     }
 
     /// What is not a command can't be refused, so a store that can't take it is asked again. Meanwhile nothing more is
@@ -368,9 +372,16 @@ impl Actor {
             self.show_agent();
             return Ok(());
         }
-        self.journal
-            .write(self.state.record.clone(), events.clone(), images)
-            .await?;
+        let accepted = effects.iter().filter_map(|effect| match effect {
+            Effect::Accept(prompt) => Some(*prompt),
+            _ => None,
+        });
+        let step = StepContent {
+            events: events.clone(),
+            images,
+            prompts: accepted.collect(),
+        };
+        self.journal.write(self.state.record.clone(), step).await?;
         self.show(events, queue_changed, record_changed);
         Ok(())
     }
@@ -388,6 +399,7 @@ impl Actor {
             self.publish(Notice::Queue {
                 session,
                 prompts: self.state.record.queue.clone(),
+                cause: self.state.cause,
             });
         }
         if updated {
@@ -419,7 +431,11 @@ impl Actor {
     async fn perform(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
-                Effect::Record(_) | Effect::QueueChanged | Effect::RecordChanged | Effect::Keep => {}
+                Effect::Record(_)
+                | Effect::Accept(_)
+                | Effect::QueueChanged
+                | Effect::RecordChanged
+                | Effect::Keep => {}
                 Effect::Deliver(delivery) => self.deliver(*delivery).await,
                 Effect::Announce(call) => {
                     let session = self.state.record.id;
@@ -453,7 +469,7 @@ impl Actor {
 
     /// The bytes of images are read where they were kept: a prompt may have waited for longer than this server lives.
     async fn deliver(&mut self, delivery: Delivery) {
-        let Delivery { number, uuid, prompt } = delivery;
+        let Delivery { number, prompt } = delivery;
         let mut images = Vec::new();
         for attachment in &prompt.attachments {
             let session = self.state.record.id;
@@ -466,7 +482,7 @@ impl Actor {
         }
         let words = prompt.words();
         self.send(AgentCommand::Prompt {
-            uuid,
+            uuid: prompt.id.to_string(),
             words,
             images,
             parent_tool_use_id: prompt.parent_tool_use_id,

@@ -5,9 +5,8 @@ use std::collections::VecDeque;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::backend::{Inquiry, InquiryReply};
-use crate::ids::Timestamp;
+use crate::ids::{Cause, Timestamp};
 use crate::prompt::Image;
-use crate::registry::Accepted;
 use crate::session::state::{AgentState, State};
 use crate::session::step::{Input, Refusal};
 use crate::store::StoreError;
@@ -16,12 +15,13 @@ use crate::store::StoreError;
 const COMMANDS: usize = 64;
 
 pub(crate) enum Command {
-    /// With the bytes of the images that the input names.
-    Input(
-        Box<Input>,
-        Vec<Image>,
-        oneshot::Sender<Result<Accepted, CommandFailed>>,
-    ),
+    Input {
+        input: Box<Input>,
+        /// The bytes of the images that the input names.
+        images: Vec<Image>,
+        cause: Option<Cause>,
+        reply: oneshot::Sender<Result<Taken, CommandFailed>>,
+    },
     /// Asks something of the agent, if there is one.
     Inquire(Inquiry, InquiryReply),
     /// Ends the agent, removes everything, ends the actor. False: it was not to be, nothing has happened.
@@ -57,6 +57,15 @@ impl Deletion {
     }
 }
 
+/// A command is on disk.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Taken {
+    /// What it caused comes after this event.
+    After(u64),
+    /// It was taken before, and is not carried out again.
+    Before,
+}
+
 #[derive(Debug)]
 pub(crate) enum CommandFailed {
     Refused(Refusal),
@@ -78,7 +87,7 @@ pub(super) struct Inbox {
 
 /// What was asked at a moment at which nothing can be stored.
 pub(super) enum Refused {
-    Input(oneshot::Sender<Result<Accepted, CommandFailed>>),
+    Input(oneshot::Sender<Result<Taken, CommandFailed>>),
     Delete(oneshot::Sender<Result<bool, StoreError>>),
     Inquire(Inquiry, InquiryReply),
     /// The session is to be closed. That is held.
@@ -97,7 +106,7 @@ impl Inbox {
                 return std::future::pending().await;
             }
             match self.commands.recv().await? {
-                command @ (Command::Input(..) | Command::Inquire(..)) if attaching => {
+                command @ (Command::Input { .. } | Command::Inquire(..)) if attaching => {
                     self.held.push_back(command);
                 }
                 command => return Some(command),
@@ -109,7 +118,7 @@ impl Inbox {
     pub(super) async fn next_to_refuse(&mut self) -> Refused {
         loop {
             match self.commands.recv().await {
-                Some(Command::Input(_, _, reply)) => return Refused::Input(reply),
+                Some(Command::Input { reply, .. }) => return Refused::Input(reply),
                 Some(Command::Delete(_, reply)) => return Refused::Delete(reply),
                 Some(Command::Inquire(inquiry, reply)) => return Refused::Inquire(inquiry, reply),
                 Some(close @ Command::Close { .. }) => {

@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use crate::event::{Event, EventBody};
+use crate::ids::PromptId;
 use crate::prompt::Image;
 use crate::session::state::SessionRecord;
 use crate::store::{Commit, Store, StoreError};
@@ -72,6 +73,15 @@ struct Flight {
     /// Up to where in the agent's output.
     position: Option<u64>,
     outcome: BoxFuture<'static, Result<(), StoreError>>,
+}
+
+/// What a step adds to the log.
+#[derive(Default)]
+pub(super) struct StepContent {
+    pub(super) events: Vec<Arc<Event>>,
+    pub(super) images: Vec<Image>,
+    /// The prompts that it accepts.
+    pub(super) prompts: Vec<PromptId>,
 }
 
 /// What the journal comes back with.
@@ -143,6 +153,7 @@ impl Journal {
             record,
             events,
             images: Vec::new(),
+            prompts: Vec::new(),
         };
         self.flight = Some(Flight {
             events: count,
@@ -152,23 +163,19 @@ impl Journal {
         });
     }
 
-    /// Writes everything that was shown, and `events` after it; comes back when it is on disk.
-    pub(super) async fn write(
-        &mut self,
-        record: SessionRecord,
-        events: Vec<Arc<Event>>,
-        images: Vec<Image>,
-    ) -> Result<(), StoreError> {
+    /// Writes everything that was shown, and `step` after it; comes back when it is on disk.
+    pub(super) async fn write(&mut self, record: SessionRecord, step: StepContent) -> Result<(), StoreError> {
         if let Some(flight) = &mut self.flight {
             let outcome = (&mut flight.outcome).await;
             self.landed(outcome)?;
         }
-        let mut all = self.tail.events();
-        all.extend(events);
+        let mut events = self.tail.events();
+        events.extend(step.events);
         let commit = Commit {
             record,
-            events: all,
-            images,
+            events,
+            images: step.images,
+            prompts: step.prompts,
         };
         self.store.commit(commit).await?;
         self.tail.lock().clear();

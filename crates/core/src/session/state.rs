@@ -1,12 +1,12 @@
 //! What a session is at one moment.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use uuid::Uuid;
 
 use crate::backend::Switch;
 use crate::event::{DecisionRequest, Event};
-use crate::ids::{RequestId, SessionId, Timestamp};
+use crate::ids::{Cause, PromptId, RequestId, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Prompt;
 use crate::session::settings::Settings;
@@ -155,6 +155,10 @@ pub struct State {
     pub seen: RecentIds,
     /// What may not have reached an agent that an earlier server started: prompts and answers, with their numbers.
     pub unconfirmed: Vec<Event>,
+    /// The command that is being carried out, if its sender wants to know what it causes.
+    pub cause: Option<Cause>,
+    /// The commands that brought prompts which wait, likewise.
+    pub causes: HashMap<PromptId, Cause>,
 }
 
 impl State {
@@ -176,6 +180,8 @@ impl State {
             turns: 0,
             seen: RecentIds::default(),
             unconfirmed: Vec::new(),
+            cause: None,
+            causes: HashMap::new(),
         }
     }
 }
@@ -277,12 +283,11 @@ pub enum AgentState {
     Ending,
 }
 
-/// A prompt on its way to the agent. The agent takes a prompt with a `uuid` that it knows only once.
+/// A prompt on its way to the agent. The agent takes a prompt with an id that it knows only once.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Delivery {
     /// That of the prompt's event.
     pub number: u64,
-    pub uuid: String,
     pub prompt: Prompt,
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::backend::{AgentCommand, AgentEvent, Attach, Conversation, HookCall, Launch};
 use crate::event::{Behavior, DecisionRequest, Event, EventBody, Reply, StatusChange};
-use crate::ids::Timestamp;
+use crate::ids::{PromptId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Prompt;
 use crate::session::settings::{Settings, SettingsPatch};
@@ -32,10 +32,11 @@ pub enum Input {
         source: TitleSource,
     },
     Archive(bool),
-    /// Other prompts wait from now on. Refused if `expected` is given and something else waits.
+    /// These prompts wait from now on, each with the id that it gets if it is new. Refused if `expected` is given and
+    /// something else waits.
     Queue {
-        prompts: Vec<String>,
-        expected: Option<Vec<String>>,
+        prompts: Vec<(QueueItem, PromptId)>,
+        expected: Option<Vec<QueueItem>>,
     },
     /// Send the first waiting prompt, if no turn runs.
     Flush,
@@ -79,15 +80,33 @@ pub enum Input {
     },
 }
 
+/// How a client names a prompt that waits, and the words that it has or gets.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct QueueItem {
+    /// `None`: the first that waits with these words, or a new one.
+    pub id: Option<PromptId>,
+    pub text: String,
+}
+
+impl QueueItem {
+    /// Whether this is what the client says of `prompt`.
+    fn describes(&self, prompt: &Prompt) -> bool {
+        self.id.is_none_or(|id| id == prompt.id) && self.text == prompt.text
+    }
+}
+
 /// What is to be done, in this order. What is recorded before a step to the outside is on disk by then.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     Record(Arc<Event>),
-    /// The queue is another: it is part of the session's record, and watchers are told.
+    /// Remember for as long as the session is kept that this prompt was accepted. It is accepted for the first time, or
+    /// the step is not taken.
+    Accept(PromptId),
+    /// The queue changed: it is part of the session's record, and watchers are told.
     QueueChanged,
-    /// The record is another in a way that no event tells: watchers look it up.
+    /// The record changed in a way that no event tells: watchers look it up.
     RecordChanged,
-    /// The record is another in a way that only the next server needs to know.
+    /// The record changed in a way that only the next server needs to know.
     Keep,
     Launch(Box<Launch>),
     /// Go on with an agent that an earlier server started.
@@ -116,12 +135,14 @@ pub enum Refusal {
     RequestNotFound,
     #[error("This request has been answered already.")]
     AlreadyAnswered,
-    #[error("The waiting prompts are others by now. Look at them again.")]
+    #[error("The waiting prompts have changed. Look at them again.")]
     QueueChanged,
     #[error("The session is being deleted. Undo that first.")]
     Deleted,
     #[error("A waiting prompt would be empty: write what the agent should do, or take it away.")]
     EmptyPrompt,
+    #[error("This prompt id was used in another session. Choose a new one for each prompt.")]
+    PromptIdUsed,
 }
 
 /// Takes `input`. The state is changed only if the result is `Ok`.
@@ -188,6 +209,10 @@ impl Step<'_> {
         }
         if let Some(turn) = &mut self.state.turn {
             let queue = &mut self.state.record.queue;
+            self.effects.push(Effect::Accept(prompt.id));
+            if let Some(cause) = self.state.cause {
+                self.state.causes.insert(prompt.id, cause);
+            }
             queue.insert(turn.place_in(queue), prompt);
             if turn.stopping {
                 turn.after_stop += 1;
@@ -197,6 +222,7 @@ impl Step<'_> {
             return Ok(());
         }
         self.can_go_on()?;
+        self.effects.push(Effect::Accept(prompt.id));
         self.begin_turn(prompt);
         Ok(())
     }
@@ -214,8 +240,8 @@ impl Step<'_> {
     fn begin_turn(&mut self, prompt: Prompt) {
         // The event after the change of status.
         let prompt_seq = self.state.record.last_seq + 2;
-        let record = &self.state.record;
-        let uuid = record.id.prompt_uuid(record.created_at, prompt_seq);
+        let queued_by = self.state.causes.remove(&prompt.id);
+        let cause = self.state.cause.or(queued_by);
         self.state.turns += 1;
         self.state.settled.clear();
         self.state.turn = Some(Turn {
@@ -223,7 +249,6 @@ impl Step<'_> {
             prompt_seq,
             undelivered: Some(Delivery {
                 number: prompt_seq,
-                uuid: uuid.clone(),
                 prompt: prompt.clone(),
             }),
             stopping: false,
@@ -238,9 +263,10 @@ impl Step<'_> {
             title,
             cwd,
             error: None,
+            cause,
         });
         let prompt = Box::new(prompt);
-        self.record(EventBody::UserPrompt { prompt, uuid });
+        self.record(EventBody::UserPrompt { prompt });
         match self.state.agent {
             AgentState::Absent => self.launch(),
             // A process keeps what it was started with; another one goes on with the conversation.
@@ -525,6 +551,7 @@ impl Step<'_> {
             title: None,
             cwd: None,
             error,
+            cause: None,
         });
     }
 

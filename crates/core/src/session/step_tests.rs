@@ -8,7 +8,7 @@ use crate::backend::{
     AgentCommand, AgentEvent, Conversation, Exit, HookCall, Meaning, Question, Switch, TurnEnd,
 };
 use crate::event::{Behavior, Event, EventBody};
-use crate::ids::{SessionId, Timestamp};
+use crate::ids::{Cause, PromptId, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Prompt;
 
@@ -79,11 +79,11 @@ impl Story {
 
     /// The effects since the last time, in short.
     pub(super) fn tale(&mut self) -> Vec<String> {
-        // Keeping the record is no part of any story but that of a crash.
+        // What only the store needs is no part of any story but that of a crash.
         let effects = std::mem::take(&mut self.effects);
         effects
             .iter()
-            .filter(|effect| **effect != Effect::Keep)
+            .filter(|effect| !matches!(effect, Effect::Keep | Effect::Accept(_)))
             .map(in_short)
             .collect()
     }
@@ -111,6 +111,7 @@ fn in_short(effect: &Effect) -> String {
                 format!("{} {tool_use_id}", behavior.as_str())
             }
         },
+        Effect::Accept(_) => "accept".to_owned(),
         Effect::QueueChanged => "queue".to_owned(),
         Effect::RecordChanged => "record".to_owned(),
         Effect::Keep => "keep".to_owned(),
@@ -158,6 +159,33 @@ fn in_short(effect: &Effect) -> String {
 
 pub(super) fn prompt(text: &str) -> Input {
     Input::Prompt(text.into())
+}
+
+/// Prompts by their words.
+fn queue(prompts: &[&str], expected: Option<&[&str]>) -> Input {
+    let items = |texts: &[&str]| texts.iter().map(|text| item(None, text)).collect();
+    Input::Queue {
+        prompts: with_ids(items(prompts)),
+        expected: expected.map(items),
+    }
+}
+
+/// Prompts by their ids, or by their words.
+fn edit(prompts: &[(Option<PromptId>, &str)], expected: Option<&[(Option<PromptId>, &str)]>) -> Input {
+    let items = |items: &[(Option<PromptId>, &str)]| items.iter().map(|(id, text)| item(*id, text)).collect();
+    Input::Queue {
+        prompts: with_ids(items(prompts)),
+        expected: expected.map(items),
+    }
+}
+
+fn item(id: Option<PromptId>, text: &str) -> QueueItem {
+    let text = text.to_owned();
+    QueueItem { id, text }
+}
+
+pub(super) fn with_ids(items: Vec<QueueItem>) -> Vec<(QueueItem, PromptId)> {
+    items.into_iter().map(|item| (item, PromptId::random())).collect()
 }
 
 fn texts(queue: &[Prompt]) -> Vec<&str> {
@@ -472,10 +500,6 @@ fn waiting_prompts_are_edited_and_keep_what_they_carry() {
         .take(prompt("one"))
         .take(Input::Prompt(picture.clone()))
         .tale();
-    let queue = |prompts: &[&str], expected: Option<&[&str]>| Input::Queue {
-        prompts: prompts.iter().map(|&text| text.to_owned()).collect(),
-        expected: expected.map(|texts| texts.iter().map(|&text| text.to_owned()).collect()),
-    };
     assert_eq!(
         story.refuse(queue(&[], Some(&["one"]))),
         Refusal::QueueChanged,
@@ -485,15 +509,120 @@ fn waiting_prompts_are_edited_and_keep_what_they_carry() {
     assert_eq!(story.tale(), ["queue"]);
     assert_eq!(texts(&story.state.record.queue), ["look", "one", "new"]);
     assert_eq!(story.state.record.queue[0], picture);
-    assert_eq!(story.state.record.queue[2], "new".into());
-    story.take(queue(&["look closely", "one"], None)).tale();
+    story
+        .take(edit(&[(Some(picture.id), "look closely")], None))
+        .tale();
+    let waiting = &story.state.record.queue[0];
     assert_eq!(
-        story.state.record.queue[0].context, picture.context,
+        (waiting.id, waiting.text.as_str(), &waiting.context),
+        (picture.id, "look closely", &picture.context),
         "other words"
     );
     story.take(queue(&[], None));
     assert_eq!(story.tale(), ["queue"]);
     assert!(story.state.record.queue.is_empty());
+}
+
+#[test]
+fn prompts_with_the_same_words_are_told_apart_by_their_ids() {
+    let mut story = Story::running();
+    let twins = [Prompt::from("same"), Prompt::from("same"), Prompt::from("same")];
+    for prompt in &twins {
+        story.take(Input::Prompt(prompt.clone()));
+    }
+    let ids = |story: &Story| -> Vec<_> { story.state.record.queue.iter().map(|prompt| prompt.id).collect() };
+    let [first, second, third] = [twins[0].id, twins[1].id, twins[2].id];
+    assert_eq!(ids(&story), [first, second, third]);
+    let expected = [
+        (Some(first), "same"),
+        (Some(second), "same"),
+        (Some(third), "same"),
+    ];
+    story.take(edit(
+        &[(Some(third), "same"), (Some(first), "changed")],
+        Some(&expected),
+    ));
+    assert_eq!(ids(&story), [third, first]);
+    assert_eq!(texts(&story.state.record.queue), ["same", "changed"]);
+    assert_eq!(
+        story.refuse(edit(&[(Some(second), "same")], None)),
+        Refusal::QueueChanged,
+        "what was taken out does not come back"
+    );
+    assert_eq!(
+        story.refuse(edit(
+            &[],
+            Some(&[(Some(first), "same"), (Some(third), "changed")])
+        )),
+        Refusal::QueueChanged,
+        "the same words, but other prompts"
+    );
+    assert_eq!(
+        story.refuse(edit(&[(Some(first), " "), (None, "")], None)),
+        Refusal::EmptyPrompt
+    );
+    // Of one that is named by its id and one by its words, the former comes first.
+    story.take(edit(&[(None, "same"), (Some(third), "same")], None));
+    let after = ids(&story);
+    assert_eq!(after[1], third);
+    assert!(!twins.iter().any(|twin| twin.id == after[0]), "a new one");
+}
+
+#[test]
+fn a_prompt_has_its_id_from_acceptance_to_the_agent() {
+    let mut story = Story::running();
+    let more = Prompt::from("more");
+    let effects = step(&mut story.state, Input::Prompt(more.clone()), Timestamp(2)).unwrap();
+    assert_eq!(effects, [Effect::Accept(more.id), Effect::QueueChanged]);
+    assert_eq!(story.state.record.queue, [more.clone()]);
+    let effects = step(&mut story.state, success(), Timestamp(2)).unwrap();
+    let recorded = effects.iter().find_map(|effect| match effect {
+        Effect::Record(event) => match &event.body {
+            EventBody::UserPrompt { prompt } => Some(prompt.id),
+            _ => None,
+        },
+        _ => None,
+    });
+    let delivered = effects.iter().find_map(|effect| match effect {
+        Effect::Deliver(delivery) => Some(delivery.prompt.id),
+        _ => None,
+    });
+    assert_eq!((recorded, delivered), (Some(more.id), Some(more.id)));
+    let accepts = |effect: &Effect| matches!(effect, Effect::Accept(_));
+    assert!(!effects.iter().any(accepts), "it was accepted before");
+}
+
+#[test]
+fn the_command_that_begins_a_turn_is_named_once() {
+    fn causes(effects: &[Effect]) -> Vec<Option<Cause>> {
+        let cause = |effect: &Effect| match effect {
+            Effect::Record(event) => match &event.body {
+                EventBody::Status(change) => Some(change.cause),
+                _ => None,
+            },
+            _ => None,
+        };
+        effects.iter().filter_map(cause).collect()
+    }
+    let mut story = Story::new();
+    let (start, more) = (Cause::unique(), Cause::unique());
+    story.state.cause = Some(start);
+    let effects = step(&mut story.state, prompt("hello"), Timestamp(2)).unwrap();
+    assert_eq!(causes(&effects), [Some(start)]);
+    story.state.cause = Some(more);
+    let effects = step(&mut story.state, prompt("more"), Timestamp(2)).unwrap();
+    assert_eq!(causes(&effects), [], "it waits");
+    story.state.cause = None;
+    story.take(init());
+    let effects = step(&mut story.state, success(), Timestamp(2)).unwrap();
+    assert_eq!(
+        causes(&effects),
+        [None, Some(more)],
+        "the end of a turn has no command"
+    );
+    let effects = step(&mut story.state, success(), Timestamp(2)).unwrap();
+    assert_eq!(causes(&effects), [None]);
+    assert!(story.state.causes.is_empty());
 }
 
 #[test]

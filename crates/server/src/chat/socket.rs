@@ -1,7 +1,7 @@
 //! One connection to the chat API: a loop that reads messages, hears its session, and writes frames. What is asked of the
 //! session is done beside it, one after the other: the next message is read when the one before is done.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
@@ -11,8 +11,8 @@ use axum::response::Response;
 use futures_util::SinkExt;
 use serde::Deserialize;
 use tiller_core::{
-    CommandError, DecisionRef, LiveFeed, NewPrompt, Notice, PermissionMode, RawJson, SessionId,
-    SessionStatus, Sessions, Settings, SettingsPatch, StartSession,
+    Accepted, CommandError, DecisionRef, LiveFeed, NewPrompt, Notice, PermissionMode, PromptId, RawJson,
+    SessionId, SessionStatus, Sessions, Settings, SettingsPatch, StartSession,
 };
 
 use super::pace::Pace;
@@ -42,8 +42,8 @@ const INTRODUCTION_WITHIN: u32 = 64;
 /// What a client calls its session if it does not say.
 const DEFAULT_NAME: &str = "default";
 
-/// How many messages of this connection are remembered until they come back as events.
-const REMEMBERED: usize = 64;
+/// How many prompts of this connection are remembered under the client's own names for them, until their events come.
+const REMEMBERED: usize = 1024;
 
 #[derive(Deserialize)]
 pub(crate) struct Options {
@@ -86,7 +86,7 @@ pub(crate) async fn upgrade(
         hooks: Vec::new(),
         told: None,
         pace: Pace::default(),
-        sent: VecDeque::new(),
+        labels: HashMap::new(),
         underway: Underway::new(1),
         left_out: false,
     };
@@ -124,8 +124,8 @@ struct Connection {
     /// The settings that the client knows of.
     told: Option<Told>,
     pace: Pace,
-    /// What this connection has said and not heard back: the content and the client's id for it.
-    sent: VecDeque<(String, Option<String>)>,
+    /// What the client calls prompts of its own whose events have not come, where that is no UUID.
+    labels: HashMap<PromptId, String>,
     /// At most one: each depends on what became of the one before.
     underway: Underway<Done>,
     /// Something has happened that is looked at when that is done, as it may be its doing.
@@ -134,8 +134,8 @@ struct Connection {
 
 /// What was done beside the loop.
 enum Done {
-    /// These words were said, in this session.
-    Said(String, Result<SessionId, CommandError>),
+    /// This prompt was accepted, or not.
+    Prompted(PromptId, Result<Accepted, CommandError>),
     Configured(Box<Settings>, Result<(), CommandError>),
     HooksRegistered(Vec<String>, Result<(), CommandError>),
     /// Nothing is told that the session does not tell.
@@ -406,12 +406,11 @@ impl Connection {
             if let Some(list) = offers.as_ref().and_then(|offers| offers.commands.as_ref()) {
                 translate::describe_commands(&mut frame.message, list);
             }
-            if let ServerMessage::UserMessage { message, uuid, .. } = &mut frame.message {
-                let echo = self
-                    .sent
-                    .iter()
-                    .position(|(content, _)| *content == message.content);
-                *uuid = echo.and_then(|echo| self.sent.remove(echo)?.1);
+            if let ServerMessage::UserMessage { uuid, .. } = &mut frame.message
+                && let Ok(id) = uuid.parse()
+                && let Some(label) = self.labels.remove(&id)
+            {
+                *uuid = label;
             }
         }
         socket.send(frames).await
@@ -475,7 +474,7 @@ impl Connection {
 
     async fn done(&mut self, socket: &mut Writer, done: Done) -> Result<(), Gone> {
         let outcome = match done {
-            Done::Said(_, Ok(session)) => {
+            Done::Prompted(_, Ok(Accepted { session, .. })) => {
                 // Unless it was deleted meanwhile.
                 if self.heard.session().is_none()
                     && let Some((record, _)) = self.sessions.find(session)
@@ -485,10 +484,8 @@ impl Connection {
                 }
                 Ok(())
             }
-            Done::Said(words, Err(error)) => {
-                if let Some(echo) = self.sent.iter().rposition(|(content, _)| *content == words) {
-                    self.sent.remove(echo);
-                }
+            Done::Prompted(prompt, Err(error)) => {
+                self.labels.remove(&prompt);
                 Err(error)
             }
             Done::Configured(settings, Ok(())) => {
@@ -571,18 +568,19 @@ impl Connection {
         socket.say(translate::status(&record.settings)).await
     }
 
-    fn say(&mut self, prompt: NewPrompt, uuid: Option<String>) {
-        if self.sent.len() == REMEMBERED {
-            self.sent.pop_front();
+    fn say(&mut self, mut prompt: NewPrompt, uuid: Option<String>) {
+        let chosen = uuid.as_deref().and_then(|uuid| uuid.parse().ok());
+        let id = chosen.unwrap_or_else(PromptId::random);
+        prompt.id = Some(id);
+        // A client may call its messages as it likes; then it finds its own by that name.
+        if let Some(label) = uuid.filter(|uuid| *uuid != id.to_string())
+            && self.labels.len() < REMEMBERED
+        {
+            self.labels.insert(id, label);
         }
-        let words = prompt.text.trim().to_owned();
-        self.sent.push_back((words.clone(), uuid));
         let sessions = self.sessions.clone();
         if let Some(session) = self.heard.session() {
-            self.begin(async move {
-                let prompted = sessions.prompt(session, prompt).await;
-                Done::Said(words, prompted.map(|_| session))
-            });
+            self.begin(async move { Done::Prompted(id, sessions.prompt(session, prompt).await) });
         } else {
             let start = StartSession {
                 prompt,
@@ -592,10 +590,7 @@ impl Connection {
                 ..StartSession::default()
             };
             let name = self.name.clone();
-            self.begin(async move {
-                let begun = sessions.start_named(&name, start).await;
-                Done::Said(words, begun.map(|(session, _)| session))
-            });
+            self.begin(async move { Done::Prompted(id, sessions.start_named(&name, start).await) });
         }
     }
 

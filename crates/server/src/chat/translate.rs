@@ -45,9 +45,8 @@ impl From<CommandError> for Refused {
             CommandError::Refused(Refusal::RequestNotFound) => Code::RequestNotFound,
             CommandError::Refused(Refusal::AlreadyAnswered) => Code::AlreadyAnswered,
             CommandError::Refused(Refusal::NoResumeId) => Code::NoResumeId,
-            CommandError::Prompt(PromptRefused::Nul) => Code::ParseError,
-            CommandError::Prompt(_) => Code::InvalidImage,
-            CommandError::Effort(_)
+            CommandError::Prompt(PromptRefused::Nul)
+            | CommandError::Effort(_)
             | CommandError::Budget
             | CommandError::Turns
             | CommandError::Backend { .. }
@@ -56,9 +55,10 @@ impl From<CommandError> for Refused {
             | CommandError::DrivenElsewhere(_)
             | CommandError::Takeover(_)
             | CommandError::Inquiry(_)
-            | CommandError::Refused(Refusal::QueueChanged | Refusal::Deleted | Refusal::EmptyPrompt) => {
-                Code::ParseError
-            }
+            | CommandError::Refused(
+                Refusal::QueueChanged | Refusal::Deleted | Refusal::EmptyPrompt | Refusal::PromptIdUsed,
+            ) => Code::ParseError,
+            CommandError::Prompt(_) => Code::InvalidImage,
             CommandError::Store(_) | CommandError::Stopping => Code::Internal,
         };
         Self(code, error.to_string())
@@ -171,6 +171,7 @@ pub(super) fn prompt(said: UserContent) -> Result<NewPrompt, Refused> {
         })
     });
     Ok(NewPrompt {
+        id: None,
         text: said.content,
         parent_tool_use_id: said.parent_tool_use_id,
         images: images.collect::<Result<_, Refused>>()?,
@@ -418,7 +419,7 @@ impl Translator {
             frames: Vec::new(),
         };
         match &event.body {
-            EventBody::UserPrompt { prompt, .. } => {
+            EventBody::UserPrompt { prompt } => {
                 self.flush(&mut out);
                 self.turn = Some(Turn::default());
                 self.calls = Calls::default();
@@ -428,7 +429,7 @@ impl Translator {
                         content: prompt.text.clone(),
                         parent_tool_use_id: prompt.parent_tool_use_id.clone(),
                     },
-                    uuid: None,
+                    uuid: prompt.id.to_string(),
                 });
             }
             // What is no JSON that we know is for other readers.

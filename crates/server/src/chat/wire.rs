@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 pub(super) enum ClientMessage {
     UserMessage {
         message: UserContent,
-        /// The client's own id, which comes back with the echo.
+        /// The prompt's id, if it is a UUID: the same one is taken once. Whatever it is, it comes back with the echo.
         #[serde(default)]
         uuid: Option<String>,
     },
@@ -132,8 +132,8 @@ pub(super) enum ServerMessage {
     UserMessage {
         session_id: String,
         message: Said,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        uuid: Option<String>,
+        /// The prompt's id, or what the client that sent it calls it.
+        uuid: String,
     },
     Error {
         error: String,

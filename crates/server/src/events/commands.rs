@@ -1,6 +1,8 @@
 //! What a client asks of the sessions: each command once, with its place among the others and what answers it, if anything.
 
-use tiller_core::{Answer as Decided, CommandError, DecisionRef, RawJson, SessionId, Sessions, Timestamp};
+use tiller_core::{
+    Answer as Decided, CommandError, DecisionRef, QueueItem, RawJson, SessionId, Sessions, Timestamp,
+};
 
 use super::translate;
 use super::wire::{ClientEvent, ServerEvent, SessionDelete, SessionInfo, SessionStart};
@@ -166,7 +168,12 @@ async fn command(sessions: &Sessions, event: ClientEvent) -> Result<Answer, Comm
         }
         ClientEvent::SessionQueue(queue) => {
             let id = session_id(&queue.session_id)?;
-            sessions.replace_queue(id, queue.prompts, queue.expected).await?;
+            let items = |texts: Vec<String>| {
+                let item = |text| QueueItem { id: None, text };
+                texts.into_iter().map(item).collect()
+            };
+            let expected = queue.expected.map(items);
+            sessions.replace_queue(id, items(queue.prompts), expected).await?;
         }
         ClientEvent::SessionFlush(session) => sessions.flush(session_id(&session.session_id)?).await?,
         ClientEvent::SessionFork(fork) => {
@@ -265,7 +272,7 @@ async fn begin(
     let mut wanted = translate::start(start)?;
     wanted.id = Some(new);
     let Some(resume) = resume else {
-        return sessions.start(wanted).await;
+        return Ok(sessions.start(wanted).await?.session);
     };
     if let Some(known) = known(sessions, &resume) {
         let id = if forks {
@@ -285,7 +292,7 @@ async fn begin(
     } else {
         wanted.resume = Some(conversation);
     }
-    sessions.start(wanted).await
+    Ok(sessions.start(wanted).await?.session)
 }
 
 /// Deletes at once, or later with time to think better of it.

@@ -529,7 +529,7 @@ impl Connection {
                 }
                 self.send_event(event).await
             }
-            Notice::Queue { session, prompts } => {
+            Notice::Queue { session, prompts, .. } => {
                 let (session_id, prompts) = (session.to_string(), translate::texts(prompts));
                 self.send(&ServerEvent::SessionQueue { session_id, prompts })
                     .await

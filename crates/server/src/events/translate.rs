@@ -61,6 +61,7 @@ pub(super) fn prompt(
         })
     });
     Ok(NewPrompt {
+        id: None,
         parent_tool_use_id: None,
         text,
         images: images.collect::<Result<_, PromptRefused>>()?,
@@ -216,6 +217,7 @@ fn code(error: &CommandError) -> &'static str {
             Refusal::QueueChanged => "queue_changed",
             Refusal::Deleted => "session_deleted",
             Refusal::EmptyPrompt => "prompt_empty",
+            Refusal::PromptIdUsed => "invalid_request",
         },
         CommandError::Forbidden => "forbidden",
         CommandError::Store(_) => "storage",
@@ -329,10 +331,10 @@ pub(super) fn event(event: &Event) -> ServerEvent {
             error: change.error.clone(),
             seq,
         }),
-        EventBody::UserPrompt { prompt, uuid } => ServerEvent::StreamUserPrompt {
+        EventBody::UserPrompt { prompt } => ServerEvent::StreamUserPrompt {
             session_id,
             prompt: prompt.text.clone(),
-            uuid: uuid.clone(),
+            uuid: prompt.id.to_string(),
             attachments: prompt.attachments.iter().map(attachment).collect(),
             context: prompt.context.as_ref().map(context),
             seq,

@@ -1,6 +1,6 @@
 //! One turn of a session.
 
-use tiller_core::{CommandError, EventBody, LiveFeed, RawJson, SessionId, Sessions};
+use tiller_core::{CommandError, EventBody, LiveFeed, PromptId, RawJson, SessionId, Sessions};
 
 use crate::error::ApiError;
 use crate::follow::{Follow, PAGE, Step, ends_turn, is_prompt, search_back};
@@ -9,12 +9,11 @@ use crate::follow::{Follow, PAGE, Step, ends_turn, is_prompt, search_back};
 const COST_AT_ADOPTION: &str = "task.cost";
 
 /// Which prompt begins a turn.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Wanted {
     /// The first there is.
     First,
-    /// This one, after so many of the same text.
-    Words { text: String, twins: usize },
+    Prompt(PromptId),
 }
 
 /// Reads one turn, its prompt first.
@@ -45,17 +44,12 @@ impl Turn {
         loop {
             let step = self.follow.next().await;
             if let (Step::Event(event), None) = (&step, self.began) {
-                let EventBody::UserPrompt { prompt, .. } = &event.body else {
+                let EventBody::UserPrompt { prompt } = &event.body else {
                     continue;
                 };
-                if let Wanted::Words { text, twins } = &mut self.prompt {
-                    if *text != prompt.text {
-                        continue;
-                    }
-                    if *twins > 0 {
-                        *twins -= 1;
-                        continue;
-                    }
+                match self.prompt {
+                    Wanted::Prompt(wanted) if wanted != prompt.id => continue,
+                    Wanted::Prompt(_) | Wanted::First => {}
                 }
                 self.began = Some(event.seq);
             }

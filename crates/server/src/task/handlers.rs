@@ -11,8 +11,8 @@ use bytes::Bytes;
 use futures_util::stream;
 use serde_json::json;
 use tiller_core::{
-    Accepted, CommandError, SessionId, SessionRecord, Sessions, Settings, SettingsPatch, StartSession,
-    title_from_prompt,
+    Accepted, CommandError, NewPrompt, SessionId, SessionRecord, Sessions, Settings, SettingsPatch,
+    StartSession, title_from_prompt,
 };
 
 use super::decide::session_id;
@@ -175,6 +175,8 @@ impl IntoResponse for Refused {
 
 /// Where a task goes.
 enum Place {
+    /// It was begun before.
+    Begun(Accepted),
     New {
         cwd: Option<String>,
     },
@@ -199,7 +201,12 @@ async fn begin(app: App, visitor: Visitor, order: Ordered) -> Result<Run, Refuse
         return Err(ApiError::Forbidden.into());
     }
     let sessions = app.sessions.seen_by(visitor.viewer.clone());
-    let place = place(&app, &visitor, &sessions, &task).await?;
+    // A task that was begun before goes on where it is, whatever is said of it now.
+    let begun = sessions.accepted(task.prompt_id).await?;
+    let place = match begun {
+        Some(accepted) => Place::Begun(accepted),
+        None => place(&app, &visitor, &sessions, &task).await?,
+    };
     let tally = match attendance {
         Attendance::Nobody => &app.tasks.whole,
         Attendance::Someone => &app.tasks.streamed,
@@ -216,38 +223,44 @@ async fn begin(app: App, visitor: Visitor, order: Ordered) -> Result<Run, Refuse
     }
     // Taken before anything happens, so that nothing is missed.
     let feed = sessions.watch();
-    let (session, accepted) = match place {
-        Place::New { cwd } => {
-            let session = sessions.start(start(&task, cwd, None)).await?;
-            (session, Accepted::default())
-        }
+    let accepted = match place {
+        Place::Begun(accepted) => accepted,
+        Place::New { cwd } => sessions.start(start(&task, cwd, None)).await?,
         Place::Elsewhere { conversation, cwd } => {
             // Asked before the agent goes on counting.
             let spent = app.history.spent(conversation.to_string()).await?;
             let start = start(&task, Some(cwd), Some(conversation));
-            let session = sessions.start(start).await?;
-            note_cost(&sessions, session, spent.unwrap_or(0.0)).await?;
-            (session, Accepted::default())
+            let accepted = sessions.start(start).await?;
+            note_cost(&sessions, accepted.session, spent.unwrap_or(0.0)).await?;
+            accepted
         }
         Place::Ours(record) => {
-            sessions.configure(record.id, patch(&task)).await?;
-            let accepted = sessions.prompt(record.id, task.prompt.as_str()).await?;
-            (record.id, accepted)
+            let begun = match task.prompt_id {
+                // In a session that another key began, ids are that key's.
+                Some(prompt) => sessions.accepted_in(record.id, prompt).await?,
+                None => None,
+            };
+            if let Some(accepted) = begun {
+                accepted
+            } else {
+                sessions.configure(record.id, patch(&task)).await?;
+                sessions.prompt(record.id, prompt(&task)).await?
+            }
         }
     };
+    let session = accepted.session;
     let (record, _) = sessions.find(session).ok_or(ApiError::SessionNotFound)?;
-    let order = Order::new(task.prompt.clone(), accepted, task.timeout, attendance);
-    supervise(&app, session, order).await?;
+    if !accepted.again {
+        let order = Order::new(accepted, task.timeout, attendance);
+        supervise(&app, session, order).await?;
+    }
     let key = visitor
         .viewer
         .key
         .as_deref()
         .unwrap_or("the person at the machine");
-    tracing::info!(client = %address.ip(), key, %session, "a task was started");
-    let wanted = Wanted::Words {
-        text: task.prompt.clone(),
-        twins: accepted.twins,
-    };
+    tracing::info!(client = %address.ip(), key, %session, again = accepted.again, "a task was started");
+    let wanted = Wanted::Prompt(accepted.prompt);
     let turn = Turn::new(sessions, feed, session, accepted.after, wanted);
     Ok(Run::new(turn, &record, task.granularity, language))
 }
@@ -273,7 +286,7 @@ async fn place(app: &App, visitor: &Visitor, sessions: &Sessions, task: &Task) -
             let cwd = match &place {
                 Place::Ours(record) => &record.cwd,
                 Place::Elsewhere { cwd, .. } => cwd,
-                Place::New { .. } => return Ok(place),
+                Place::New { .. } | Place::Begun(_) => return Ok(place),
             };
             if wanted.is_some_and(|wanted| !wanted.trim().is_empty()) {
                 let wanted = paths.working_directory(wanted).await;
@@ -347,11 +360,18 @@ async fn newest(app: &App, visitor: &Visitor, sessions: &Sessions, cwd: String) 
     })
 }
 
+fn prompt(task: &Task) -> NewPrompt {
+    NewPrompt {
+        id: task.prompt_id,
+        ..NewPrompt::from(task.prompt.clone())
+    }
+}
+
 fn start(task: &Task, cwd: Option<String>, resume: Option<SessionId>) -> StartSession {
     StartSession {
         // A program does not pay for a title that nobody asked for.
         title: title_from_prompt(&task.prompt),
-        prompt: task.prompt.clone().into(),
+        prompt: prompt(task),
         cwd,
         settings: patch(task).applied(&Settings::default()),
         resume,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tiller_core::{
-    Accepted, Answer, CommandError, DecisionRef, EventBody, RawJson, SessionId, Sessions, Timestamp,
+    Accepted, Answer, CommandError, DecisionRef, EventBody, PromptId, RawJson, SessionId, Sessions, Timestamp,
 };
 use tokio::time::Instant;
 
@@ -33,24 +33,18 @@ pub(super) enum Attendance {
 /// What is to be done for a task, and where it is found.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Order {
-    prompt: String,
+    /// Absent in notes of older servers: then it is the first after `after`.
+    prompt_id: Option<String>,
     after: u64,
-    twins: usize,
     timeout_ms: Option<u64>,
     attendance: Attendance,
 }
 
 impl Order {
-    pub(super) fn new(
-        prompt: String,
-        accepted: Accepted,
-        timeout: Option<Duration>,
-        attendance: Attendance,
-    ) -> Self {
+    pub(super) fn new(accepted: Accepted, timeout: Option<Duration>, attendance: Attendance) -> Self {
         Self {
-            prompt,
+            prompt_id: Some(accepted.prompt.to_string()),
             after: accepted.after,
-            twins: accepted.twins,
             timeout_ms: timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
             attendance,
         }
@@ -117,10 +111,8 @@ enum End {
 }
 
 async fn look_after(sessions: &Sessions, session: SessionId, order: &Order) -> Result<End, CommandError> {
-    let wanted = Wanted::Words {
-        text: order.prompt.clone(),
-        twins: order.twins,
-    };
+    let prompt: Option<PromptId> = order.prompt_id.as_deref().and_then(|id| id.parse().ok());
+    let wanted = prompt.map_or(Wanted::First, Wanted::Prompt);
     let mut turn = Turn::new(sessions.clone(), sessions.watch(), session, order.after, wanted);
     let mut deadline = None;
     loop {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tiller_core::{PermissionMode, SessionId};
+use tiller_core::{PermissionMode, PromptId, SessionId};
 
 use crate::body::Refusal;
 use crate::error::{ApiError, FieldProblem, WrongField};
@@ -75,6 +75,7 @@ pub(crate) const TOOLS: &[&str] = &[
 #[serde(default, deny_unknown_fields)]
 pub(super) struct TaskRequest {
     prompt: Option<String>,
+    prompt_id: Option<String>,
     working_dir: Option<String>,
     tools: Option<Vec<String>>,
     continue_conversation: Option<bool>,
@@ -101,6 +102,8 @@ pub(super) enum Granularity {
 #[derive(Debug, PartialEq)]
 pub(super) struct Task {
     pub(super) prompt: String,
+    /// The same id again is the same task again.
+    pub(super) prompt_id: Option<PromptId>,
     pub(super) working_dir: Option<String>,
     pub(super) conversation: Conversation,
     pub(super) tools: Option<Vec<String>>,
@@ -144,7 +147,7 @@ impl TaskRequest {
         let conversation = match (self.continue_conversation.unwrap_or(false), self.resume) {
             (true, Some(_)) => return Err(wrong("resume").into()),
             (true, None) => Conversation::Newest,
-            (false, Some(id)) => Conversation::Resume(uuid(&id)?),
+            (false, Some(id)) => Conversation::Resume(uuid(&id, "resume")?),
             (false, None) => Conversation::New,
         };
         if let Some(at) = self.tools.iter().flatten().position(|tool| !is_tool(tool)) {
@@ -164,8 +167,10 @@ impl TaskRequest {
             }
             Some(_) => return Err(wrong("timeout_s").into()),
         };
+        let prompt_id = self.prompt_id.as_deref().map(|id| uuid(id, "prompt_id"));
         Ok(Task {
             prompt,
+            prompt_id: prompt_id.transpose()?,
             working_dir: self.working_dir,
             conversation,
             tools: self.tools,
@@ -179,11 +184,11 @@ impl TaskRequest {
 }
 
 /// Only the usual form with hyphens: others would be taken for ids, too, and match no transcript.
-fn uuid(text: &str) -> Result<SessionId, WrongField> {
+fn uuid<Id: std::str::FromStr>(text: &str, field: &str) -> Result<Id, WrongField> {
     if text.len() != 36 {
-        return Err(wrong("resume"));
+        return Err(wrong(field));
     }
-    text.parse().map_err(|_| wrong("resume"))
+    text.parse().map_err(|_| wrong(field))
 }
 
 fn wrong(field: impl Into<String>) -> WrongField {
@@ -262,6 +267,8 @@ mod tests {
             json!({ "continue_conversation": "yes" }),
             json!({ "continue_conversation": true, "resume": id }),
             json!({ "resume": "session_1" }),
+            json!({ "prompt_id": "task_1" }),
+            json!({ "prompt_id": 1 }),
             json!({ "resume": "7b3f9d1c52a54c3b9d0a1d6d1f0f3a10" }),
             json!({ "permission_mode": "yolo" }),
             json!({ "max_turns": 0 }),
@@ -283,7 +290,8 @@ mod tests {
     fn everything_that_may_be_said_is_understood() {
         let task = check(json!({
             "prompt": "do it", "working_dir": "~/x", "tools": ["Read", "mcp__db__query"], "continue_conversation": false,
-            "resume": "7b3f9d1c-52a5-4c3b-9d0a-1d6d1f0f3a10", "permission_mode": "acceptEdits", "model": "opus",
+            "resume": "7b3f9d1c-52a5-4c3b-9d0a-1d6d1f0f3a10", "prompt_id": "7b3f9d1c-52a5-4c3b-9d0a-1d6d1f0f3a11",
+            "permission_mode": "acceptEdits", "model": "opus",
             "max_turns": 3, "timeout_s": 1.5, "granularity": "block",
         }))
         .unwrap();
@@ -291,6 +299,7 @@ mod tests {
         assert_eq!(task.timeout, Some(Duration::from_millis(1500)));
         assert_eq!(task.granularity, Granularity::Block);
         assert!(matches!(task.conversation, Conversation::Resume(_)));
+        assert!(task.prompt_id.is_some());
         assert_eq!(
             check(json!({ "prompt": "x", "tools": [] })).unwrap().tools,
             Some(Vec::new())

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use tiller_core::prompt::UiContext;
 use tiller_core::{
     AgentSettings, Answer, Approval, Attachment, Behavior, DecisionRequest, Event, EventBody, PermissionMode,
-    Prompt, RawJson, Reply, RequestId, Run, SessionId, SessionRecord, SessionStatus, Settings, StatusChange,
-    StoreError, Timestamp, TitleSource, TurnRecord,
+    Prompt, PromptId, RawJson, Reply, RequestId, Run, SessionId, SessionRecord, SessionStatus, Settings,
+    StatusChange, StoreError, Timestamp, TitleSource, TurnRecord,
 };
 
 use super::store_error;
@@ -62,6 +62,10 @@ const SHOWN: usize = 64 << 10;
 #[serde(tag = "type", rename = "user_prompt")]
 struct Said {
     prompt: String,
+    /// Not known in older files.
+    #[serde(rename = "promptId", default, skip_serializing_if = "Option::is_none")]
+    prompt_id: Option<String>,
+    /// The same, under the name that it had before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     uuid: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -72,12 +76,14 @@ struct Said {
     parent_tool_use_id: Option<String>,
 }
 
-/// A prompt in the queue: its words, or more.
+/// A prompt in the queue. In older files one that is nothing but words is a string, and none has an id.
 #[derive(Deserialize, Serialize)]
 #[serde(untagged)]
 enum Waiting {
     Words(String),
     More {
+        #[serde(default)]
+        id: Option<String>,
         prompt: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Attachment>,
@@ -90,11 +96,8 @@ enum Waiting {
 
 impl From<&Prompt> for Waiting {
     fn from(prompt: &Prompt) -> Self {
-        let is_bare = prompt.context.is_none() && prompt.parent_tool_use_id.is_none();
-        if prompt.attachments.is_empty() && is_bare {
-            return Self::Words(prompt.text.clone());
-        }
         Self::More {
+            id: Some(prompt.id.to_string()),
             prompt: prompt.text.clone(),
             attachments: prompt.attachments.clone(),
             context: prompt.context.clone().map(Box::new),
@@ -103,30 +106,37 @@ impl From<&Prompt> for Waiting {
     }
 }
 
-impl From<Waiting> for Prompt {
-    fn from(waiting: Waiting) -> Self {
-        match waiting {
-            Waiting::Words(text) => Self {
-                text,
-                ..Self::default()
-            },
-            Waiting::More {
+impl Waiting {
+    /// `new_id` is for one that has none.
+    fn into_prompt(self, new_id: PromptId) -> Result<Prompt, StoreError> {
+        Ok(match self {
+            Self::Words(text) => Prompt::new(new_id, text),
+            Self::More {
+                id,
                 prompt,
                 attachments,
                 context,
                 parent_tool_use_id,
-            } => Self {
+            } => Prompt {
+                id: id.as_deref().map_or(Ok(new_id), prompt_id)?,
                 text: prompt,
                 attachments,
                 context: context.map(|context| *context),
                 parent_tool_use_id,
             },
-        }
+        })
     }
 }
 
 pub(super) fn encode_queue(queue: &[Prompt]) -> serde_json::Result<String> {
     serde_json::to_string(&queue.iter().map(Waiting::from).collect::<Vec<_>>())
+}
+
+fn decode_queue(json: &str, session: SessionId, made: Timestamp) -> Result<Vec<Prompt>, StoreError> {
+    let waiting: Vec<Waiting> = from_json(json)?;
+    let with_id =
+        |(place, waiting): (usize, Waiting)| waiting.into_prompt(PromptId::of_queued(session, made, place));
+    waiting.into_iter().enumerate().map(with_id).collect()
 }
 
 #[derive(Deserialize, Serialize)]
@@ -330,17 +340,19 @@ pub(super) fn message_id(uuid: Option<&str>) -> Cow<'_, str> {
 pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded<'_>> {
     let event = |kind, data| Ok(Encoded::Event { kind, data });
     match body {
-        EventBody::UserPrompt { prompt, uuid } => {
+        EventBody::UserPrompt { prompt } => {
+            let id = prompt.id.to_string();
             let data = serde_json::to_string(&Said {
                 prompt: prompt.text.clone(),
-                uuid: Some(uuid.clone()),
+                prompt_id: Some(id.clone()),
+                uuid: Some(id.clone()),
                 attachments: prompt.attachments.clone(),
                 context: prompt.context.clone(),
                 parent_tool_use_id: prompt.parent_tool_use_id.clone(),
             })?;
             Ok(Encoded::Message {
                 kind: Kind::Prompt,
-                id: uuid.into(),
+                id: id.into(),
                 data: data.into(),
             })
         }
@@ -460,12 +472,13 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
             };
             EventBody::UserPrompt {
                 prompt: Box::new(Prompt {
+                    // Where it is none, as nobody has ever seen, it gets one that is the same every time.
+                    id: uuid.parse().unwrap_or_else(|_| PromptId::of_event(session, seq)),
                     text: said.prompt,
                     attachments: said.attachments,
                     context: said.context,
                     parent_tool_use_id: said.parent_tool_use_id,
                 }),
-                uuid,
             }
         }
         Kind::Message => EventBody::Message {
@@ -484,6 +497,7 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
                 title,
                 cwd,
                 error,
+                cause: None,
             }))
         }
         Kind::Requested => {
@@ -537,10 +551,11 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
     }
     let time = |column| row.get(column).map(Timestamp).map_err(store_error);
     let id = text(row, "id")?;
+    let session = id
+        .parse()
+        .map_err(|_| StoreError::Damaged(format!("a session with the id {id:?}")))?;
     Ok(SessionRecord {
-        id: id
-            .parse()
-            .map_err(|_| StoreError::Damaged(format!("a session with the id {id:?}")))?,
+        id: session,
         owner: optional(row, "owner")?,
         title: text(row, "title")?,
         title_source: named(TitleSource::parse, &text(row, "title_source")?)?,
@@ -568,10 +583,7 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
         last_prompt: optional(row, "last_prompt")?,
         created_at: time("created_at")?,
         updated_at: time("updated_at")?,
-        queue: from_json::<Vec<Waiting>>(&text(row, "queue")?)?
-            .into_iter()
-            .map(Prompt::from)
-            .collect(),
+        queue: decode_queue(&text(row, "queue")?, session, time("created_at")?)?,
         last_seq: row.get("last_seq").map_err(store_error)?,
         runs: row.get("runs").map_err(store_error)?,
         turn: optional(row, "turn")?
@@ -619,6 +631,11 @@ fn from_json<T: for<'de> Deserialize<'de>>(data: &str) -> Result<T, StoreError> 
 
 fn named<T>(parse: fn(&str) -> Option<T>, text: &str) -> Result<T, StoreError> {
     parse(text).ok_or_else(|| StoreError::Damaged(format!("the unknown value {text:?}")))
+}
+
+fn prompt_id(text: &str) -> Result<PromptId, StoreError> {
+    text.parse()
+        .map_err(|_| StoreError::Damaged(format!("a prompt with the id {text:?}")))
 }
 
 fn request_id(text: &str) -> Result<RequestId, StoreError> {

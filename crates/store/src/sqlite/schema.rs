@@ -195,6 +195,25 @@ const MIGRATIONS: &[&str] = &[
                         AND events.kind = 'session.status' AND substr(events.data, 1, 19) = '{"status":"running"'))
         END;
 "#,
+    "
+    -- Prompts that were accepted, so that none runs twice. The owner is a key's id, empty for the person at the machine.
+    -- `seq` is the number of the prompt's event; null: it waits, or was taken out of the queue.
+    CREATE TABLE prompts (
+        owner      TEXT NOT NULL,
+        id         TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        seq        INTEGER,
+        PRIMARY KEY (owner, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX prompts_by_session ON prompts (session_id);
+    -- A fork has the ids of the session that it was copied from, whose number is lower: they stay with that.
+    INSERT OR IGNORE INTO prompts (owner, id, session_id, seq)
+        SELECT coalesce(sessions.owner, ''), messages.id, session_id, seq
+        FROM messages JOIN sessions ON sessions.id = session_id
+        WHERE kind = 'prompt' ORDER BY place;
+    -- Until now a prompt had its id under another name, and the oldest had it in their row only.
+    UPDATE messages SET data = json_set(data, '$.promptId', id, '$.uuid', id) WHERE kind = 'prompt';
+",
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
@@ -228,7 +247,7 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use tiller_core::{EventBody, Page, Store};
+    use tiller_core::{AcceptedPrompt, Commit, EventBody, Page, Store};
 
     use super::super::{SqliteStore, configure, make_shrinkable};
     use super::*;
@@ -241,6 +260,9 @@ mod tests {
 
     /// The last schema in which the text of a row said what it is.
     const BEFORE_KINDS: usize = 11;
+
+    /// The last schema in which prompts had no ids until their turns began.
+    const BEFORE_PROMPTS: usize = 12;
 
     /// A file with a session each, with this schema.
     fn older_file(path: &std::path::Path, version: usize, ids: &[&str]) -> Connection {
@@ -330,6 +352,8 @@ mod tests {
         ];
         let older = older_file(&path, BEFORE_KINDS, &[session, fork]);
         older.execute("UPDATE sessions SET number = rowid", []).unwrap();
+        const P1: &str = "00000000-0000-4000-8000-0000000000b1";
+        const P2: &str = "00000000-0000-4000-8000-0000000000b2";
         let running = r#"{"status":"running","title":"t"}"#;
         let deep = format!(
             r#"{{"type":"user_prompt","prompt":"p","x":{}{}}}"#,
@@ -342,8 +366,8 @@ mod tests {
                 session,
                 1,
                 2,
-                "p1",
-                r#"{"type":"user_prompt","prompt":"one","uuid":"p1"}"#,
+                P1,
+                r#"{"type":"user_prompt","prompt":"one","uuid":"00000000-0000-4000-8000-0000000000b1"}"#,
                 true,
             ),
             (session, 1, 3, "m1", r#"{"type":"user_prompt","x":1}"#, false),
@@ -369,7 +393,7 @@ mod tests {
                 session,
                 1,
                 9,
-                "p2",
+                P2,
                 r#"{"type":"user_prompt","prompt":"older"}"#,
                 true,
             ),
@@ -385,8 +409,8 @@ mod tests {
                 fork,
                 2,
                 1,
-                "p1",
-                r#"{"type":"user_prompt","prompt":"one","uuid":"p1"}"#,
+                P1,
+                r#"{"type":"user_prompt","prompt":"one","uuid":"00000000-0000-4000-8000-0000000000b1"}"#,
                 true,
             ),
             (fork, 2, 2, "m1", r#"{"type":"user_prompt","x":1}"#, false),
@@ -411,11 +435,60 @@ mod tests {
             let event = store.replay(session.parse().unwrap(), after, 1).await.unwrap();
             let cut = serde_json::from_str::<serde::de::IgnoredAny>(data).is_err();
             match &event[0].body {
-                EventBody::UserPrompt { uuid, .. } => assert!(is_prompt && uuid == id, "{data}"),
+                EventBody::UserPrompt { prompt } => {
+                    assert!(is_prompt && prompt.id.to_string() == id, "{data}")
+                }
                 EventBody::Message { raw, .. } if cut => assert!(raw.as_str().contains("damaged"), "{raw:?}"),
                 EventBody::Message { raw, .. } => assert!(!is_prompt && raw.as_str() == data, "{data}"),
                 other => panic!("{other:?}"),
             }
         }
+        // The ids of older prompts are known, in the session that had them first, and stand in the history.
+        for (id, seq) in [(P1, 2), (P2, 9)] {
+            let found = store.accepted_prompt(None, id.parse().unwrap()).await.unwrap();
+            let session = session.parse().unwrap();
+            assert_eq!(
+                found,
+                Some(AcceptedPrompt {
+                    session,
+                    seq: Some(seq)
+                })
+            );
+            let page = Page::After {
+                seq: seq - 1,
+                limit: 1,
+            };
+            let (_, raw) = store.history(session, page).await.unwrap().remove(0);
+            let raw: serde_json::Value = serde_json::from_str(raw.as_str()).unwrap();
+            assert_eq!((&raw["promptId"], &raw["uuid"]), (&id.into(), &id.into()));
+        }
+    }
+
+    #[tokio::test]
+    async fn prompts_that_waited_without_ids_get_the_same_one_each_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sessions.db");
+        let older = older_file(&path, BEFORE_PROMPTS, &["00000000-0000-4000-8000-00000000000a"]);
+        let queue = r#"["same","same",{"prompt":"look","parent_tool_use_id":"t1"}]"#;
+        older
+            .execute("UPDATE sessions SET queue = ?1, number = 1", [queue])
+            .unwrap();
+        drop(older);
+        let store = SqliteStore::open(&path).unwrap();
+        let (first, _) = store.load().await.unwrap().remove(0);
+        let (again, _) = store.load().await.unwrap().remove(0);
+        assert_eq!(first.queue, again.queue);
+        let texts: Vec<_> = first.queue.iter().map(|prompt| prompt.text.as_str()).collect();
+        assert_eq!(texts, ["same", "same", "look"]);
+        assert_ne!(first.queue[0].id, first.queue[1].id);
+        let commit = Commit {
+            record: first.clone(),
+            events: Vec::new(),
+            images: Vec::new(),
+            prompts: Vec::new(),
+        };
+        store.commit(commit).await.unwrap();
+        let (written, _) = store.load().await.unwrap().remove(0);
+        assert_eq!(written.queue, first.queue);
     }
 }

@@ -5,13 +5,13 @@ use std::sync::{Arc, LazyLock};
 
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use tiller_core::{
-    Answer, Behavior, Commit, DecisionRequest, Event, EventBody, Image, Page, RawJson, SessionId,
-    SessionRecord, Store, StoreError, StoreFuture, Timestamp,
+    AcceptedPrompt, Answer, Behavior, Commit, DecisionRequest, Event, EventBody, Image, Page, PromptId,
+    RawJson, SessionId, SessionRecord, Store, StoreError, StoreFuture, Timestamp,
 };
 
 use super::codec::{self, Encoded, Kind, SESSION_COLUMNS};
 use super::whole::make_room;
-use super::{SqliteStore, store_error};
+use super::{SqliteStore, prompts, store_error};
 
 /// Where in `messages` the session `?1` begins. Its messages stand at this plus their `seq`.
 pub(super) const START: &str = "(SELECT number << 32 FROM sessions WHERE id = ?1)";
@@ -53,6 +53,14 @@ impl Store for SqliteStore {
 
     fn replay(&self, session: SessionId, after: u64, limit: u32) -> StoreFuture<'_, Vec<Event>> {
         Box::pin(self.read(move |connection| replay(connection, session, after, limit)))
+    }
+
+    fn accepted_prompt(
+        &self,
+        owner: Option<String>,
+        prompt: PromptId,
+    ) -> StoreFuture<'_, Option<AcceptedPrompt>> {
+        Box::pin(self.read(move |connection| prompts::find(connection, owner.as_deref(), prompt)))
     }
 
     fn named(&self, owner: Option<String>, name: String) -> StoreFuture<'_, Option<SessionId>> {
@@ -194,6 +202,7 @@ fn load(connection: &Connection) -> Result<Vec<(SessionRecord, Vec<DecisionReque
 fn write_commit(connection: &Connection, commit: &Commit) -> rusqlite::Result<()> {
     make_room(connection, &commit.record.id.to_string())?;
     let owner = write_session_as(connection, &commit.record, None)?;
+    prompts::accept(connection, &commit.record, &commit.prompts)?;
     let session = &owner.id;
     for image in &commit.images {
         let sql = "INSERT OR IGNORE INTO images (session_id, id, media_type, data) VALUES (?1, ?2, ?3, ?4)";
@@ -215,6 +224,9 @@ fn write_commit(connection: &Connection, commit: &Commit) -> rusqlite::Result<()
     }
     for event in groups.remainder().iter().chain(&others) {
         write_event(connection, &owner, event)?;
+        if let EventBody::UserPrompt { prompt } = &event.body {
+            prompts::begin(connection, &commit.record, prompt.id, event.seq)?;
+        }
     }
     Ok(())
 }

@@ -377,6 +377,7 @@ mod tests {
                 title: None,
                 cwd: None,
                 error: None,
+                cause: None,
             };
             for body in [
                 EventBody::Message { raw, uuid: None },
@@ -400,6 +401,7 @@ mod tests {
             record: record.clone(),
             events,
             images: images.to_vec(),
+            prompts: Vec::new(),
         };
         store.commit(commit).await.unwrap();
         record

@@ -32,6 +32,7 @@ async fn a_prompt_waits_until_it_is_known_who_drives() {
         record: resting,
         events: Vec::new(),
         images: Vec::new(),
+        prompts: Vec::new(),
     };
     store.commit(first).await.unwrap();
     let home = folder.path();

@@ -5,6 +5,7 @@ mod agent;
 mod credentials;
 mod found_again;
 mod held_up;
+mod prompts;
 mod sessions;
 mod upkeep;
 

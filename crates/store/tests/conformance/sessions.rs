@@ -3,8 +3,8 @@ use std::sync::Arc;
 use tiller_core::prompt::UiContext;
 use tiller_core::{
     AgentSettings, Answer, Approval, Attachment, Behavior, Commit, DecisionRequest, Event, EventBody, Image,
-    Page, PermissionMode, Prompt, RawJson, Reply, RequestId, Run, SessionId, SessionRecord, SessionStatus,
-    Settings, StatusChange, Store, Timestamp, TitleSource, TurnRecord,
+    Page, PermissionMode, Prompt, PromptId, RawJson, Reply, RequestId, Run, SessionId, SessionRecord,
+    SessionStatus, Settings, StatusChange, Store, Timestamp, TitleSource, TurnRecord,
 };
 
 use super::open;
@@ -36,7 +36,7 @@ pub(super) fn record(title: &str) -> SessionRecord {
         last_prompt: Some("do \"it\"\n".to_owned()),
         created_at: Timestamp(10),
         updated_at: Timestamp(20),
-        queue: vec!["next".into(), full_prompt("二")],
+        queue: vec![Prompt::new(id_of("next"), "next".to_owned()), full_prompt("二")],
         last_seq: 0,
         runs: 3,
         turn: Some(TurnRecord {
@@ -73,12 +73,22 @@ pub(super) fn message(text: &str) -> EventBody {
 pub(super) fn prompt(text: &str) -> EventBody {
     EventBody::UserPrompt {
         prompt: Box::new(full_prompt(text)),
-        uuid: format!("uuid-of-{text}"),
     }
+}
+
+/// The same for the same text.
+fn id_of(text: &str) -> PromptId {
+    let session = "7b3f9d1c-52a5-4c3b-9d0a-1d6d1f0f3a10".parse().unwrap();
+    let bytes = text.bytes().map(u64::from);
+    PromptId::of_event(
+        session,
+        bytes.fold(0, |sum: u64, byte| sum.wrapping_mul(257).wrapping_add(byte)),
+    )
 }
 
 fn full_prompt(text: &str) -> Prompt {
     Prompt {
+        id: id_of(text),
         text: text.to_owned(),
         attachments: vec![Attachment {
             id: "a1".to_owned(),
@@ -100,6 +110,7 @@ pub(super) fn status(status: SessionStatus) -> EventBody {
         title: Some("t".to_owned()),
         cwd: None,
         error: Some("e".to_owned()),
+        cause: None,
     }))
 }
 
@@ -138,6 +149,7 @@ pub(super) async fn append(
         record: record.clone(),
         events: events.iter().cloned().map(Arc::new).collect(),
         images: Vec::new(),
+        prompts: Vec::new(),
     };
     store.commit(commit).await.unwrap();
     events
@@ -249,12 +261,14 @@ async fn history_has_prompts_and_messages_by_page() {
         .history(record.id, Page::After { seq: 0, limit: 1 })
         .await
         .unwrap();
-    let said = concat!(
-        r#"{"type":"user_prompt","prompt":"p","uuid":"uuid-of-p","#,
+    let id = id_of("p");
+    let said = [
+        &format!(r#"{{"type":"user_prompt","prompt":"p","promptId":"{id}","uuid":"{id}","#),
         r#""attachments":[{"id":"a1","mediaType":"image/png","name":"图.png","size":3}],"#,
-        r#""context":{"mode":"code","currentView":""},"parent_tool_use_id":"toolu_1"}"#
-    );
-    assert_eq!(texts(&first), [(2, said)]);
+        r#""context":{"mode":"code","currentView":""},"parent_tool_use_id":"toolu_1"}"#,
+    ]
+    .concat();
+    assert_eq!(texts(&first), [(2, said.as_str())]);
 }
 
 #[tokio::test]
@@ -355,12 +369,14 @@ async fn a_commit_is_all_or_nothing_and_hurts_no_other() {
         },
         events: vec![event(&bad, 2, message("x")), event(&bad, 1, message("y"))],
         images: Vec::new(),
+        prompts: Vec::new(),
     };
     good.last_seq = 1;
     let fine = Commit {
         record: good.clone(),
         events: vec![event(&good, 1, prompt("p"))],
         images: Vec::new(),
+        prompts: Vec::new(),
     };
     let (clashed, went_fine) = tokio::join!(store.commit(clash), store.commit(fine));
     assert!(clashed.is_err());
@@ -485,6 +501,7 @@ async fn a_name_belongs_to_its_owner_and_goes_away_with_its_session() {
             record: ours.clone(),
             events: Vec::new(),
             images: Vec::new(),
+            prompts: Vec::new(),
         })
         .await
         .unwrap();
@@ -522,6 +539,7 @@ async fn an_image_is_kept_once_and_goes_with_its_session() {
             record: record.clone(),
             events: Vec::new(),
             images,
+            prompts: Vec::new(),
         };
         store.commit(commit).await.unwrap();
     }
@@ -549,6 +567,7 @@ async fn a_fork_begins_with_what_was_said() {
         record: source.clone(),
         events: Vec::new(),
         images: vec![image("a1")],
+        prompts: Vec::new(),
     };
     store.commit(commit).await.unwrap();
 
@@ -586,6 +605,7 @@ async fn notes_are_kept_with_their_session_and_go_with_it() {
                 record: record.clone(),
                 events: Vec::new(),
                 images: Vec::new(),
+                prompts: Vec::new(),
             };
             store.commit(commit).await.unwrap();
         }

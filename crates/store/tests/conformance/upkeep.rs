@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tiller_core::backend::{AgentChannels, Backend, BackendInfo, Capabilities, Launch, WhyChosen};
 use tiller_core::{
-    Commit, EventBody, PathPolicy, RawJson, Retention, SessionRecord, SessionStatus, Sessions, Store,
-    Timestamp, Titles,
+    Commit, EventBody, PathPolicy, Prompt, PromptId, RawJson, Retention, SessionRecord, SessionStatus,
+    Sessions, Store, Timestamp, Titles,
 };
 
 use super::open;
@@ -239,7 +239,7 @@ async fn old_sessions_are_removed_unless_someone_waits() {
     let now = 100 * DAY;
     let (old, fresh) = (quiet("old", now - 31 * DAY), quiet("fresh", now - 29 * DAY));
     let mut waiting = quiet("waiting", now - 60 * DAY);
-    waiting.queue = vec!["later".into()];
+    waiting.queue = vec![Prompt::new(PromptId::random(), "later".to_owned())];
     let mut asking = quiet("asking", now - 60 * DAY);
     let discarded = SessionRecord {
         delete_at: Some(Timestamp(now + 1)),
@@ -250,6 +250,7 @@ async fn old_sessions_are_removed_unless_someone_waits() {
             record: record.clone(),
             events: Vec::new(),
             images: Vec::new(),
+            prompts: Vec::new(),
         };
         store.commit(commit).await.unwrap();
     }

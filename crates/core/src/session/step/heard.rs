@@ -60,10 +60,9 @@ impl Step<'_> {
     fn take_back_prompt(&mut self, unheard: &[Event]) {
         let Some(turn) = &mut self.state.turn else { return };
         let event = unheard.iter().find(|event| event.seq == turn.prompt_seq);
-        if let Some(EventBody::UserPrompt { prompt, uuid }) = event.map(|event| &event.body) {
+        if let Some(EventBody::UserPrompt { prompt }) = event.map(|event| &event.body) {
             turn.undelivered = Some(Delivery {
                 number: turn.prompt_seq,
-                uuid: uuid.clone(),
                 prompt: Prompt::clone(prompt),
             });
         }

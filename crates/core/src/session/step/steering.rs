@@ -1,8 +1,8 @@
 //! What is asked of a session beside its turns: settings, names, waiting prompts, callbacks, deletion.
 
-use super::{Effect, Refusal, Step};
+use super::{Effect, QueueItem, Refusal, Step};
 use crate::backend::{AgentCommand, Switch};
-use crate::ids::Timestamp;
+use crate::ids::{PromptId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Prompt;
 use crate::session::settings::SettingsPatch;
@@ -70,42 +70,53 @@ impl Step<'_> {
         }
     }
 
-    pub(super) fn queue(&mut self, texts: Vec<String>, expected: Option<Vec<String>>) -> Result<(), Refusal> {
-        let waiting = &mut self.state.record.queue;
-        let as_expected =
-            |expected: Vec<String>| waiting.iter().map(|prompt| &prompt.text).eq(expected.iter());
+    /// A prompt that waits keeps its id and what it carries beside its words, also with other words.
+    pub(super) fn queue(
+        &mut self,
+        items: Vec<(QueueItem, PromptId)>,
+        expected: Option<Vec<QueueItem>>,
+    ) -> Result<(), Refusal> {
+        let waiting = &self.state.record.queue;
+        let as_expected = |expected: Vec<QueueItem>| {
+            let describes = |(item, prompt): (&QueueItem, &Prompt)| item.describes(prompt);
+            expected.len() == waiting.len() && expected.iter().zip(waiting).all(describes)
+        };
         if expected.is_some_and(|expected| !as_expected(expected)) {
             return Err(Refusal::QueueChanged);
         }
-        // What a prompt carries beside its words stays with it: with the same words wherever they went, and with new
-        // words in the place of the old ones.
-        let mut old: Vec<_> = waiting.iter().cloned().map(Some).collect();
-        let mut replaced: Vec<_> = texts
-            .iter()
-            .map(|text| {
-                let twin =
-                    |prompt: &&mut Option<Prompt>| prompt.as_ref().is_some_and(|old| old.text == *text);
-                old.iter_mut().find(twin).and_then(Option::take)
-            })
-            .collect();
-        let mut left = old.into_iter().flatten();
-        for (place, text) in replaced.iter_mut().zip(texts) {
-            if place.is_none() {
-                *place = Some(Prompt {
-                    text,
-                    ..left.next().unwrap_or_default()
-                });
+        let mut left = waiting.clone();
+        let mut take = |is_it: &dyn Fn(&Prompt) -> bool| {
+            let position = left.iter().position(is_it)?;
+            Some(left.remove(position))
+        };
+        // Those that are named by their ids come first: what is named by its words is one of the others.
+        let mut replaced: Vec<Option<Prompt>> = Vec::with_capacity(items.len());
+        for (item, _) in &items {
+            replaced.push(match item.id {
+                // It has begun, was taken out, or was never accepted.
+                Some(id) => Some(take(&|prompt| prompt.id == id).ok_or(Refusal::QueueChanged)?),
+                None => None,
+            });
+        }
+        let mut queue = Vec::with_capacity(items.len());
+        let mut accepted = Vec::new();
+        for ((item, new_id), named) in items.into_iter().zip(replaced) {
+            let known = named.or_else(|| take(&|prompt| prompt.text == item.text));
+            let mut prompt = known.unwrap_or_else(|| {
+                accepted.push(Effect::Accept(new_id));
+                Prompt::new(new_id, String::new())
+            });
+            prompt.text = item.text;
+            // An image needs no words.
+            if prompt.text.is_empty() && prompt.attachments.is_empty() {
+                return Err(Refusal::EmptyPrompt);
             }
+            queue.push(prompt);
         }
-        let replaced: Vec<_> = replaced.into_iter().flatten().collect();
-        // An image needs no words.
-        if replaced
-            .iter()
-            .any(|prompt| prompt.text.is_empty() && prompt.attachments.is_empty())
-        {
-            return Err(Refusal::EmptyPrompt);
-        }
-        *waiting = replaced;
+        let is_waiting = |id: &PromptId| queue.iter().any(|prompt| prompt.id == *id);
+        self.state.causes.retain(|id, _| is_waiting(id));
+        self.state.record.queue = queue;
+        self.effects.extend(accepted);
         self.effects.push(Effect::QueueChanged);
         Ok(())
     }

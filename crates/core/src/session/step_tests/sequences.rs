@@ -9,7 +9,7 @@ use crate::ids::RequestId;
 
 pub(in crate::session) fn any_input() -> impl Strategy<Value = Input> {
     prop_oneof![
-        3 => Just(prompt("p")),
+        3 => any::<u8>().prop_map(|_| prompt("p")),
         1 => Just(Input::Stop),
         1 => (1u32..3).prop_map(max_turns),
         1 => prop::sample::select(PermissionMode::ALL).prop_map(mode),
@@ -18,7 +18,7 @@ pub(in crate::session) fn any_input() -> impl Strategy<Value = Input> {
         1 => any::<bool>().prop_map(|opus| model(opus.then_some("opus"))),
         1 => (prop::sample::select(PermissionMode::ALL), any::<bool>())
             .prop_map(|(mode, done)| Input::Agent(AgentEvent::Switched { switch: Switch::Mode(mode), done })),
-        1 => (0usize..3).prop_map(|length| Input::Queue { prompts: vec!["q".to_owned(); length], expected: None }),
+        1 => (0usize..3).prop_map(|length| queue(&vec!["q"; length], None)),
         1 => Just(Input::Flush),
         1 => Just(Input::Wake),
         1 => any::<bool>().prop_map(|some| Input::Hooks(if some { vec!["Stop".to_owned()] } else { Vec::new() })),
@@ -61,8 +61,10 @@ struct Watcher {
     asked: HashSet<String>,
     /// Questions whose decision was recorded in this step, and whose answer must follow in it.
     owed: Vec<String>,
-    /// Prompts that were recorded and not delivered yet, by uuid.
-    prompted: HashSet<String>,
+    /// Prompts that were accepted and not recorded yet.
+    accepted: HashSet<PromptId>,
+    /// Prompts that were recorded and not delivered yet.
+    prompted: HashSet<PromptId>,
     agents: i32,
 }
 
@@ -77,7 +79,7 @@ impl Watcher {
             Effect::Deliver(delivery) => {
                 assert_eq!(self.agents, 1, "a prompt was sent to nobody");
                 assert!(
-                    self.prompted.remove(&delivery.uuid),
+                    self.prompted.remove(&delivery.prompt.id),
                     "a prompt was sent twice, or never recorded"
                 );
             }
@@ -87,6 +89,9 @@ impl Watcher {
                 self.owed.retain(|owed| owed != agent_request);
             }
             Effect::Send(_) => assert_eq!(self.agents, 1, "something was sent to nobody"),
+            Effect::Accept(prompt) => {
+                assert!(self.accepted.insert(*prompt), "a prompt was accepted twice");
+            }
             Effect::QueueChanged
             | Effect::RecordChanged
             | Effect::Keep
@@ -129,9 +134,13 @@ impl Watcher {
                     self.owed.push(agent_request);
                 }
             }
-            EventBody::UserPrompt { uuid, .. } => {
+            EventBody::UserPrompt { prompt } => {
                 assert!(self.running, "a prompt outside of a turn");
-                assert!(self.prompted.insert(uuid.clone()), "two prompts with one id");
+                assert!(
+                    self.accepted.remove(&prompt.id),
+                    "a prompt began twice, or was never accepted"
+                );
+                self.prompted.insert(prompt.id);
             }
             EventBody::Message { .. } => {}
         }

@@ -1,6 +1,6 @@
 //! Turns written down as the agent's lines, and the frames that clients get.
 
-use tiller_core::{Behavior, RequestId, SessionId, Timestamp};
+use tiller_core::{Behavior, Prompt, PromptId, RequestId, SessionId, Timestamp};
 
 use super::*;
 
@@ -14,6 +14,7 @@ fn status(status: SessionStatus, error: Option<&str>) -> EventBody {
         title: None,
         cwd: None,
         error: error.map(str::to_owned),
+        cause: None,
     }))
 }
 
@@ -26,8 +27,7 @@ fn line(message: Value) -> EventBody {
 
 fn prompt(prompt: &str) -> EventBody {
     EventBody::UserPrompt {
-        prompt: Box::new(prompt.into()),
-        uuid: "u".to_owned(),
+        prompt: Box::new(Prompt::new(PromptId::random(), prompt.to_owned())),
     }
 }
 

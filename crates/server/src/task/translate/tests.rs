@@ -1,6 +1,6 @@
 //! Turns written down as the agent's lines, and what clients hear of them.
 
-use tiller_core::{RawJson, RequestId, SessionId};
+use tiller_core::{Prompt, PromptId, RawJson, RequestId, SessionId};
 
 use super::*;
 
@@ -20,6 +20,7 @@ fn status(status: SessionStatus, error: Option<&str>) -> EventBody {
         title: None,
         cwd: None,
         error: error.map(str::to_owned),
+        cause: None,
     }))
 }
 
@@ -32,8 +33,7 @@ fn line(message: Value) -> EventBody {
 
 fn prompt() -> EventBody {
     EventBody::UserPrompt {
-        prompt: Box::new("do it".into()),
-        uuid: "u".to_owned(),
+        prompt: Box::new(Prompt::new(PromptId::random(), "do it".to_owned())),
     }
 }
 

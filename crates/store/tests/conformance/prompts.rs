@@ -1,0 +1,131 @@
+//! A prompt's id is accepted once for each owner.
+
+use tiller_core::{
+    AcceptedPrompt, Commit, Prompt, PromptId, SessionId, SessionRecord, SessionStatus, Store, StoreError,
+};
+
+use super::open;
+use super::sessions::{append, prompt, record, status};
+
+fn accepts(record: &SessionRecord, prompts: &[PromptId]) -> Commit {
+    Commit {
+        record: record.clone(),
+        events: Vec::new(),
+        images: Vec::new(),
+        prompts: prompts.to_vec(),
+    }
+}
+
+async fn found(store: &dyn Store, owner: Option<&str>, prompt: PromptId) -> Option<AcceptedPrompt> {
+    let owner = owner.map(str::to_owned);
+    store.accepted_prompt(owner, prompt).await.unwrap()
+}
+
+fn at(session: SessionId, seq: Option<u64>) -> Option<AcceptedPrompt> {
+    Some(AcceptedPrompt { session, seq })
+}
+
+#[tokio::test]
+async fn an_id_is_accepted_once_for_each_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let mine = record("mine");
+    let other = record("other");
+    let mut theirs = record("theirs");
+    theirs.owner = None;
+    let id = PromptId::random();
+    assert_eq!(found(&store, Some("ci"), id).await, None);
+    store.commit(accepts(&mine, &[id])).await.unwrap();
+    assert_eq!(found(&store, Some("ci"), id).await, at(mine.id, None));
+    assert_eq!(found(&store, None, id).await, None, "ids are each owner's own");
+
+    for session in [&mine, &other] {
+        let mut changed = session.clone();
+        changed.title = "changed".to_owned();
+        let refused = store.commit(accepts(&changed, &[PromptId::random(), id])).await;
+        let Err(StoreError::Duplicate { session }) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(session, mine.id);
+    }
+    let titles: Vec<_> = store
+        .load()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|(record, _)| record.title)
+        .collect();
+    assert_eq!(titles, ["mine"], "nothing of it was written");
+    store.commit(accepts(&theirs, &[id])).await.unwrap();
+    assert_eq!(found(&store, None, id).await, at(theirs.id, None));
+}
+
+#[tokio::test]
+async fn one_of_two_that_accept_an_id_at_once_is_refused_and_nobody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let sessions: Vec<_> = (0..20).map(|number| record(&format!("{number}"))).collect();
+    let id = PromptId::random();
+    let mut commits = tokio::task::JoinSet::new();
+    for (number, record) in sessions.iter().enumerate() {
+        // Half of them want the same.
+        let id = if number % 2 == 0 { id } else { PromptId::random() };
+        let (store, commit) = (store.clone(), accepts(record, &[id]));
+        commits.spawn(async move { store.commit(commit).await });
+    }
+    let outcomes = commits.join_all().await;
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_err()).count(), 9);
+    assert_eq!(store.load().await.unwrap().len(), 11);
+}
+
+#[tokio::test]
+async fn an_id_is_known_for_as_long_as_its_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let mut session = record("session");
+    let id = PromptId::random();
+    session.queue = vec![Prompt::new(id, "later".to_owned())];
+    store.commit(accepts(&session, &[id])).await.unwrap();
+    session.queue.clear();
+    store.commit(accepts(&session, &[])).await.unwrap();
+    assert_eq!(
+        found(&store, Some("ci"), id).await,
+        at(session.id, None),
+        "it was taken out of the queue"
+    );
+
+    let events = append(
+        &store,
+        &mut session,
+        vec![status(SessionStatus::Running), prompt("p")],
+    )
+    .await;
+    let tiller_core::EventBody::UserPrompt { prompt } = &events[1].body else {
+        panic!("{events:?}");
+    };
+    assert_eq!(
+        found(&store, Some("ci"), prompt.id).await,
+        at(session.id, Some(2))
+    );
+
+    let fork = SessionRecord {
+        id: SessionId::random(),
+        ..session.clone()
+    };
+    store.fork(session.id, fork).await.unwrap();
+    assert_eq!(
+        found(&store, Some("ci"), prompt.id).await,
+        at(session.id, Some(2)),
+        "a copy changes nothing"
+    );
+    drop(store);
+    let store = open(folder.path());
+    assert_eq!(
+        found(&store, Some("ci"), prompt.id).await,
+        at(session.id, Some(2))
+    );
+    assert_eq!(found(&store, Some("ci"), id).await, at(session.id, None));
+    store.delete(session.id).await.unwrap();
+    assert_eq!(found(&store, Some("ci"), id).await, None);
+    assert_eq!(found(&store, Some("ci"), prompt.id).await, None);
+}
