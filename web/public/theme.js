@@ -1,5 +1,5 @@
 // Runs before the first paint, so that a chosen theme never flashes the other one. A separate file, because the
-// page's content security policy allows no inline script. Later changes are made by src/frame/theme.ts.
+// page's content security policy allows no inline script. Later changes are made by src/ui/theme.ts.
 let theme;
 try {
   theme = localStorage.getItem("tiller.theme");

@@ -33,14 +33,18 @@ type Graph = ReadonlyMap<string, readonly string[]>;
 
 const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*["'](\.[^"']*)["']/g;
 
-function readGraph(root: string): Graph {
+/** The text of each file, tests left out. */
+function readSources(root: string): ReadonlyMap<string, string> {
   const files = readdirSync(root, { recursive: true, encoding: "utf8" })
     .map((file) => file.replaceAll("\\", "/"))
     .filter((file) => /\.tsx?$/.test(file) && !/\.test\.tsx?$/.test(file));
-  const names = new Set(files.map(withoutEnding));
+  return new Map(files.map((file) => [file, readFileSync(join(root, file), "utf8")]));
+}
+
+function graphOf(sources: ReadonlyMap<string, string>): Graph {
+  const names = new Set([...sources.keys()].map(withoutEnding));
   return new Map(
-    files.map((file) => {
-      const text = readFileSync(join(root, file), "utf8");
+    [...sources].map(([file, text]) => {
       const imports = [...text.matchAll(IMPORT)].flatMap(([, written = ""]) => {
         const target = withoutEnding(join(dirname(file), written.replace(/\?.*$/, "")).replaceAll("\\", "/"));
         // Styles, catalogues and the like are no modules of ours.
@@ -83,8 +87,27 @@ function cycles(graph: Graph): string[] {
   return found;
 }
 
+/** Words that only messages of agents have, and the readers of JSON that belongs to someone else. */
+const FOREIGN = [
+  /\b(?:parent_)?tool_use_id\b/,
+  /\b(?:tool_use_result|stream_event|content_block|tool_result|num_turns|total_cost_usd)\b/,
+  /\b(?:mcp_servers|slash_commands|rate_limit_info|structuredPatch\??[:.])/,
+  /import \{(?! type Json \})[^}]*\} from "[./]*\/wire\/json"/,
+  /from "[./]*\/gen\/messages"/,
+];
+
+/** What agents say is read in `session`, so that the rest of the page knows its own types only. */
+function foreignReaders(sources: ReadonlyMap<string, string>): string[] {
+  return [...sources]
+    .filter(([file]) => !/^(?:gen|wire|session)\//.test(file))
+    .flatMap(([file, text]) =>
+      FOREIGN.flatMap((words) => words.exec(text)?.[0] ?? []).map((words) => `${file}: ${words}`),
+    );
+}
+
 describe("the source", () => {
-  const graph = readGraph(import.meta.dirname);
+  const sources = readSources(import.meta.dirname);
+  const graph = graphOf(sources);
 
   it("is read whole", () => {
     expect(graph.get("main")).toContain("App");
@@ -99,9 +122,27 @@ describe("the source", () => {
   it("has no cycles", () => {
     expect(cycles(graph)).toEqual([]);
   });
+
+  it("reads what agents say in one folder", () => {
+    expect(foreignReaders(sources)).toEqual([]);
+  });
 });
 
 describe("the checks", () => {
+  it("find a reader of messages outside of its folder", () => {
+    const found = foreignReaders(
+      new Map([
+        ["session/log.ts", 'import { asString } from "../wire/json"; message.parent_tool_use_id'],
+        ["tools/views.tsx", 'import type { Json } from "../wire/json";'],
+        ["features/panel/List.tsx", 'import { asString } from "../../wire/json"; init.mcp_servers'],
+      ]),
+    );
+    expect(found).toEqual([
+      "features/panel/List.tsx: mcp_servers",
+      'features/panel/List.tsx: import { asString } from "../../wire/json"',
+    ]);
+  });
+
   it("find an import from below to above", () => {
     expect(
       violations(

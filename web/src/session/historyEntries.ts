@@ -1,7 +1,8 @@
 /** From the messages of a transcript to the entries that the conversation is drawn from. */
 import type { Message } from "../gen/history";
-import type { Entry } from "./items";
-import { asObject, asString, contentText, type Json } from "../wire/json";
+import { asObject, asString, type Json } from "../wire/json";
+import { type Entry, messageEntry } from "./entries";
+import { contentText } from "./message";
 
 /** Room for the entries of one message between those of its neighbours. */
 const STEP = 4;
@@ -16,14 +17,11 @@ export const messageIndex = (seq: number, first: number): number => Math.floor(s
 
 function entriesOfMessage(message: Message, seq: number): Entry[] {
   if (message.is_meta) return [];
-  const wire = (body: Json): Entry => ({
-    kind: "message",
-    seq,
-    message: { parent_tool_use_id: message.parent_tool_use_id, uuid: message.uuid, ...body },
-  });
+  const wire = (body: Json): Entry =>
+    messageEntry(seq, { parent_tool_use_id: message.parent_tool_use_id, uuid: message.uuid, ...body });
   if (message.compaction) {
     const summary = contentText(message.content);
-    return [{ kind: "message", seq, message: { type: "system", subtype: "compact_boundary", summary } }];
+    return [messageEntry(seq, { type: "system", subtype: "compact_boundary", summary })];
   }
   if (message.role === "assistant") {
     const id = message.message_id ?? message.uuid;

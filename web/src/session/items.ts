@@ -1,24 +1,5 @@
-import type { Attachment, SessionStatus, UiContext } from "../gen/events";
+import type { Attachment, UiContext } from "../gen/events";
 import type { Json } from "../wire/json";
-
-/** What the log of a session holds, as far as the conversation is concerned. `seq` orders it. */
-export type Entry =
-  | {
-      readonly kind: "prompt";
-      readonly seq: number;
-      readonly prompt: string;
-      /** What the agent knows it by. */
-      readonly uuid?: string;
-      readonly attachments?: readonly Attachment[];
-      readonly context?: UiContext;
-    }
-  | { readonly kind: "message"; readonly seq: number; readonly message: Json }
-  | {
-      readonly kind: "status";
-      readonly seq: number;
-      readonly status: SessionStatus;
-      readonly error?: string;
-    };
 
 interface ItemBase {
   /** Stable from the first streamed word to the finished message, and across reloads of older pages. */
@@ -96,6 +77,7 @@ export type NoticeCode =
   | "limitNear"
   | "interrupted"
   | "failed"
+  | "unreadable"
   | "said";
 
 export interface NoticeItem extends ItemBase {

@@ -6,9 +6,9 @@
  * comes next is taken, and what comes too early is held back until the gap before it has been filled: nothing is lost
  * and nothing is shown twice, whatever the connection did.
  */
-import type { Attachment, Behavior, History, PermissionRequest, ServerEvent, UiContext } from "../gen/events";
-import { asObject, asObjects, asString, type Json } from "../wire/json";
-import type { Entry } from "./items";
+import type { Behavior, History, PermissionRequest, ServerEvent } from "../gen/events";
+import { type Entry, historyEntry, messageEntry } from "./entries";
+import { readMessage } from "./message";
 import { append, emptyTranscript, prepend, type Transcript } from "./transcript";
 
 export interface Decision {
@@ -67,7 +67,7 @@ export function isSequenced(event: ServerEvent): event is SequencedEvent & Serve
 
 /** A piece of a message that is being written. They come by the hundred. */
 export function isPiece(event: ServerEvent): boolean {
-  return event.type === "stream.message" && event.payload.message.type === "stream_event";
+  return event.type === "stream.message" && readMessage(event.payload.message).type === "stream_event";
 }
 
 /** A log that will be filled by a replay that starts after `afterSeq`. */
@@ -216,7 +216,7 @@ function liveEntry(event: SequencedEvent): Entry | undefined {
         context: event.payload.context,
       };
     case "stream.message":
-      return { kind: "message", seq: event.payload.seq, message: event.payload.message };
+      return messageEntry(event.payload.seq, event.payload.message);
     case "session.status":
       return {
         kind: "status",
@@ -227,17 +227,4 @@ function liveEntry(event: SequencedEvent): Entry | undefined {
     default:
       return undefined;
   }
-}
-
-function historyEntry(seq: number, message: Json): Entry {
-  if (message.type === "user_prompt")
-    return {
-      kind: "prompt",
-      seq,
-      prompt: asString(message.prompt) ?? "",
-      uuid: asString(message.uuid),
-      attachments: asObjects(message.attachments) as unknown as Attachment[],
-      context: asObject(message.context) as UiContext | undefined,
-    };
-  return { kind: "message", seq, message };
 }

@@ -16,6 +16,22 @@ export function hunksOfResult(details: Json | undefined): Hunk[] {
   }));
 }
 
+export interface TextEdit {
+  readonly before: string;
+  readonly after: string;
+}
+
+/** The replacements that a call of Edit, MultiEdit, Write or NotebookEdit asks for. A new file replaces nothing. */
+export function editsOf(input: Json): TextEdit[] {
+  const whole = asString(input.content) ?? asString(input.new_source);
+  if (whole !== undefined && asString(input.old_string) === undefined) return [{ before: "", after: whole }];
+  const listed = asObjects(input.edits);
+  return (listed.length > 0 ? listed : [input]).map((edit) => ({
+    before: asString(edit.old_string) ?? "",
+    after: asString(edit.new_string) ?? "",
+  }));
+}
+
 export interface Changes {
   readonly added: number;
   readonly removed: number;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../wire/json";
+import { messageEntry } from "./entries";
 import type { Item, ToolItem } from "./items";
 import { costOf, filesOf, todosOf } from "./summary";
 import { append, emptyTranscript } from "./transcript";
@@ -91,22 +92,15 @@ describe("what it cost", () => {
 
 describe("tasks", () => {
   it("are one for a call and the reports about it", () => {
-    const report = (subtype: string, more: Json, seq: number) => ({
-      kind: "message" as const,
-      seq,
-      message: { type: "system", subtype, task_id: "x", ...more },
-    });
-    const call = {
-      kind: "message" as const,
-      seq: 1,
+    const report = (subtype: string, more: Json, seq: number) =>
+      messageEntry(seq, { type: "system", subtype, task_id: "x", ...more });
+    const call = messageEntry(1, {
+      type: "assistant",
       message: {
-        type: "assistant",
-        message: {
-          id: "m",
-          content: [{ type: "tool_use", id: "t", name: "Agent", input: { description: "Look" } }],
-        },
+        id: "m",
+        content: [{ type: "tool_use", id: "t", name: "Agent", input: { description: "Look" } }],
       },
-    };
+    });
     const begun = append(emptyTranscript, [call]);
     expect(tasksOf(begun)).toMatchObject([{ description: "Look", state: "running" }]);
     const ended = append(begun, [

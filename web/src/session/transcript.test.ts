@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../wire/json";
-import type { Entry, Item } from "./items";
+import { type Entry, messageEntry } from "./entries";
+import type { Item } from "./items";
 import { append, emptyTranscript, prepend, rawEntries, type Transcript } from "./transcript";
 
 /** Numbers messages as the server would. */
@@ -15,7 +16,7 @@ function entries(messages: readonly Json[], from = 1): Entry[] {
             status: message.status as "idle",
             error: message.error as string,
           }
-        : { kind: "message", seq: from + index, message },
+        : messageEntry(from + index, message),
   );
 }
 

@@ -5,8 +5,22 @@
  * in front folds everything anew, which makes the result independent of how the pages arrived. Items are replaced,
  * never changed, so that a view can tell by identity what it has to draw again.
  */
-import { asArray, asNumber, asObject, asObjects, asString, contentText, type Json } from "../wire/json";
-import type { Entry, Item, NoticeCode, ResultItem, ResultOutcome, TextItem, ToolItem } from "./items";
+import type { Init, StreamDelta, StreamEvent, TaskReport, Usage } from "../gen/messages";
+import { asArray, asNumber, asObject, asString } from "../wire/json";
+import type { Entry } from "./entries";
+import type { Item, NoticeCode, ResultItem, ResultOutcome, TextItem, ToolItem } from "./items";
+import {
+  type AgentMessage,
+  type Block,
+  blocksOf,
+  contentText,
+  imagesOf,
+  parentOf,
+  problemsOf,
+  tokensOf,
+} from "./message";
+
+type Of<Type extends AgentMessage["type"]> = Extract<AgentMessage, { type: Type }>;
 
 /** The newest message that was streamed. */
 interface LiveMessage {
@@ -30,9 +44,9 @@ export interface Transcript {
   readonly orphaned: boolean;
   readonly interrupted: boolean;
   /** What the agent said of itself when its last turn began. */
-  readonly init: Json | undefined;
+  readonly init: Init | undefined;
   /** What runs beside the conversation, by the task's id. */
-  readonly tasks: ReadonlyMap<string, Json>;
+  readonly tasks: ReadonlyMap<string, TaskReport>;
   /** How many tokens the model read for its last answer: the size of the conversation. */
   readonly contextTokens: number | undefined;
 }
@@ -59,8 +73,8 @@ interface Draft {
   live: Map<string, LiveMessage>;
   orphaned: boolean;
   interrupted: boolean;
-  init: Json | undefined;
-  tasks: Map<string, Json>;
+  init: Init | undefined;
+  tasks: Map<string, TaskReport>;
   contextTokens: number | undefined;
 }
 
@@ -137,11 +151,11 @@ function foldStatus(draft: Draft, entry: Entry & { kind: "status" }): void {
   }
 }
 
-function foldMessage(draft: Draft, seq: number, message: Json): void {
-  const parent = asString(message.parent_tool_use_id);
+function foldMessage(draft: Draft, seq: number, message: AgentMessage): void {
+  const parent = parentOf(message);
   switch (message.type) {
     case "stream_event":
-      foldStream(draft, seq, asObject(message.event) ?? {}, parent);
+      if (message.event) foldStream(draft, seq, message.event, parent);
       return;
     case "assistant":
       foldAssistant(draft, seq, message, parent);
@@ -162,10 +176,9 @@ function foldMessage(draft: Draft, seq: number, message: Json): void {
       }));
       return;
     case "rate_limit_event": {
-      const limit = asObject(message.rate_limit_info) ?? {};
-      const status = asString(limit.status);
+      const status = asString(message.rate_limit_info?.status);
       if (status === undefined || status === "allowed") return;
-      const seconds = asNumber(limit.resetsAt);
+      const seconds = asNumber(message.rate_limit_info?.resetsAt);
       draft.items.push({
         kind: "notice",
         key: `n${seq}`,
@@ -180,14 +193,15 @@ function foldMessage(draft: Draft, seq: number, message: Json): void {
   }
 }
 
-function foldStream(draft: Draft, seq: number, event: Json, parent: string | undefined): void {
+const blockIndex = ({ index }: { index?: number | null }) => asNumber(index) ?? 0;
+
+function foldStream(draft: Draft, seq: number, event: StreamEvent, parent: string | undefined): void {
   const lane = parent ?? "";
   const live = draft.live.get(lane);
-  const index = asNumber(event.index) ?? 0;
   switch (event.type) {
     case "message_start": {
       endLane(draft, lane);
-      const id = asString(asObject(event.message)?.id) ?? `s${seq}`;
+      const id = asString(event.message?.id) ?? `s${seq}`;
       draft.live.set(lane, { id, blocks: new Map(), finished: new Set() });
       return;
     }
@@ -196,7 +210,9 @@ function foldStream(draft: Draft, seq: number, event: Json, parent: string | und
         draft.orphaned = true;
         return;
       }
-      const item = blockItem(`${live.id}:${index}`, [seq], parent, asObject(event.content_block) ?? {}, true);
+      const index = blockIndex(event);
+      const block = event.content_block;
+      const item = block && blockItem(`${live.id}:${index}`, [seq], parent, block, true);
       if (!item) return;
       const at = draft.items.push(item) - 1;
       if (item.kind === "tool") draft.toolAt.set(item.toolUseId, at);
@@ -204,16 +220,16 @@ function foldStream(draft: Draft, seq: number, event: Json, parent: string | und
       return;
     }
     case "content_block_delta": {
-      const at = live?.blocks.get(index);
+      const at = live?.blocks.get(blockIndex(event));
       if (!live || at === undefined) {
         draft.orphaned ||= !live;
         return;
       }
-      foldDelta(draft, at, asObject(event.delta) ?? {});
+      if (event.delta) foldDelta(draft, at, event.delta);
       return;
     }
     case "content_block_stop": {
-      const at = live?.blocks.get(index);
+      const at = live?.blocks.get(blockIndex(event));
       if (at !== undefined) settle(draft, at);
       return;
     }
@@ -223,19 +239,28 @@ function foldStream(draft: Draft, seq: number, event: Json, parent: string | und
   }
 }
 
-function foldDelta(draft: Draft, at: number, delta: Json): void {
+function foldDelta(draft: Draft, at: number, delta: StreamDelta): void {
   const item = draft.items[at];
   if (item?.kind !== "text" && item?.kind !== "thinking") return;
-  const more = asString(item.kind === "text" ? delta.text : delta.thinking);
+  const piece =
+    delta.type === "text_delta" ? delta.text : delta.type === "thinking_delta" ? delta.thinking : undefined;
+  const more = asString(piece);
   if (more !== undefined) draft.items[at] = { ...item, text: item.text + more };
 }
 
-function foldAssistant(draft: Draft, seq: number, message: Json, parent: string | undefined): void {
-  const body = asObject(message.message) ?? {};
-  const id = asString(body.id) ?? `a${seq}`;
+function foldAssistant(
+  draft: Draft,
+  seq: number,
+  { message }: Of<"assistant">,
+  parent: string | undefined,
+): void {
+  const id = asString(message?.id) ?? `a${seq}`;
   draft.orphaned = false;
-  if (parent === undefined) draft.contextTokens = contextOf(asObject(body.usage)) ?? draft.contextTokens;
-  for (const block of asObjects(body.content)) {
+  if (parent === undefined) {
+    const { input, cached } = tokensOf(message?.usage);
+    draft.contextTokens = (input ?? 0) + (cached ?? 0) || draft.contextTokens;
+  }
+  for (const block of blocksOf(message?.content)) {
     const streamed = takeStreamed(draft, parent ?? "", id, block);
     const before = streamed === undefined ? undefined : draft.items[streamed];
     const item = blockItem(before?.key ?? freshKey(draft, id), [seq], parent, block, false);
@@ -246,22 +271,17 @@ function foldAssistant(draft: Draft, seq: number, message: Json, parent: string 
   }
 }
 
-function contextOf(usage: Json | undefined): number | undefined {
-  const parts = [usage?.input_tokens, usage?.cache_read_input_tokens, usage?.cache_creation_input_tokens];
-  const tokens = parts.reduce<number>((total, part) => total + (asNumber(part) ?? 0), 0);
-  return tokens > 0 ? tokens : undefined;
-}
-
 /**
  * Where the streamed form of a finished block stands: the same tool call, or the first block of that kind in that
  * message that no finished one has replaced yet.
  */
-function takeStreamed(draft: Draft, lane: string, messageId: string, block: Json): number | undefined {
+function takeStreamed(draft: Draft, lane: string, messageId: string, block: Block): number | undefined {
   const live = draft.live.get(lane);
   if (live?.id !== messageId) return undefined;
   for (const [index, at] of live.blocks) {
     const item = draft.items[at];
-    const matches = item?.kind === "tool" ? item.toolUseId === block.id : item?.kind === block.type;
+    const matches =
+      item?.kind === "tool" ? "id" in block && item.toolUseId === block.id : item?.kind === block.type;
     if (!matches || live.finished.has(index)) continue;
     draft.live.set(lane, { ...live, finished: new Set(live.finished).add(index) });
     return at;
@@ -280,7 +300,7 @@ function blockItem(
   key: string,
   seqs: readonly number[],
   parent: string | undefined,
-  block: Json,
+  block: Block,
   live: boolean,
 ): TextItem | ToolItem | undefined {
   switch (block.type) {
@@ -306,16 +326,16 @@ function blockItem(
   }
 }
 
-function foldUser(draft: Draft, seq: number, message: Json, parent: string | undefined): void {
-  const content = asObject(message.message)?.content;
-  const results = asObjects(content).filter((block) => block.type === "tool_result");
+function foldUser(draft: Draft, seq: number, message: Of<"user">, parent: string | undefined): void {
+  const content = message.message?.content;
+  const results = blocksOf(content).filter((block) => block.type === "tool_result");
   for (const block of results) {
     changeTool(draft, asString(block.tool_use_id), (tool) => ({
       ...tool,
       seqs: [...tool.seqs, seq],
       phase: block.is_error === true ? "error" : "success",
       output: contentText(block.content).replace(TOOL_ERROR, "$1"),
-      images: asObjects(block.content).flatMap(imageAddress),
+      images: imagesOf(block.content),
       details: asObject(message.tool_use_result),
     }));
   }
@@ -338,15 +358,7 @@ function foldUser(draft: Draft, seq: number, message: Json, parent: string | und
 /** What the agent puts around an error for the model. */
 const TOOL_ERROR = /^<tool_use_error>([\s\S]*)<\/tool_use_error>\s*$/;
 
-function imageAddress(block: Json): string[] {
-  const source = asObject(block.source);
-  const type = asString(source?.media_type);
-  const data = asString(source?.data);
-  if (block.type !== "image" || !data || !/^image\/(png|jpeg|gif|webp)$/.test(type ?? "")) return [];
-  return [`data:${type};base64,${data}`];
-}
-
-function foldSystem(draft: Draft, seq: number, message: Json): void {
+function foldSystem(draft: Draft, seq: number, message: Of<"system">): void {
   switch (message.subtype) {
     case "init":
       draft.init = message;
@@ -374,19 +386,37 @@ function foldSystem(draft: Draft, seq: number, message: Json): void {
       return;
     }
     case "notification":
+      pushSaid(draft, seq, message.text);
+      return;
     case "notice":
-    case "informational": {
-      const text = asString(message.message) ?? asString(message.text) ?? asString(message.content);
-      if (text) pushNotice(draft, seq, "said", text);
+      pushSaid(draft, seq, message.message);
+      return;
+    case "informational":
+      pushSaid(draft, seq, message.content);
+      return;
+    case "unreadable":
+      pushNotice(draft, seq, "unreadable", asString(message.raw));
+      return;
+    case "turn_stopped": {
+      const { duration_ms: durationMs, total_cost_usd: costUsd, usage } = message;
+      pushResult(
+        draft,
+        seq,
+        { outcome: "stopped", subtype: "", problems: [] },
+        { durationMs, costUsd, usage },
+      );
+      return;
     }
+    default:
+    // A kind of message that this version does not know is no reason to stop.
   }
 }
 
 /** Each report says only what is new, so they are laid over each other. */
-function foldTask(draft: Draft, message: Json): void {
+function foldTask(draft: Draft, message: TaskReport): void {
   const id = asString(message.task_id);
   if (id === undefined) return;
-  const patch = asObject(message.patch) ?? {};
+  const patch: TaskReport = asObject(message.patch) ?? {};
   const before = draft.tasks.get(id);
   // A progress report describes the step at hand; the task keeps the name that it began with.
   const description = asString(before?.description) ?? message.description;
@@ -394,7 +424,7 @@ function foldTask(draft: Draft, message: Json): void {
 }
 
 /** Every turn begins with an `init` line; only one that says something new is worth a place. */
-function foldInit(draft: Draft, seq: number, message: Json): void {
+function foldInit(draft: Draft, seq: number, message: Init): void {
   const item: Item = {
     kind: "init",
     key: `i${seq}`,
@@ -416,26 +446,44 @@ function foldInit(draft: Draft, seq: number, message: Json): void {
   if (!same) draft.items.push(item);
 }
 
-function foldResult(draft: Draft, seq: number, message: Json): void {
-  endLive(draft);
-  const usage = asObject(message.usage) ?? {};
+function foldResult(draft: Draft, seq: number, message: Of<"result">): void {
   const subtype = asString(message.subtype) ?? "";
   const failed = message.is_error === true || (subtype !== "" && subtype !== "success");
-  const outcome: ResultOutcome =
-    draft.interrupted || message.interrupted === true ? "stopped" : failed ? "error" : "success";
+  const outcome: ResultOutcome = draft.interrupted ? "stopped" : failed ? "error" : "success";
+  const { duration_ms: durationMs, num_turns: turns, total_cost_usd: costUsd, usage } = message;
+  pushResult(
+    draft,
+    seq,
+    { outcome, subtype, problems: outcome === "error" ? problemsOf(message) : [] },
+    { durationMs, turns, costUsd, usage },
+  );
+}
+
+/** How a turn ended, and what it took. */
+function pushResult(
+  draft: Draft,
+  seq: number,
+  end: Pick<ResultItem, "outcome" | "subtype" | "problems">,
+  took: {
+    durationMs?: number | null;
+    turns?: number | null;
+    costUsd?: number | null;
+    usage?: Usage | null;
+  },
+): void {
+  endLive(draft);
+  const tokens = tokensOf(took.usage);
   const item: ResultItem = {
     kind: "result",
     key: `r${seq}`,
     seqs: [seq],
-    outcome,
-    subtype,
-    problems: outcome === "error" ? problemsOf(message) : [],
-    durationMs: asNumber(message.duration_ms),
-    turns: asNumber(message.num_turns),
-    costUsd: asNumber(message.total_cost_usd),
-    inputTokens: asNumber(usage.input_tokens),
-    outputTokens: asNumber(usage.output_tokens),
-    cachedTokens: sum(asNumber(usage.cache_read_input_tokens), asNumber(usage.cache_creation_input_tokens)),
+    ...end,
+    durationMs: asNumber(took.durationMs),
+    turns: asNumber(took.turns),
+    costUsd: asNumber(took.costUsd),
+    inputTokens: tokens.input,
+    outputTokens: tokens.output,
+    cachedTokens: tokens.cached,
   };
   draft.interrupted = false;
   dropRepeated(draft, item);
@@ -449,14 +497,9 @@ function dropRepeated(draft: Draft, result: ResultItem): void {
   if (repeated) draft.items.pop();
 }
 
-function problemsOf(message: Json): string[] {
-  const listed = asArray(message.errors).flatMap((each) => asString(each) ?? []);
-  const said = asString(message.result);
-  return listed.length > 0 ? listed : said ? [said] : [];
-}
-
-function sum(a: number | undefined, b: number | undefined): number | undefined {
-  return a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0);
+function pushSaid(draft: Draft, seq: number, words: unknown): void {
+  const text = asString(words);
+  if (text) pushNotice(draft, seq, "said", text);
 }
 
 function pushNotice(draft: Draft, seq: number, code: NoticeCode, text?: string): void {
@@ -490,7 +533,7 @@ function endLane(draft: Draft, lane: string): void {
 }
 
 function laneOf(entry: Entry): string {
-  return (entry.kind === "message" && asString(entry.message.parent_tool_use_id)) || "";
+  return (entry.kind === "message" && parentOf(entry.message)) || "";
 }
 
 function partition<T>(all: readonly T[], belongs: (each: T) => boolean): [T[], T[]] {

@@ -3,7 +3,7 @@ import { memo, use, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { cn } from "../lib/cn";
 import { HighlightedCode } from "../markdown/HighlightedCode";
-import type { Entry } from "../session/items";
+import type { Entry } from "../session/entries";
 import { rawEntries } from "../session/transcript";
 import { store } from "../store/state";
 import { CopyButton } from "../ui/CopyButton";
@@ -55,7 +55,7 @@ export const RawButton = memo(function RawButton({
 });
 
 function entryJson(entry: Entry): string {
-  if (entry.kind === "message") return JSON.stringify(entry.message, null, 2);
+  if (entry.kind === "message") return JSON.stringify(entry.raw, null, 2);
   const { kind: _kind, ...rest } = entry;
   return JSON.stringify(rest, null, 2);
 }

@@ -1,7 +1,7 @@
 /** Differences as rows. From the agent's own patch where there is one, else computed from what it wants to change. */
 import { structuredPatch } from "diff";
-import { asObjects, asString, type Json } from "../wire/json";
-import type { Hunk } from "../session/patch";
+import { editsOf, type Hunk } from "../session/patch";
+import type { Json } from "../wire/json";
 
 export interface DiffRow {
   readonly kind: "same" | "added" | "removed" | "gap";
@@ -12,13 +12,7 @@ export interface DiffRow {
 
 /** The hunks that a call of Edit, MultiEdit or Write would make, as far as its input tells. */
 export function hunksOfInput(input: Json): Hunk[] {
-  const whole = asString(input.content) ?? asString(input.new_source);
-  const edits = asObjects(input.edits);
-  const changes = edits.length > 0 ? edits : [input];
-  if (whole !== undefined && asString(input.old_string) === undefined) return hunksBetween("", whole);
-  return changes.flatMap((edit) =>
-    hunksBetween(asString(edit.old_string) ?? "", asString(edit.new_string) ?? ""),
-  );
+  return editsOf(input).flatMap(({ before, after }) => hunksBetween(before, after));
 }
 
 export function hunksBetween(before: string, after: string): Hunk[] {

@@ -10,7 +10,15 @@ import { languageOf } from "../markdown/language";
 import { Markdown } from "../markdown/Markdown";
 import type { ToolItem } from "../session/items";
 import { todosOf } from "../session/summary";
-import { asObject, asString, type Json } from "../wire/json";
+import {
+  answersOf,
+  linesRead,
+  pathOf,
+  planOf,
+  shellCallOf,
+  shortValues,
+  taskPromptOf,
+} from "../session/toolCalls";
 import { familyOf } from "../session/describe";
 import { Diff } from "./Diff";
 import { TodoRows } from "./TodoRows";
@@ -50,12 +58,9 @@ export function ToolBody({ tool, sessionId, narrated }: ToolBodyProps) {
 
 function BashView({ tool }: { tool: ToolItem }) {
   const { t } = useTranslation();
-  const command = asString(tool.input.command);
-  const stdout = asString(tool.details?.stdout);
-  const stderr = asString(tool.details?.stderr);
-  const output = stdout === undefined && stderr === undefined ? tool.output : stdout;
+  const { command, description, output, errorOutput } = shellCallOf(tool);
   // Without words of its own the title already is the command.
-  const inTitle = asString(tool.input.description) === undefined && !command?.includes("\n");
+  const inTitle = description === undefined && !command?.includes("\n");
   return (
     <>
       {command !== undefined && !inTitle && (
@@ -68,26 +73,19 @@ function BashView({ tool }: { tool: ToolItem }) {
           <Output id={`${tool.key}:out`} text={output} failed={tool.phase === "error"} />
         </Section>
       )}
-      {stderr !== undefined && stderr !== "" && (
+      {errorOutput !== undefined && errorOutput !== "" && (
         <Section label={t("tool.errorOutput")}>
-          <Output id={`${tool.key}:err`} text={stderr} failed />
+          <Output id={`${tool.key}:err`} text={errorOutput} failed />
         </Section>
       )}
-      {tool.phase === "success" && !output && !stderr && <Remark>{t("tool.noOutput")}</Remark>}
+      {tool.phase === "success" && !output && !errorOutput && <Remark>{t("tool.noOutput")}</Remark>}
     </>
   );
 }
 
-/** The agent numbers the lines that it read; the number and its arrow or tab are not part of the file. */
-const NUMBERED = /^\s*\d+(?:→|\t)/;
-
 function ReadView({ tool }: { tool: ToolItem }) {
-  const path = asString(tool.input.file_path) ?? asString(tool.input.notebook_path) ?? "";
-  const content = asString(asObject(tool.details?.file)?.content);
-  const lines = useMemo(() => {
-    const text = content ?? tool.output ?? "";
-    return text.split("\n").map((line) => (content === undefined ? line.replace(NUMBERED, "") : line));
-  }, [content, tool.output]);
+  const path = pathOf(tool.input) ?? "";
+  const lines = useMemo(() => linesRead(tool), [tool]);
   if (tool.images && tool.images.length > 0) return <Images images={tool.images} />;
   if (tool.output === undefined) return null;
   if (tool.phase === "error") return <Output id={tool.key} text={tool.output} failed />;
@@ -101,7 +99,7 @@ function ReadView({ tool }: { tool: ToolItem }) {
 }
 
 function EditView({ tool, sessionId }: { tool: ToolItem; sessionId: string }) {
-  const path = asString(tool.input.file_path);
+  const path = pathOf(tool.input);
   return (
     <>
       <Diff
@@ -128,15 +126,15 @@ function TodoView({ tool }: { tool: ToolItem }) {
 
 /** What was asked, and what the user said. */
 function AnswersView({ tool }: { tool: ToolItem }) {
-  const answers = asObject(tool.details?.answers) ?? asObject(tool.input.answers);
+  const answers = answersOf(tool);
   if (!answers)
     return tool.output ? <Output id={tool.key} text={tool.output} failed={tool.phase === "error"} /> : null;
   return (
     <dl className="flex flex-col gap-2 px-3 py-2.5 text-sm">
-      {Object.entries(answers).map(([question, answer]) => (
+      {answers.map(([question, answer]) => (
         <div key={question}>
           <dt className="text-ink-2">{question}</dt>
-          <dd className="font-medium">{asString(answer) ?? JSON.stringify(answer)}</dd>
+          <dd className="font-medium">{answer}</dd>
         </div>
       ))}
     </dl>
@@ -144,7 +142,7 @@ function AnswersView({ tool }: { tool: ToolItem }) {
 }
 
 function PlanView({ tool }: { tool: ToolItem }) {
-  const plan = asString(tool.input.plan) ?? asString(tool.details?.plan);
+  const plan = planOf(tool.input, tool.details);
   return (
     <>
       {plan && (
@@ -163,7 +161,7 @@ const LAUNCHED = /^Async agent launched/;
 /** What a subagent was asked, and what it came back with unless that is told below. */
 function AgentView({ tool, narrated }: { tool: ToolItem; narrated: boolean }) {
   const { t } = useTranslation();
-  const prompt = asString(tool.input.prompt);
+  const prompt = taskPromptOf(tool);
   if (prompt === undefined) return <JsonView tool={tool} />;
   const answer = tool.output !== undefined && !LAUNCHED.test(tool.output) ? tool.output : undefined;
   return (
@@ -227,16 +225,13 @@ export function JsonLines({ id, value }: { id: string; value: unknown }) {
 }
 
 /** Short values of an input, one a line. */
-function InputList({ input }: { input: Json }) {
-  const entries = Object.entries(input).filter(([, value]) =>
-    ["string", "number", "boolean"].includes(typeof value),
-  );
+function InputList({ input }: Pick<ToolItem, "input">) {
   return (
     <dl className="grid grid-cols-[auto_1fr] gap-x-3 gap-y-0.5 px-3 py-2 font-mono text-xs">
-      {entries.map(([name, value]) => (
+      {shortValues(input).map(([name, value]) => (
         <div key={name} className="contents">
           <dt className="text-ink-3">{name}</dt>
-          <dd className="break-words whitespace-pre-wrap">{String(value)}</dd>
+          <dd className="break-words whitespace-pre-wrap">{value}</dd>
         </div>
       ))}
     </dl>

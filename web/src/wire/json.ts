@@ -27,11 +27,3 @@ export function asString(value: unknown): string | undefined {
 export function asNumber(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
-
-/** The text of a tool result or a message, which may be a string or a list of blocks. */
-export function contentText(content: unknown): string {
-  if (typeof content === "string") return content;
-  return asObjects(content)
-    .flatMap((block) => asString(block.text) ?? [])
-    .join("\n");
-}

@@ -6,6 +6,7 @@ import { cn } from "../../lib/cn";
 import { useDraft } from "../../store/drafts";
 import { isAsking } from "../../session/log";
 import { useModels } from "../../store/models";
+
 import {
   acknowledgeReturned,
   configureSession,
@@ -29,7 +30,8 @@ import { ImageStrip } from "./ImageStrip";
 import { PromptField } from "../../ui/PromptField";
 import { asQuote, takeQuote, useQuote } from "./quotes";
 import { notRecalling, step } from "./recall";
-import { type Suggestion, Suggestions } from "./Suggestions";
+import type { Suggestion } from "../../session/suggestions";
+import { Suggestions } from "./Suggestions";
 import { giveBackImages, useImages } from "../../store/useImages";
 import { useSuggestions } from "./useSuggestions";
 

@@ -1,11 +1,6 @@
 import { useEffect } from "react";
 import { cn } from "../../lib/cn";
-
-export interface Suggestion {
-  readonly value: string;
-  readonly label: string;
-  readonly hint?: string;
-}
+import type { Suggestion } from "../../session/suggestions";
 
 interface SuggestionsProps {
   id: string;

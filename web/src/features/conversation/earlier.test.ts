@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Message } from "../../gen/history";
+import { messageEntry } from "../../session/entries";
 import { append, emptyTranscript } from "../../session/transcript";
 import { hasAny } from "./earlier";
 
@@ -14,11 +15,10 @@ const answer = (id: string): Message => ({
 test("a log that begins with what was said before is told from one that does not", () => {
   const own = append(emptyTranscript, [
     { kind: "prompt", seq: 1, prompt: "go on" },
-    {
-      kind: "message",
-      seq: 2,
-      message: { type: "assistant", message: { id: "m2", content: [{ type: "text", text: "Yes." }] } },
-    },
+    messageEntry(2, {
+      type: "assistant",
+      message: { id: "m2", content: [{ type: "text", text: "Yes." }] },
+    }),
   ]);
   expect(hasAny(own, [answer("m1"), answer("m2")])).toBe(true);
   expect(hasAny(own, [answer("m1")])).toBe(false);

@@ -5,7 +5,6 @@ import type { Message } from "../../gen/history";
 import { openLog } from "../../session/log";
 import { projectRows, type Row } from "../../session/rows";
 import { append, emptyTranscript, type Transcript } from "../../session/transcript";
-import { asObject, asString } from "../../wire/json";
 import { getMessages } from "../../wire/history";
 import { entriesOf } from "../../session/historyEntries";
 
@@ -62,7 +61,7 @@ export function hasAny(own: Transcript, messages: readonly Message[]): boolean {
     (entry) =>
       entry.kind === "message" &&
       entry.message.type === "assistant" &&
-      answers.has(asString(asObject(entry.message.message)?.id) ?? ""),
+      answers.has(entry.message.message?.id ?? ""),
   );
 }
 

@@ -324,14 +324,22 @@ function Notice({ item, sessionId }: { item: NoticeItem; sessionId: string }) {
       <span className="break-words whitespace-pre-wrap">
         {item.code === "said" ? item.text : t(`notice.${item.code}`, { attempt: item.attempt ?? 1 })}
       </span>
-      {item.code === "compacted" && item.text && <Summary of={item.key} text={item.text} />}
+      {item.code === "compacted" && item.text && (
+        <Unfolding of={item.key} label={t("notice.summary")}>
+          <Markdown text={item.text} />
+        </Unfolding>
+      )}
+      {item.code === "unreadable" && item.text && (
+        <Unfolding of={item.key} label={t("notice.unreadableRaw")}>
+          <p className="font-mono text-xs break-all whitespace-pre-wrap">{item.text}</p>
+        </Unfolding>
+      )}
     </Line>
   );
 }
 
-/** What stands in place of the messages before it, for those who want to know. */
-function Summary({ of, text }: { of: string; text: string }) {
-  const { t } = useTranslation();
+/** More about a notice, for those who want to know. `of` is the key of its row. */
+function Unfolding({ of, label, children }: { of: string; label: string; children: ReactNode }) {
   const [open, toggle] = useExpansion(of, false);
   const content = useId();
   return (
@@ -343,12 +351,12 @@ function Summary({ of, text }: { of: string; text: string }) {
         onClick={toggle}
         className="ml-2 inline-flex items-center gap-1 rounded-md font-medium text-ink-2 hover:text-ink pointer-coarse:py-2"
       >
-        {t("notice.summary")}
+        {label}
         <ChevronRight className={cn("size-3 transition-transform", open && "rotate-90")} aria-hidden />
       </button>
       {open && (
         <div id={content} className="mt-1.5 rounded-lg bg-sunken px-3.5 py-2.5 text-sm text-ink-2">
-          <Markdown text={text} />
+          {children}
         </div>
       )}
     </>

@@ -1,8 +1,7 @@
 import { useEffect, useState } from "react";
 import { inquire } from "../../store/inquiries";
 import { store } from "../../store/state";
-import { asArray, asObject, asObjects, asString } from "../../wire/json";
-import type { Suggestion } from "./Suggestions";
+import { commandSuggestions, fileSuggestions, type Suggestion } from "../../session/suggestions";
 import type { Token } from "./completion";
 
 const MOST_SHOWN = 40;
@@ -37,19 +36,7 @@ export function useSuggestions(sessionId: string, token: Token | undefined): rea
 async function commandsFor(sessionId: string, query: string): Promise<readonly Suggestion[]> {
   const init = store.getState().logs.get(sessionId)?.transcript.init;
   const told = await inquire(sessionId, "commands").catch(() => undefined);
-  const described = asObjects(asObject(told)?.commands ?? told).flatMap((command): Suggestion[] => {
-    const name = asString(command.name);
-    if (!name) return [];
-    const hint = asString(command.argumentHint);
-    return [
-      { value: name, label: hint ? `/${name} ${hint}` : `/${name}`, hint: asString(command.description) },
-    ];
-  });
-  const named = asArray(init?.slash_commands).flatMap((each): Suggestion[] => {
-    const name = asString(each);
-    return name ? [{ value: name, label: `/${name}` }] : [];
-  });
-  const all = described.length > 0 ? described : named;
+  const all = commandSuggestions(told, init);
   const wanted = query.toLowerCase();
   return all
     .filter((each) => each.value.toLowerCase().includes(wanted))
@@ -65,11 +52,7 @@ async function filesFor(sessionId: string, query: string): Promise<readonly Sugg
     // oxlint-disable-next-line no-await-in-loop -- one after the other is the point
     await new Promise((resolve) => setTimeout(resolve, pause));
     // oxlint-disable-next-line no-await-in-loop
-    const told = asObject(await inquire(sessionId, "fileSuggestions", query));
-    const found = asObjects(told?.suggestions).flatMap((each): Suggestion[] => {
-      const path = asString(each.path);
-      return path ? [{ value: path, label: path }] : [];
-    });
+    const found = fileSuggestions(await inquire(sessionId, "fileSuggestions", query));
     if (found.length > 0) return found.slice(0, MOST_SHOWN);
   }
   return [];

@@ -3,9 +3,15 @@ import { useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { safeLink } from "../../markdown/links";
 import { Button } from "../../ui/Button";
-import { asString } from "../../wire/json";
 import type { PanelProps } from "./panelProps";
-import { contentOf, type Field, parseFields, type Value, type Values } from "./elicitation";
+import {
+  elicitationOf,
+  contentOf,
+  type Field,
+  parseFields,
+  type Value,
+  type Values,
+} from "../../session/decisions/elicitation";
 
 const inputClass = "h-9 w-full rounded-lg border border-line-strong bg-canvas px-3 text-sm";
 
@@ -16,8 +22,8 @@ export function ElicitationPanel({ decision, answer }: PanelProps) {
   const fields = parseFields(input.requestedSchema);
   const [values, setValues] = useState<Values>({});
   const content = contentOf(fields, values);
-  const server = asString(input.server) ?? "";
-  const url = safeLink(asString(input.url));
+  const { server, message, url: address } = elicitationOf(input);
+  const url = safeLink(address);
   const sent = decision.state === "sent";
   return (
     <form
@@ -32,7 +38,7 @@ export function ElicitationPanel({ decision, answer }: PanelProps) {
         {t("elicitation.title", { server })}
       </div>
       <div className="flex flex-col gap-3 px-3 py-3">
-        {asString(input.message) && <p className="text-sm whitespace-pre-wrap">{asString(input.message)}</p>}
+        {message && <p className="text-sm whitespace-pre-wrap">{message}</p>}
         {url && (
           <a
             href={url}

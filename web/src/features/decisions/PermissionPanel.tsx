@@ -7,11 +7,11 @@ import { familyOf } from "../../session/describe";
 import { Diff } from "../../tools/Diff";
 import { Button } from "../../ui/Button";
 import { Kbd } from "../../ui/Kbd";
-import { asString } from "../../wire/json";
+import { exactParts } from "../../session/toolCalls";
 import type { PanelProps } from "./panelProps";
 import { DenyForm } from "./DenyForm";
-import { editableField, editableText, readEdited } from "./editInput";
-import { describeSuggestions, type SuggestedRule } from "./rules";
+import { editableField, editableText, readEdited } from "../../session/decisions/editInput";
+import { describeSuggestions, type SuggestedRule } from "../../session/decisions/rules";
 import { useFocusWhenFree } from "./useFocusWhenFree";
 
 export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: string }) {
@@ -130,13 +130,11 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
 /** All of what would run: never shortened, never folded. */
 function ExactInput({ decision }: Pick<PanelProps, "decision">) {
   const { requestId, toolName, input } = decision.request;
-  const command = asString(input.command);
-  const url = asString(input.url);
+  const { command, url, path } = exactParts(input);
   if (familyOf(toolName) === "bash" && command !== undefined) {
     return <HighlightedCode code={command} language="bash" className="px-3 py-2.5 whitespace-pre-wrap" />;
   }
   if (familyOf(toolName) === "edit") {
-    const path = asString(input.file_path) ?? asString(input.notebook_path);
     return (
       <>
         {path && <p className="px-3 pt-2.5 font-mono text-xs break-all">{path}</p>}

@@ -3,7 +3,8 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Markdown } from "../../markdown/Markdown";
 import { Button } from "../../ui/Button";
-import { asString, type Json } from "../../wire/json";
+import { planOf } from "../../session/toolCalls";
+import type { Json } from "../../wire/json";
 import type { PanelProps } from "./panelProps";
 import { DenyForm } from "./DenyForm";
 
@@ -12,7 +13,7 @@ export function PlanPanel({ decision, answer, call }: PanelProps & { call?: Json
   const [refusing, setRefusing] = useState(false);
   const sent = decision.state === "sent";
   // Newer agents keep the plan in a file and leave it out of the request when there is none; the model wrote it all the same.
-  const plan = asString(decision.request.input.plan) ?? asString(call?.plan);
+  const plan = planOf(decision.request.input, call);
   return (
     <section aria-label={t("plan.label")}>
       <div className="flex items-center gap-2 bg-wait-soft px-3 py-2 text-sm font-medium">

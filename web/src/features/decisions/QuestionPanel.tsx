@@ -12,7 +12,7 @@ import {
   type Question,
   toggleLabel,
   toggleOther,
-} from "./questions";
+} from "../../session/decisions/questions";
 
 export function QuestionPanel({ decision, answer }: PanelProps) {
   const { t } = useTranslation();

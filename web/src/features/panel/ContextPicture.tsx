@@ -6,7 +6,7 @@ import { formatCount } from "../../lib/format";
 import { useLoaded } from "../../lib/useLoaded";
 import { inquire } from "../../store/inquiries";
 import { IconButton } from "../../ui/IconButton";
-import { parseContext } from "./context";
+import { parseContext } from "../../session/contextUsage";
 
 const colours = [
   "bg-accent",

@@ -1,7 +1,8 @@
 import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../../gen/events";
 import { useApp, useSessionList } from "../../store/hooks";
-import { asObjects, asString } from "../../wire/json";
+import { serversOf } from "../../session/servers";
+import type { Transcript } from "../../session/transcript";
 import { Badge, Group, Rows } from "../../ui/Page";
 
 const tones: Record<string, "good" | "wait" | "bad" | "plain"> = {
@@ -13,18 +14,6 @@ const tones: Record<string, "good" | "wait" | "bad" | "plain"> = {
 };
 const known = ["connected", "pending", "needs-auth", "failed", "disabled"] as const;
 
-export interface LiveServer {
-  readonly name: string;
-  readonly status: string;
-}
-
-export function serversOf(init: Record<string, unknown> | undefined): LiveServer[] {
-  return asObjects(init?.mcp_servers).flatMap((server) => {
-    const name = asString(server.name);
-    return name ? [{ name, status: asString(server.status) ?? "" }] : [];
-  });
-}
-
 interface SaidOf {
   readonly name: string;
   /** The sessions that said so, by what they said. */
@@ -34,7 +23,7 @@ interface SaidOf {
 /** One entry for each server, whatever the number of sessions that know it. Pure. */
 export function byServer(
   sessions: readonly SessionInfo[],
-  initOf: (id: string) => Record<string, unknown> | undefined,
+  initOf: (id: string) => Transcript["init"],
 ): SaidOf[] {
   const servers = new Map<string, Map<string, SessionInfo[]>>();
   for (const session of sessions)

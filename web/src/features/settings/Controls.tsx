@@ -1,7 +1,7 @@
 import { useTranslation } from "react-i18next";
 import type { PermissionMode } from "../../gen/events";
 import { permissionModes } from "../../session/modes";
-import { effortsOf, type Model } from "../../store/models";
+import { effortsOf, type Model } from "../../session/models";
 import { Choice } from "../../ui/Choice";
 
 /** No model or effort chosen: the agent's own default. */

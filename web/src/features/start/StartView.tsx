@@ -13,6 +13,7 @@ import { cn } from "../../lib/cn";
 import { readStored, writeStored } from "../../lib/storage";
 import { forgetDraft, useDraft } from "../../store/drafts";
 import { useModels } from "../../store/models";
+
 import { continueSession, onceConnected, startSession } from "../../store/controller";
 import { useApp, useSessionList } from "../../store/hooks";
 import { go } from "../../store/route";

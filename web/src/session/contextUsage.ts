@@ -1,5 +1,5 @@
 /** What the agent says about its context, as far as the picture needs it. */
-import { asNumber, asObject, asObjects, asString } from "../../wire/json";
+import { asNumber, asObject, asObjects, asString } from "../wire/json";
 
 export interface Context {
   readonly used: number;

@@ -108,3 +108,8 @@ export function contentOf(fields: readonly Field[], values: Values): Json | unde
   }
   return content;
 }
+
+/** What a server asks, and where it sends the user if it asks for a visit. */
+export function elicitationOf(input: Json): { server: string; message?: string; url?: string } {
+  return { server: asString(input.server) ?? "", message: asString(input.message), url: asString(input.url) };
+}

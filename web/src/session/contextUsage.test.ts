@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseContext } from "./context";
+import { parseContext } from "./contextUsage";
 
 describe("the picture of the context", () => {
   it("has what fills it, largest first, without what is room or not loaded", () => {
