@@ -2,9 +2,9 @@ import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
-// In development the page comes from Vite and everything else from a running server. Open the server's own link once:
-// its cookie is for the host, whatever the port, so that Vite's page on 127.0.0.1 is signed in as well. The server takes
-// requests only from its own address, so the proxy speaks to it under that name.
+// In development the page comes from Vite and everything else from a running server. Open a link of the server's (`tiller
+// link`) with Vite's port in it: a sign-in belongs to the origin at which the link was opened. The server takes requests
+// only from its own address, so the proxy speaks to it under that name.
 const server = process.env.TILLER_DEV_SERVER ?? "http://127.0.0.1:8080";
 const proxied = {
   target: server,
@@ -26,6 +26,7 @@ export default defineConfig({
     proxy: {
       "/api": proxied,
       "/health": proxied,
+      "^/\\?code=": proxied,
       "/ws": { ...proxied, ws: true },
     },
   },

@@ -147,7 +147,8 @@ test("a conversation that is driven elsewhere is watched, forked or taken over",
   // Ends the agent, so that the conversation is free.
   await product.stop();
   const elsewhere = product.keepInTerminal(address.replace("#/s/", ""));
-  await page.goto(new URL(`/${address}`, await product.start(script)).href);
+  await page.goto(await product.start(script));
+  await page.goto(new URL(`/${address}`, page.url()).href);
 
   const warning = page.getByRole("alert").filter({ hasText: "Another program" });
   const field = page.getByRole("textbox", { name: "Message" });

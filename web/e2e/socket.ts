@@ -39,6 +39,7 @@ export async function standIn<Asked>(
     socket.on("error", () => socket.destroy());
     socket.write(
       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
+        "Sec-WebSocket-Protocol: tiller.v1\r\n" +
         `Sec-WebSocket-Accept: ${accepted(asked.headers["sec-websocket-key"] ?? "")}\r\n\r\n`,
     );
     let held = Buffer.alloc(0);

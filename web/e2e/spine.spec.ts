@@ -9,11 +9,15 @@ const touch = {
   input: { command: "touch made-by-agent && echo made", description: "Make a file" },
 };
 
-test("the link signs in once, and then the cookie does", async ({ page, product, browser }) => {
+test("the link signs in once, the sign-in is listed, and ends when it is told to", async ({
+  page,
+  product,
+  browser,
+}) => {
   const link = await product.start({ rules: [] });
   await page.goto(link);
   await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
-  expect(page.url()).not.toContain("code=");
+  expect(page.url()).toBe(new URL("/", link).href);
   await page.reload();
   await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
 
@@ -26,6 +30,24 @@ test("the link signs in once, and then the cookie does", async ({ page, product,
   await stranger.goto(link);
   await expect(stranger.getByRole("heading", { name: "This link has been used" })).toBeVisible();
   expect(stranger.url()).not.toContain("code=");
+
+  // A page on another port of the host has the cookie, and can set others in its place. Neither helps it.
+  const context = page.context();
+  const name = (await context.cookies())[0]?.name ?? "";
+  const answer = await context.request.get(new URL("/api/system", link).href);
+  expect(answer.status()).toBe(401);
+  await context.addCookies([{ name, value: "shadow", domain: "127.0.0.1", path: "/api" }]);
+  await page.reload();
+  await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
+
+  await page.goto(new URL("/#/status", link).href);
+  const signIns = page.locator("section", { hasText: "Signed-in browsers" });
+  await expect(signIns.getByRole("listitem")).toHaveCount(1);
+  await expect(signIns.getByText("This browser")).toBeVisible();
+  await signIns.getByRole("button", { name: /^Sign out Chrome/ }).click();
+  await expect(page.getByRole("heading", { name: "You are not signed in" })).toBeVisible();
+  await page.reload();
+  await expect(page.getByRole("heading", { name: "You are not signed in" })).toBeVisible();
 });
 
 test("an answer appears word by word, and the result says what it took", async ({ page, product }) => {
@@ -188,9 +210,8 @@ test("everything is there after a reload and after a restart, and the conversati
 
   await product.stop();
   await expect(page.getByText("Offline, reconnecting…")).toBeVisible();
-  const link = await product.start(script);
-  // The cookie of before is still good; the link is needed only for the new address.
-  await page.goto(new URL("/", link).href);
+  // A sign-in belongs to its address, and the port is another one now.
+  await page.goto(await product.start(script));
   await everythingIsThere();
 
   await say(page, "what did I say?");

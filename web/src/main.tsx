@@ -11,10 +11,12 @@ import { Panel } from "./features/panel/Panel";
 import { connect } from "./store/controller";
 import { Diff } from "./tools/Diff";
 import { toasts } from "./ui/toasts";
+import { takePageSecret } from "./wire/pageSecret";
 
 const root = document.getElementById("root");
 if (!root) throw new Error("the page has no root element");
 
+takePageSecret();
 await setUpLanguage();
 followSystemTheme();
 connect((message) => toasts.add({ title: message, type: "error", priority: "high" }));

@@ -1,6 +1,7 @@
 //! Who may come in. Secrets are 256 random bits; only their hashes are kept.
 
 use std::fmt;
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
@@ -44,6 +45,20 @@ impl SecretHash {
 
     pub fn to_hex(self) -> String {
         hex(&self.0)
+    }
+
+    /// As [`Self::to_hex`] writes it.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let mut bytes = [0u8; 32];
+        let digits = text.as_bytes();
+        if digits.len() != 2 * bytes.len() {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            let digit = |index: usize| char::from(pair[index]).to_digit(16);
+            *byte = u8::try_from(digit(0)? * 16 + digit(1)?).ok()?;
+        }
+        Some(Self(bytes))
     }
 }
 
@@ -137,20 +152,106 @@ pub struct ApiKey {
     pub created_at: Timestamp,
 }
 
+/// How long a sign-in that nobody uses stays good.
+pub const SIGN_IN_LIFETIME: Duration = Duration::from_hours(7 * 24);
+
+/// How much of a browser's own description is kept.
+const MAX_USER_AGENT: usize = 300;
+
+/// The id of a sign-in. It is no secret.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct SignInId(String);
+
+impl SignInId {
+    pub fn generate() -> Result<Self, StoreError> {
+        let mut bytes = [0u8; 8];
+        getrandom::fill(&mut bytes).map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        Ok(Self(hex(&bytes)))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for SignInId {
+    fn from(id: String) -> Self {
+        Self(id)
+    }
+}
+
+/// A browser, or a command of this program, that is signed in as the person at the machine.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SignIn {
+    pub id: SignInId,
+    /// What the browser calls itself.
+    pub user_agent: String,
+    /// The address from which it signed in.
+    pub address: String,
+    pub created_at: Timestamp,
+    pub last_used_at: Timestamp,
+}
+
+impl SignIn {
+    pub fn new(user_agent: &str, address: impl Into<String>, now: Timestamp) -> Result<Self, StoreError> {
+        let visible = user_agent.chars().filter(|character| !character.is_control());
+        Ok(Self {
+            id: SignInId::generate()?,
+            user_agent: visible.take(MAX_USER_AGENT).collect(),
+            address: address.into(),
+            created_at: now,
+            last_used_at: now,
+        })
+    }
+}
+
+/// The two halves of a sign-in. The browser sends the cookie to every port of the host; the page's secret never leaves the
+/// page's origin. Neither is worth anything without the other.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct SignInSecrets {
+    pub cookie: SecretHash,
+    pub page: SecretHash,
+}
+
 /// Keeps credentials. The program's other commands write here while a server runs.
 pub trait CredentialStore: Send + Sync + 'static {
+    /// A random name of this data folder, made with it. It tells the cookies of several servers on one host apart.
+    fn instance(&self) -> StoreFuture<'_, String>;
+
     fn add_code(&self, code: SecretHash, expires: Timestamp) -> StoreFuture<'_, ()>;
 
-    /// Exchanges a code, once, for a cookie. False if the code is unknown, used or too old.
+    /// Exchanges a code, once, for a sign-in. False if the code is unknown, used or too old.
     fn redeem_code(
         &self,
         code: SecretHash,
-        cookie: SecretHash,
-        cookie_expires: Timestamp,
+        sign_in: SignIn,
+        secrets: SignInSecrets,
         now: Timestamp,
     ) -> StoreFuture<'_, bool>;
 
-    fn cookie_is_valid(&self, cookie: SecretHash, now: Timestamp) -> StoreFuture<'_, bool>;
+    /// The sign-in that a page's secret belongs to, with the hash of its cookie.
+    fn sign_in_of_page(
+        &self,
+        page: SecretHash,
+        now: Timestamp,
+    ) -> StoreFuture<'_, Option<(SignIn, SecretHash)>>;
+
+    /// `None` if it has ended.
+    fn sign_in(&self, id: SignInId, now: Timestamp) -> StoreFuture<'_, Option<SignIn>>;
+
+    /// Notes that a sign-in was used. It ends [`SIGN_IN_LIFETIME`] after the last use.
+    fn touch_sign_in(&self, id: SignInId, now: Timestamp) -> StoreFuture<'_, ()>;
+
+    /// All that are good, the last used first.
+    fn sign_ins(&self, now: Timestamp) -> StoreFuture<'_, Vec<SignIn>>;
+
+    /// False if there is none of that id.
+    fn end_sign_in(&self, id: SignInId) -> StoreFuture<'_, bool>;
+
+    fn end_all_sign_ins(&self) -> StoreFuture<'_, ()>;
+
+    /// Ends the sign-in with this cookie, if there is one.
+    fn end_sign_in_of_cookie(&self, cookie: SecretHash) -> StoreFuture<'_, ()>;
 
     /// False if there is a key of that name.
     fn add_key(&self, key: ApiKey, hash: SecretHash) -> StoreFuture<'_, bool>;
@@ -176,6 +277,8 @@ mod tests {
         assert_ne!(one.expose(), other.expose());
         assert_eq!(one.expose().len(), "tiller_".len() + 64);
         assert_eq!(one.hash(), SecretHash::of(one.expose()));
+        assert_eq!(SecretHash::from_hex(&one.hash().to_hex()), Some(one.hash()));
+        assert_eq!(SecretHash::from_hex("zz"), None);
         assert_eq!(format!("{one:?}"), "Secret(…)");
     }
 

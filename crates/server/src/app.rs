@@ -21,7 +21,7 @@ use crate::pages::Assets;
 use crate::proxy::TrustedProxies;
 use crate::statistics::Statistics;
 use crate::task::{self, Tasks};
-use crate::{arrival, auth, chat, cli, error, events, guard, inventory, openapi, pages, system};
+use crate::{arrival, auth, chat, cli, error, events, guard, inventory, openapi, pages, sign_ins, system};
 
 /// The largest body and the largest WebSocket message.
 pub(crate) const MAX_MESSAGE: usize = 32 << 20;
@@ -35,6 +35,8 @@ pub struct Access {
     pub language: Language,
     /// How many tasks one address may start in a minute, at each of the two endpoints.
     pub task_starts_per_minute: u32,
+    /// What tells this data folder from others; the cookie is named after it.
+    pub instance: String,
 }
 
 /// What the doors serve and how. Cheap to clone.
@@ -62,7 +64,7 @@ impl App {
         access: Access,
         assets: Arc<dyn Assets>,
     ) -> Self {
-        let doorkeeper = Arc::new(Doorkeeper::new(credentials, environment_key));
+        let doorkeeper = Arc::new(Doorkeeper::new(credentials, environment_key, &access.instance));
         let statistics = Arc::new(Statistics::new(sessions.paths().default_directory().to_owned()));
         Self {
             statistics,
@@ -85,6 +87,8 @@ impl App {
             .route("/api/recent-cwds", get(system::recent_cwds))
             .route("/api/directories", get(system::directories))
             .route("/api/session-title", post(system::session_title))
+            .route("/api/sign-ins", get(sign_ins::list))
+            .route("/api/sign-out", post(sign_ins::sign_out))
             .route("/api/claude", get(inventory::inventory))
             .route("/api/openapi.json", get(openapi::document))
             .route("/api/docs", get(openapi::docs))

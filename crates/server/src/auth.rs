@@ -1,35 +1,58 @@
-//! Who gets in: a browser with a cookie that it got for a one-time code, a program with a key.
+//! Who gets in: a browser that was signed in with a one-time code, a program with a key.
+//!
+//! A browser has two secrets. Its cookie goes to every port of the host; the page's own secret lives in the storage of the
+//! page's origin, which no other port can read, and goes along in a header, or on a WebSocket as a subprotocol. Only both
+//! together let someone in.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::extract::{ConnectInfo, Request, State};
-use axum::http::header::{AUTHORIZATION, COOKIE, ORIGIN, SET_COOKIE, UPGRADE};
+use axum::extract::{ConnectInfo, Extension, Request, State};
+use axum::http::header::{AUTHORIZATION, COOKIE, ORIGIN, SEC_WEBSOCKET_PROTOCOL, SET_COOKIE, UPGRADE};
 use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use subtle::ConstantTimeEq;
-use tiller_core::credentials::{CredentialStore, Secret, SecretHash, Viewer};
+use tiller_core::credentials::{
+    CredentialStore, SIGN_IN_LIFETIME, Secret, SecretHash, SignIn, SignInId, SignInSecrets, Viewer,
+};
 use tiller_core::{StoreError, Timestamp};
 
 use crate::app::App;
 use crate::error::ApiError;
 use crate::limit::Tally;
+use crate::proxy::IsHttps;
 
 /// How long a one-time code is good for.
 pub const CODE_LIFETIME: Duration = Duration::from_mins(10);
 
-const COOKIE_NAME: &str = "tiller";
-const COOKIE_LIFETIME: Duration = Duration::from_hours(90 * 24);
+/// The header in which a page sends its own secret.
+pub(crate) const PAGE_HEADER: &str = "x-tiller-page";
+
+/// The subprotocol that is spoken on WebSockets, and how the page's secret is offered beside it.
+pub const PROTOCOL: &str = "tiller.v1";
+pub const PAGE_PROTOCOL: &str = "page.";
 
 /// Wrong keys and codes that one address may try in a minute before it is told to wait. A right one always works.
 const WRONG_TRIES: u32 = 20;
 
+/// How many cookies of our name are looked at. Pages on other ports of the host can set some; a browser keeps at most
+/// 180 for a host.
+const MAX_COOKIES: usize = 180;
+
+/// A use is noted at most so often.
+const TOUCH_INTERVAL: Duration = Duration::from_mins(5);
+
+/// The cookie's name in a data folder with this instance id.
+pub fn cookie_name(instance: &str) -> String {
+    format!("tiller_{instance}")
+}
+
 /// What someone came in with. Kept by long connections, to ask again whether it still holds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Credential {
-    Cookie(SecretHash),
+    SignIn(SignInId),
     Key(SecretHash),
 }
 
@@ -40,27 +63,54 @@ pub(crate) struct Visitor {
     pub(crate) credential: Credential,
 }
 
+impl Visitor {
+    /// Only the person at the machine may look after sign-ins.
+    pub(crate) fn is_person(&self) -> bool {
+        self.viewer.key.is_none()
+    }
+}
+
+/// The two secrets of a new sign-in, for the browser.
+pub(crate) struct NewSecrets {
+    pub(crate) cookie: Secret,
+    pub(crate) page: Secret,
+}
+
 pub(crate) struct Doorkeeper {
     credentials: Arc<dyn CredentialStore>,
     environment_key: Option<SecretHash>,
+    cookie_name: String,
     wrong_tries: Tally,
 }
 
 impl Doorkeeper {
-    pub(crate) fn new(credentials: Arc<dyn CredentialStore>, environment_key: Option<SecretHash>) -> Self {
+    pub(crate) fn new(
+        credentials: Arc<dyn CredentialStore>,
+        environment_key: Option<SecretHash>,
+        instance: &str,
+    ) -> Self {
         Self {
             credentials,
             environment_key,
+            cookie_name: cookie_name(instance),
             wrong_tries: Tally::new(WRONG_TRIES, Duration::from_mins(1)),
         }
     }
 
+    pub(crate) fn credentials(&self) -> &dyn CredentialStore {
+        self.credentials.as_ref()
+    }
+
     /// Who this credential belongs to. `None` if it is not, or no longer, good.
-    pub(crate) async fn viewer(&self, credential: Credential) -> Result<Option<Viewer>, StoreError> {
+    pub(crate) async fn viewer(&self, credential: &Credential) -> Result<Option<Viewer>, StoreError> {
         match credential {
-            Credential::Cookie(hash) => {
-                let valid = self.credentials.cookie_is_valid(hash, Timestamp::now()).await?;
-                Ok(valid.then_some(Viewer::PERSON))
+            Credential::SignIn(id) => {
+                let now = Timestamp::now();
+                let Some(sign_in) = self.credentials.sign_in(id.clone(), now).await? else {
+                    return Ok(None);
+                };
+                self.note_use(&sign_in, now).await;
+                Ok(Some(Viewer::PERSON))
             }
             Credential::Key(hash) => {
                 if self
@@ -69,7 +119,7 @@ impl Doorkeeper {
                 {
                     return Ok(Some(Viewer::PERSON));
                 }
-                let key = self.credentials.find_key(hash).await?;
+                let key = self.credentials.find_key(*hash).await?;
                 Ok(key.map(|key| Viewer {
                     key: Some(key.name),
                     scopes: key.scopes,
@@ -78,32 +128,85 @@ impl Doorkeeper {
         }
     }
 
+    /// Keeps a sign-in that is used from ending. True if that was due.
+    async fn note_use(&self, sign_in: &SignIn, now: Timestamp) -> bool {
+        if now.0 - sign_in.last_used_at.0 < milliseconds(TOUCH_INTERVAL) {
+            return false;
+        }
+        // On a full disk people can still read; the next use tries again.
+        if let Err(error) = self.credentials.touch_sign_in(sign_in.id.clone(), now).await {
+            tracing::debug!(%error, "the use of a sign-in was not noted");
+        }
+        true
+    }
+
     async fn admit(
         &self,
         method: &Method,
         headers: &HeaderMap,
         address: IpAddr,
-    ) -> Result<Visitor, ApiError> {
-        let credential = match key(headers) {
-            Some(key) => Credential::Key(SecretHash::of(key)),
-            None => Credential::Cookie(SecretHash::of(cookie(headers).ok_or(ApiError::Unauthorized)?)),
+    ) -> Result<Admitted, ApiError> {
+        let Some(key) = key(headers) else {
+            return self.admit_page(method, headers, address).await;
         };
-        // A browser sends a cookie on its own, so there the origin must speak for the page. Programs have no cookie.
-        let unsafe_request = headers.contains_key(UPGRADE) || !matches!(*method, Method::GET | Method::HEAD);
-        if matches!(credential, Credential::Cookie(_)) && unsafe_request && !headers.contains_key(ORIGIN) {
-            return Err(ApiError::ForeignOrigin);
-        }
-        let viewer = self
-            .viewer(credential)
-            .await
-            .map_err(|error| ApiError::internal(&error))?;
+        let credential = Credential::Key(SecretHash::of(key));
+        let viewer = self.viewer(&credential).await.map_err(internal)?;
         match viewer {
             Some(viewer) if viewer.scopes.read || viewer.scopes.run || viewer.scopes.approve => {
-                Ok(Visitor { viewer, credential })
+                Ok(Admitted {
+                    visitor: Visitor { viewer, credential },
+                    renewed: None,
+                })
             }
             Some(_) => Err(ApiError::Forbidden),
             None => Err(self.wrong_try(address)),
         }
+    }
+
+    /// A page of ours: its cookie and its own secret, which belong together.
+    async fn admit_page(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        address: IpAddr,
+    ) -> Result<Admitted, ApiError> {
+        let mut cookies = self.cookies(headers).peekable();
+        if cookies.peek().is_none() {
+            return Err(ApiError::Unauthorized);
+        }
+        // A browser sends a cookie on its own, so there the origin must speak for the page. Programs have no cookie.
+        let is_upgrade = headers.contains_key(UPGRADE);
+        let unsafe_request = is_upgrade || !matches!(*method, Method::GET | Method::HEAD);
+        if unsafe_request && !headers.contains_key(ORIGIN) {
+            return Err(ApiError::ForeignOrigin);
+        }
+        let page = if is_upgrade {
+            offered_secret(headers)
+        } else {
+            headers.get(PAGE_HEADER).and_then(|value| value.to_str().ok())
+        };
+        let page = SecretHash::of(page.ok_or(ApiError::Unauthorized)?);
+        let now = Timestamp::now();
+        let found = self.credentials.sign_in_of_page(page, now).await;
+        let Some((sign_in, expected)) = found.map_err(internal)? else {
+            return Err(self.wrong_try(address));
+        };
+        // Pages on other ports of the host can set cookies of our name, too: all of them are tried.
+        let Some(cookie) = cookies.find(|cookie| bool::from(SecretHash::of(cookie).0.ct_eq(&expected.0)))
+        else {
+            return Err(self.wrong_try(address));
+        };
+        let renewed = self
+            .note_use(&sign_in, now)
+            .await
+            .then(|| self.set_cookie(cookie));
+        Ok(Admitted {
+            visitor: Visitor {
+                viewer: Viewer::PERSON,
+                credential: Credential::SignIn(sign_in.id),
+            },
+            renewed,
+        })
     }
 
     fn wrong_try(&self, address: IpAddr) -> ApiError {
@@ -115,54 +218,122 @@ impl Doorkeeper {
         }
     }
 
-    /// Exchanges a code from the link for a cookie.
-    async fn redeem(&self, code: &str, address: IpAddr) -> Result<Secret, ApiError> {
-        let internal = |error: StoreError| ApiError::internal(&error);
-        let cookie = Secret::generate("").map_err(internal)?;
+    /// Exchanges a code from the link for a sign-in.
+    pub(crate) async fn redeem(
+        &self,
+        code: &str,
+        headers: &HeaderMap,
+        user_agent: &str,
+        address: IpAddr,
+    ) -> Result<NewSecrets, ApiError> {
+        let new = NewSecrets {
+            cookie: Secret::generate("").map_err(internal)?,
+            page: Secret::generate("").map_err(internal)?,
+        };
         let now = Timestamp::now();
-        let expires = Timestamp(now.0 + milliseconds(COOKIE_LIFETIME));
+        let sign_in = SignIn::new(user_agent, address.to_canonical().to_string(), now).map_err(internal)?;
+        let secrets = SignInSecrets {
+            cookie: new.cookie.hash(),
+            page: new.page.hash(),
+        };
         let redeemed = self
             .credentials
-            .redeem_code(SecretHash::of(code), cookie.hash(), expires, now)
+            .redeem_code(SecretHash::of(code), sign_in, secrets, now)
             .await
             .map_err(internal)?;
-        if redeemed {
-            Ok(cookie)
-        } else {
-            Err(self.wrong_try(address))
+        if !redeemed {
+            return Err(self.wrong_try(address));
         }
+        // The browser forgets the cookie that it had, so nobody could use that sign-in any more.
+        for replaced in self.cookies(headers) {
+            let ended = self
+                .credentials
+                .end_sign_in_of_cookie(SecretHash::of(replaced))
+                .await;
+            ended.map_err(internal)?;
+        }
+        Ok(new)
     }
+
+    /// The values of all cookies of our name.
+    fn cookies<'a>(&self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
+        headers
+            .get_all(COOKIE)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(';'))
+            .filter_map(|pair| pair.trim().split_once('='))
+            .filter(|(name, _)| *name == self.cookie_name)
+            .map(|(_, value)| value)
+            .take(MAX_COOKIES)
+    }
+
+    /// What gives a browser its cookie, without the attribute that depends on the connection.
+    pub(crate) fn set_cookie(&self, value: &str) -> String {
+        format!(
+            "{}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}",
+            self.cookie_name,
+            SIGN_IN_LIFETIME.as_secs()
+        )
+    }
+
+    /// What takes it away again.
+    pub(crate) fn clear_cookie(&self) -> String {
+        format!(
+            "{}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0",
+            self.cookie_name
+        )
+    }
+}
+
+/// Someone who may come in.
+struct Admitted {
+    visitor: Visitor,
+    /// The cookie that is to be set anew, so that it does not end before the sign-in.
+    renewed: Option<String>,
+}
+
+fn internal(error: StoreError) -> ApiError {
+    ApiError::internal(&error)
+}
+
+/// Adds a cookie, for encrypted connections only where the browser has one.
+pub(crate) fn add_cookie(
+    response: &mut Response,
+    mut cookie: String,
+    https: IsHttps,
+) -> Result<(), ApiError> {
+    if https.0 {
+        cookie.push_str("; Secure");
+    }
+    let value = HeaderValue::from_str(&cookie).map_err(|error| ApiError::internal(&error))?;
+    response.headers_mut().append(SET_COOKIE, value);
+    Ok(())
 }
 
 /// Lets nobody through without a credential; handlers find a [`Visitor`] in the request.
 pub(crate) async fn require_credential(
     State(app): State<App>,
     ConnectInfo(address): ConnectInfo<SocketAddr>,
+    Extension(https): Extension<IsHttps>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let (method, headers) = (request.method().clone(), request.headers().clone());
-    match app.doorkeeper.admit(&method, &headers, address.ip()).await {
-        Ok(visitor) => {
-            request.extensions_mut().insert(visitor);
-            next.run(request).await
-        }
-        Err(refusal) => refusal.into_response(),
+    let Admitted { visitor, renewed } = match app.doorkeeper.admit(&method, &headers, address.ip()).await {
+        Ok(admitted) => admitted,
+        Err(refusal) => return refusal.into_response(),
+    };
+    request.extensions_mut().insert(visitor);
+    let mut response = next.run(request).await;
+    // A sign-out has set its own.
+    if let Some(cookie) = renewed
+        && !response.headers().contains_key(SET_COOKIE)
+        && let Err(refusal) = add_cookie(&mut response, cookie, https)
+    {
+        return refusal.into_response();
     }
-}
-
-/// `GET /?code=…`: a cookie, and the page without the code in its address.
-pub(crate) async fn enter(app: &App, code: &str, address: IpAddr) -> Result<Response, ApiError> {
-    let secret = app.doorkeeper.redeem(code, address).await?;
-    let cookie = format!(
-        "{COOKIE_NAME}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}",
-        secret.expose(),
-        COOKIE_LIFETIME.as_secs()
-    );
-    let mut response = Redirect::to("/").into_response();
-    let value = HeaderValue::from_str(&cookie).map_err(|error| ApiError::internal(&error))?;
-    response.headers_mut().insert(SET_COOKIE, value);
-    Ok(response)
+    response
 }
 
 fn milliseconds(duration: Duration) -> i64 {
@@ -180,12 +351,16 @@ fn key(headers: &HeaderMap) -> Option<&str> {
     bearer.or_else(|| headers.get("x-api-key").and_then(|value| value.to_str().ok()))
 }
 
-fn cookie(headers: &HeaderMap) -> Option<&str> {
-    headers
-        .get_all(COOKIE)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
-        .find_map(|(name, value)| (name == COOKIE_NAME).then_some(value))
+/// The page's secret among the subprotocols of an upgrade, if the protocol that we speak is among them, too.
+fn offered_secret(headers: &HeaderMap) -> Option<&str> {
+    let offered = || {
+        headers
+            .get_all(SEC_WEBSOCKET_PROTOCOL)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .map(str::trim)
+    };
+    offered().find(|protocol| *protocol == PROTOCOL)?;
+    offered().find_map(|protocol| protocol.strip_prefix(PAGE_PROTOCOL))
 }

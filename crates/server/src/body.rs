@@ -1,5 +1,6 @@
 //! JSON bodies of requests. What is wrong with one is said by the name of the field.
 
+use axum::body::HttpBody;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, Json, Request};
 use axum::response::{IntoResponse, Response};
@@ -55,6 +56,22 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
             .await
             .map_err(IntoResponse::into_response)?;
         read(&bytes).map(Self).map_err(IntoResponse::into_response)
+    }
+}
+
+/// As [`Body`], where nothing at all is the default.
+pub(crate) struct OptionalBody<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        if request.body().is_end_stream() {
+            return Ok(Self(T::default()));
+        }
+        Body::from_request(request, state)
+            .await
+            .map(|Body(body)| Self(body))
     }
 }
 

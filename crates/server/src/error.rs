@@ -66,6 +66,8 @@ refusals! {
         "There is nothing at this address.", "此地址不存在";
     Unauthorized = "unauthorized", UNAUTHORIZED,
         "A valid API key or the link from `tiller link` is needed.", "API 密钥无效";
+    NoSuchSignIn = "invalid_request", NOT_FOUND,
+        "There is no such sign-in. It may have ended meanwhile.", "没有该登录，可能已经结束";
     Forbidden = "forbidden", FORBIDDEN,
         "This is not allowed with the key that was used.", "当前密钥无权执行此操作";
     ForeignHost = "forbidden", FORBIDDEN,

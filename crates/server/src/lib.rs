@@ -22,13 +22,14 @@ mod oversize;
 mod pages;
 mod proxy;
 mod pulse;
+mod sign_ins;
 mod statistics;
 mod system;
 mod task;
 mod underway;
 
 pub use app::{Access, App, serve};
-pub use auth::CODE_LIFETIME;
+pub use auth::{CODE_LIFETIME, PAGE_PROTOCOL, PROTOCOL, cookie_name};
 pub use error::Language;
 pub use events::wire as event_wire;
 pub use guard::HostPolicy;

@@ -77,7 +77,9 @@ async fn converse(stream: Seated, address: SocketAddr, router: Router, access: A
         let mut router = router.clone();
         let mut request = request.map(Body::new);
         let client = access.proxies.client(address, request.headers());
+        let https = access.proxies.is_https(address.ip(), request.headers());
         request.extensions_mut().insert(ConnectInfo(client));
+        request.extensions_mut().insert(https);
         let headers = request.headers_mut();
         headers
             .entry(ACCEPT_LANGUAGE)
@@ -186,6 +188,7 @@ mod tests {
             proxies: TrustedProxies::default(),
             language: Language::English,
             task_starts_per_minute: 10,
+            instance: "test".to_owned(),
         };
         let guests = Arc::new(Guests::default());
         tokio::spawn(welcome(

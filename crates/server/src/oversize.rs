@@ -6,6 +6,7 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_
 use tokio_tungstenite::tungstenite;
 
 use crate::app::MAX_MESSAGE;
+use crate::auth::PROTOCOL;
 
 /// Up to here a message is read to its end, so that its sender can be told and go on.
 const READ_LIMIT: usize = 2 * MAX_MESSAGE;
@@ -19,7 +20,10 @@ pub(crate) const TOO_LONG: &str =
 const LINGER: Duration = Duration::from_secs(5);
 
 pub(crate) fn limited(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
-    upgrade.max_message_size(READ_LIMIT).max_frame_size(READ_LIMIT)
+    upgrade
+        .protocols([PROTOCOL])
+        .max_message_size(READ_LIMIT)
+        .max_frame_size(READ_LIMIT)
 }
 
 pub(crate) fn is_too_long(text: &str) -> bool {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use axum::body::Body;
-use axum::extract::{ConnectInfo, Query, State};
+use axum::extract::{ConnectInfo, Extension, Query, State};
 use axum::http::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
 };
@@ -13,8 +13,9 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use crate::app::App;
-use crate::auth;
 use crate::error::ApiError;
+use crate::proxy::IsHttps;
+use crate::sign_ins;
 
 /// Where the files come from: the executable has them inside.
 pub trait Assets: Send + Sync + 'static {
@@ -39,15 +40,18 @@ pub(crate) struct Entry {
 pub(crate) async fn index(
     State(app): State<App>,
     ConnectInfo(address): ConnectInfo<SocketAddr>,
+    Extension(https): Extension<IsHttps>,
     Query(entry): Query<Entry>,
+    method: Method,
     headers: HeaderMap,
 ) -> Response {
-    let Some(code) = entry.code else {
+    // Programs that look at links before people do, such as mail scanners, send HEAD.
+    let Some(code) = entry.code.filter(|_| method == Method::GET) else {
         return file(&app, "index.html", &headers);
     };
-    match auth::enter(&app, &code, address.ip()).await {
+    match sign_ins::enter(&app, &code, &headers, address.ip(), https).await {
         Ok(response) => response,
-        // A link that was used before, or is too old: the page knows whether its cookie still holds, and what to do.
+        // A link that was used before, or is too old: the page knows whether it is signed in, and what to do.
         Err(ApiError::Unauthorized) => file(&app, "index.html", &headers),
         Err(refusal) => refusal.into_response(),
     }

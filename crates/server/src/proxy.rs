@@ -94,6 +94,22 @@ impl TrustedProxies {
     }
 }
 
+/// Whether the browser's own connection is encrypted, as far as a trusted proxy says so.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct IsHttps(pub(crate) bool);
+
+impl TrustedProxies {
+    /// Each proxy that adds to `X-Forwarded-Proto` adds at the end; the first is what the browser used.
+    pub(crate) fn is_https(&self, peer: IpAddr, headers: &HeaderMap) -> IsHttps {
+        let scheme = headers
+            .get("x-forwarded-proto")
+            .and_then(|value| value.to_str().ok());
+        let first = scheme.and_then(|schemes| schemes.split(',').next());
+        let is_https = first.is_some_and(|scheme| scheme.trim().eq_ignore_ascii_case("https"));
+        IsHttps(self.contains(peer) && is_https)
+    }
+}
+
 /// An address, some proxies say with its port.
 fn parse_hop(text: &str) -> Option<IpAddr> {
     let bare = text.trim_start_matches('[').trim_end_matches(']');
@@ -135,6 +151,18 @@ mod tests {
         assert_eq!(client("127.0.0.1", &["203.0.113.7, unknown"]), "127.0.0.1");
         assert_eq!(client("::ffff:127.0.0.1", &["203.0.113.7"]), "203.0.113.7");
         assert_eq!(client("10.255.0.1", &["10.0.0.9"]), "10.0.0.9");
+    }
+
+    #[test]
+    fn only_a_trusted_proxy_says_that_a_connection_is_encrypted() {
+        let proxies = TrustedProxies::parse(&["127.0.0.1".to_owned()]).unwrap();
+        let is_https = |peer: &str, scheme: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("x-forwarded-proto", scheme.parse().unwrap());
+            proxies.is_https(peer.parse().unwrap(), &headers).0
+        };
+        assert!(is_https("127.0.0.1", "https") && is_https("127.0.0.1", "HTTPS, http"));
+        assert!(!is_https("127.0.0.1", "http") && !is_https("192.0.2.1", "https"));
     }
 
     #[test]

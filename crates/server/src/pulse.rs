@@ -26,7 +26,7 @@ impl Pulse {
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             app: app.clone(),
-            credential: visitor.credential,
+            credential: visitor.credential.clone(),
             heartbeat,
             quiet: 0,
         }
@@ -39,7 +39,7 @@ impl Pulse {
 
     /// Whether the visitor may stay. A store that does not answer is no reason to throw someone out.
     pub(crate) async fn is_welcome(&self) -> bool {
-        !matches!(self.app.doorkeeper.viewer(self.credential).await, Ok(None))
+        !matches!(self.app.doorkeeper.viewer(&self.credential).await, Ok(None))
     }
 
     /// Something was sent.

@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
 use crate::cli::ServeArgs;
 use crate::data_dir::{DataDir, ServerLock};
-use crate::link;
+use crate::link::OwnSignIn;
 use crate::serve::Service;
 
 /// How often another command's server may end just when we come.
@@ -26,6 +26,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 pub(crate) struct Client {
     socket: WebSocketStream<TcpStream>,
+    sign_in: OwnSignIn,
+    data_dir: DataDir,
     own: Option<OwnServer>,
 }
 
@@ -56,8 +58,13 @@ impl Client {
     /// `None`: try again.
     async fn attempt(args: &ServeArgs, data_dir: &DataDir) -> anyhow::Result<Option<Self>> {
         if let Some(server) = data_dir.running() {
-            let socket = open(data_dir, &server.url).await?;
-            return Ok(Some(Self { socket, own: None }));
+            let (socket, sign_in) = open(data_dir, &server.url).await?;
+            return Ok(Some(Self {
+                socket,
+                sign_in,
+                data_dir: data_dir.clone(),
+                own: None,
+            }));
         }
         let Some(lock) = data_dir.try_lock()? else {
             return Ok(None);
@@ -69,9 +76,13 @@ impl Client {
             serving: tokio::spawn(tiller_server::serve(service.listener, service.app)),
             _lock: service.lock,
         };
-        let socket = open(data_dir, &service.address.url).await?;
-        let own = Some(own);
-        Ok(Some(Self { socket, own }))
+        let (socket, sign_in) = open(data_dir, &service.address.url).await?;
+        Ok(Some(Self {
+            socket,
+            sign_in,
+            data_dir: data_dir.clone(),
+            own: Some(own),
+        }))
     }
 
     pub(crate) async fn send(&mut self, kind: &str, payload: Value) -> anyhow::Result<()> {
@@ -135,6 +146,10 @@ impl Client {
         if self.socket.close(None).await.is_err() {
             tracing::debug!("the server was gone already");
         }
+        match self.data_dir.open_store() {
+            Ok(store) => self.sign_in.end(&store).await,
+            Err(error) => tracing::debug!(%error, "the command's sign-in ends by itself, in a week"),
+        }
         let Some(own) = self.own else { return };
         // Not in the way of those that have found it, and waited for by those that come now.
         let runs = |sessions: &Sessions| {
@@ -153,14 +168,15 @@ impl Client {
     }
 }
 
-async fn open(data_dir: &DataDir, url: &str) -> anyhow::Result<WebSocketStream<TcpStream>> {
+async fn open(data_dir: &DataDir, url: &str) -> anyhow::Result<(WebSocketStream<TcpStream>, OwnSignIn)> {
     let authority = url
         .strip_prefix("http://")
         .context("the server's address is not understood")?;
-    let cookie = link::sign_in(&data_dir.open_store()?).await?;
+    let sign_in = OwnSignIn::create(&data_dir.open_store()?).await?;
     let mut request = format!("ws://{authority}/ws/events?only=subscribed").into_client_request()?;
     let headers = request.headers_mut();
-    headers.insert("cookie", format!("tiller={}", cookie.expose()).parse()?);
+    headers.insert("cookie", sign_in.cookie().parse()?);
+    headers.insert("sec-websocket-protocol", sign_in.protocols().parse()?);
     headers.insert("origin", url.parse()?);
     let stream = TcpStream::connect(authority)
         .await
@@ -169,5 +185,5 @@ async fn open(data_dir: &DataDir, url: &str) -> anyhow::Result<WebSocketStream<T
     let (socket, _) = tokio_tungstenite::client_async(request, stream)
         .await
         .with_context(|| format!("the server at {url} does not let us in"))?;
-    Ok(socket)
+    Ok((socket, sign_in))
 }

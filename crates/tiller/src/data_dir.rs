@@ -36,6 +36,7 @@ const OURS: [&str; 8] = [
     "runs",
 ];
 
+#[derive(Clone)]
 pub(crate) struct DataDir {
     path: PathBuf,
 }

@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tiller_core::Timestamp;
-use tiller_core::credentials::{CredentialStore, Secret};
+use tiller_core::credentials::{CredentialStore, Secret, SignIn, SignInId, SignInSecrets};
 
 use crate::data_dir::DataDir;
 
-/// No command runs for longer.
-const COMMAND_LIFETIME: Duration = Duration::from_hours(7 * 24);
+/// A code that a command makes for itself is used at once.
+const OWN_CODE_LIFETIME: Duration = Duration::from_mins(1);
+
+/// What commands of this program call themselves in the list of sign-ins.
+const USER_AGENT: &str = "tiller (command line)";
 
 /// Prints a new link for the server that runs with this data folder.
 pub(crate) async fn run(data_dir: &DataDir) -> anyhow::Result<()> {
@@ -80,15 +83,57 @@ fn way_to(far: IpAddr) -> Option<IpAddr> {
     Some(socket.local_addr().ok()?.ip())
 }
 
-/// A cookie for a command of this program, which may read the data folder and so is the person at the machine.
-pub(crate) async fn sign_in(credentials: &impl CredentialStore) -> anyhow::Result<Secret> {
-    let (code, cookie) = (Secret::generate("")?, Secret::generate("")?);
-    let now = Timestamp::now();
-    let expires = Timestamp(now.0 + i64::try_from(COMMAND_LIFETIME.as_millis())?);
-    credentials.add_code(code.hash(), expires).await?;
-    let redeemed = credentials
-        .redeem_code(code.hash(), cookie.hash(), expires, now)
-        .await?;
-    anyhow::ensure!(redeemed, "the data folder did not keep a sign-in");
-    Ok(cookie)
+/// A sign-in of a command of this program, which may read the data folder and so is the person at the machine.
+pub(crate) struct OwnSignIn {
+    id: SignInId,
+    cookie: Secret,
+    page: Secret,
+    instance: String,
+}
+
+impl OwnSignIn {
+    pub(crate) async fn create(credentials: &impl CredentialStore) -> anyhow::Result<Self> {
+        let code = Secret::generate("")?;
+        let now = Timestamp::now();
+        let sign_in = SignIn::new(USER_AGENT, Ipv4Addr::LOCALHOST.to_string(), now)?;
+        let own = Self {
+            id: sign_in.id.clone(),
+            cookie: Secret::generate("")?,
+            page: Secret::generate("")?,
+            instance: credentials.instance().await?,
+        };
+        let secrets = SignInSecrets {
+            cookie: own.cookie.hash(),
+            page: own.page.hash(),
+        };
+        let expires = Timestamp(now.0 + i64::try_from(OWN_CODE_LIFETIME.as_millis())?);
+        credentials.add_code(code.hash(), expires).await?;
+        let redeemed = credentials
+            .redeem_code(code.hash(), sign_in, secrets, now)
+            .await?;
+        anyhow::ensure!(redeemed, "the data folder did not keep a sign-in");
+        Ok(own)
+    }
+
+    /// The value of the header `Cookie`.
+    pub(crate) fn cookie(&self) -> String {
+        format!(
+            "{}={}",
+            tiller_server::cookie_name(&self.instance),
+            self.cookie.expose()
+        )
+    }
+
+    /// The value of the header `Sec-WebSocket-Protocol`.
+    pub(crate) fn protocols(&self) -> String {
+        use tiller_server::{PAGE_PROTOCOL, PROTOCOL};
+        format!("{PROTOCOL}, {PAGE_PROTOCOL}{}", self.page.expose())
+    }
+
+    /// Nobody needs it any more.
+    pub(crate) async fn end(self, credentials: &impl CredentialStore) {
+        if let Err(error) = credentials.end_sign_in(self.id).await {
+            tracing::debug!(%error, "the command's sign-in ends by itself, in a week");
+        }
+    }
 }

@@ -163,6 +163,7 @@ impl Service {
             proxies: config.trusted_proxies()?,
             language: config.language(),
             task_starts_per_minute: config.task_starts_per_minute,
+            instance: store.instance().await?,
         };
         let app = App::new(
             sessions.clone(),

@@ -44,6 +44,8 @@ export function connect(listener: ErrorListener): void {
   onError = listener;
   noteDeadLink();
   void refreshSystem();
+  // A page that is left open uses nothing but its socket, which can't renew the cookie.
+  setInterval(() => void refreshSystem(), RENEWAL_MS);
   const queue = frameQueue<ServerEvent>(applyEvents, isPiece);
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
   const socket = connectEvents(`${scheme}//${location.host}/ws/events`, {
@@ -63,7 +65,7 @@ export function connect(listener: ErrorListener): void {
       if (connection === "offline") queue.flush();
       store.setState({ connection });
       if (connection !== "offline") return;
-      // A refused upgrade looks like any broken connection; only a plain request says that the cookie is gone.
+      // A refused upgrade looks like any broken connection; only a plain request says that the sign-in has ended.
       void refreshSystem();
       grantWish();
     },
@@ -77,6 +79,8 @@ function noteDeadLink(): void {
   history.replaceState(null, "", location.pathname + location.hash);
   store.setState({ deadLink: true });
 }
+
+const RENEWAL_MS = 12 * 60 * 60 * 1000;
 
 async function refreshSystem(): Promise<void> {
   try {

@@ -1,4 +1,5 @@
 /** The calls beside the event stream. */
+import { pageHeaders } from "./pageSecret";
 
 export interface Backend {
   readonly name: string;
@@ -46,12 +47,18 @@ export function setApiLanguage(value: string): void {
 }
 
 export async function call<T>(path: string, init: RequestInit = {}): Promise<T> {
+  const response = await request(path, init);
+  return (await response.json()) as T;
+}
+
+/** A call with everything that lets the page in. A refusal is thrown. */
+export async function request(path: string, init: RequestInit = {}): Promise<Response> {
   const response = await fetch(path, {
     ...init,
-    headers: { ...init.headers, "Accept-Language": language },
+    headers: { ...init.headers, ...pageHeaders(), "Accept-Language": language },
     credentials: "same-origin",
   });
-  if (response.ok) return (await response.json()) as T;
+  if (response.ok) return response;
   const body = (await response.json().catch(() => undefined)) as
     | { error?: { code?: string; message?: string } }
     | undefined;
@@ -69,3 +76,25 @@ export const getRecentFolders = async (limit: number): Promise<string[]> =>
 
 export const getDirectory = (path: string | undefined): Promise<Directory> =>
   call(path ? `/api/directories?path=${encodeURIComponent(path)}` : "/api/directories");
+
+/** A browser that is signed in. */
+export interface SignIn {
+  readonly id: string;
+  readonly userAgent: string;
+  readonly address: string;
+  readonly createdAt: number;
+  readonly lastUsedAt: number;
+  /** Whether it is this one. */
+  readonly current: boolean;
+}
+
+export const getSignIns = async (): Promise<readonly SignIn[]> =>
+  (await call<{ signIns: SignIn[] }>("/api/sign-ins")).signIns;
+
+/** Signs out one browser, or all. */
+export const signOut = (which: { id: string } | { all: true }): Promise<unknown> =>
+  call("/api/sign-out", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(which),
+  });

@@ -3,6 +3,7 @@
  * asked again after a reconnect is the owner's business.
  */
 import type { ClientEvent, ServerEvent } from "../gen/events";
+import { socketProtocols } from "./pageSecret";
 
 export type Connection = "connecting" | "open" | "offline";
 
@@ -37,7 +38,7 @@ export function connectEvents(url: string, handlers: SocketHandlers): EventSocke
 
   function open(): void {
     clearTimeout(timer);
-    const opened = new WebSocket(url);
+    const opened = new WebSocket(url, socketProtocols());
     socket = opened;
     opened.addEventListener("open", () => {
       attempt = 0;

@@ -45,6 +45,8 @@ const CHINESE: &[(&str, &str)] = &[
     ("recent_cwds", "最近使用的目录"),
     ("directories", "目录中的子目录"),
     ("session_title", "为任务描述生成标题"),
+    ("sign_ins", "已登录的浏览器，最近使用的在前"),
+    ("sign_out", "退出登录：当前浏览器、指定的一个，或全部"),
     ("claude", "Claude Code 的技能、命令、代理、MCP 服务器、插件和钩子"),
     ("openapi", "本描述（JSON）"),
     ("docs", "本描述（页面）"),

@@ -17,7 +17,7 @@ use super::schemas::*;
         title = "Tiller",
         description = "Start coding agents, watch them, decide what they may do, and find again what they did. \
                        Every call but /health needs a key, as `Authorization: Bearer KEY` or `X-API-Key: KEY`; \
-                       a page on the same origin uses its cookie."
+                       a page on the same origin uses its cookie, together with the page's own secret in `X-Tiller-Page`."
     ),
     servers((url = "/", description = "This server")),
     tags(
@@ -34,7 +34,7 @@ use super::schemas::*;
         history_projects, history_project_sessions, history_sessions, history_session, history_export,
         history_tool_result, history_search, history_usage, history_live, history_vault, history_turn_vault,
         history_restore, history_take_over,
-        health, system, recent_cwds, directories, session_title, claude, openapi, docs, docs_style,
+        health, system, recent_cwds, directories, session_title, sign_ins, sign_out, claude, openapi, docs, docs_style,
     )
 )]
 pub(super) struct Description;
@@ -273,6 +273,24 @@ operations! {
         (status = 200, body = Title), Refusals, BodyRefusals,
     ))]
     session_title;
+
+    /// The browsers that are signed in, the last used first
+    ///
+    /// For the person at the machine only.
+    #[utoipa::path(get, path = "/api/sign-ins", tag = "machine", responses(
+        (status = 200, body = SignIns), (status = 403, body = ErrorBody), Refusals,
+    ))]
+    sign_ins;
+
+    /// Sign out
+    ///
+    /// Without a body, the browser that asks; with `id` one of the list; with `all` every browser. Their connections end within
+    /// five seconds. For the person at the machine only.
+    #[utoipa::path(post, path = "/api/sign-out", tag = "machine", request_body = Option<SignOut>, responses(
+        (status = 200, body = Success), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+        Refusals, BodyRefusals,
+    ))]
+    sign_out;
 
     /// What Claude Code has been given: skills, commands, agents, MCP servers, plugins, hooks
     #[utoipa::path(get, path = "/api/claude", tag = "machine", params(("cwd" = Option<String>, Query)), responses(

@@ -140,6 +140,41 @@ pub(super) struct RecentCwds {
 }
 
 #[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SignIns {
+    sign_ins: Vec<SignIn>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SignIn {
+    id: String,
+    /// What the browser calls itself.
+    user_agent: String,
+    /// The address from which it signed in.
+    address: String,
+    /// Milliseconds since 1970.
+    created_at: i64,
+    last_used_at: i64,
+    /// Whether it is the one that asks.
+    current: bool,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(super) struct Success {
+    success: bool,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SignOut {
+    /// Every browser.
+    all: Option<bool>,
+    /// One of the list.
+    id: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
 pub(super) struct Directories {
     path: String,
     parent: Option<String>,

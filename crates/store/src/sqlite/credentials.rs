@@ -1,10 +1,12 @@
-//! Codes, cookies and keys: hashes only.
+//! Codes, sign-ins and keys: hashes only.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use tiller_core::credentials::{ApiKey, CredentialStore, Scopes, SecretHash};
+use tiller_core::credentials::{
+    ApiKey, CredentialStore, SIGN_IN_LIFETIME, Scopes, SecretHash, SignIn, SignInId, SignInSecrets,
+};
 use tiller_core::{StoreError, StoreFuture, Timestamp};
 
 use super::{SqliteStore, store_error};
@@ -29,6 +31,14 @@ impl SqliteStore {
 }
 
 impl CredentialStore for SqliteStore {
+    fn instance(&self) -> StoreFuture<'_, String> {
+        Box::pin(self.read(|connection| {
+            connection
+                .query_row("SELECT id FROM instance", [], |row| row.get(0))
+                .map_err(store_error)
+        }))
+    }
+
     fn add_code(&self, code: SecretHash, expires: Timestamp) -> StoreFuture<'_, ()> {
         Box::pin(self.shared.writer.write(move |connection| {
             let sql = "INSERT INTO login_codes (hash, expires_at) VALUES (?1, ?2)";
@@ -42,8 +52,8 @@ impl CredentialStore for SqliteStore {
     fn redeem_code(
         &self,
         code: SecretHash,
-        cookie: SecretHash,
-        cookie_expires: Timestamp,
+        sign_in: SignIn,
+        secrets: SignInSecrets,
         now: Timestamp,
     ) -> StoreFuture<'_, bool> {
         Box::pin(self.change(move |connection| {
@@ -51,29 +61,106 @@ impl CredentialStore for SqliteStore {
                 .prepare_cached("DELETE FROM login_codes WHERE expires_at <= ?1")?
                 .execute([now.0])?;
             connection
-                .prepare_cached("DELETE FROM cookies WHERE expires_at <= ?1")?
-                .execute([now.0])?;
+                .prepare_cached("DELETE FROM sign_ins WHERE last_used_at <= ?1")?
+                .execute([oldest_use(now)])?;
             let redeemed = connection
                 .prepare_cached("DELETE FROM login_codes WHERE hash = ?1")?
                 .execute([code.to_hex()])?
                 == 1;
             if redeemed {
-                let sql = "INSERT INTO cookies (hash, created_at, expires_at) VALUES (?1, ?2, ?3)";
-                connection
-                    .prepare_cached(sql)?
-                    .execute(params![cookie.to_hex(), now.0, cookie_expires.0])?;
+                let sql = "INSERT INTO sign_ins (id, cookie_hash, page_hash, user_agent, address, created_at, \
+                           last_used_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+                let row = params![
+                    sign_in.id.as_str(),
+                    secrets.cookie.to_hex(),
+                    secrets.page.to_hex(),
+                    sign_in.user_agent,
+                    sign_in.address,
+                    sign_in.created_at.0,
+                    sign_in.last_used_at.0,
+                ];
+                connection.prepare_cached(sql)?.execute(row)?;
             }
             Ok(redeemed)
         }))
     }
 
-    fn cookie_is_valid(&self, cookie: SecretHash, now: Timestamp) -> StoreFuture<'_, bool> {
+    fn sign_in_of_page(
+        &self,
+        page: SecretHash,
+        now: Timestamp,
+    ) -> StoreFuture<'_, Option<(SignIn, SecretHash)>> {
         Box::pin(self.read(move |connection| {
-            let sql = "SELECT 1 FROM cookies WHERE hash = ?1 AND expires_at > ?2";
+            let sql = "SELECT id, user_agent, address, created_at, last_used_at, cookie_hash FROM sign_ins \
+                       WHERE page_hash = ?1 AND last_used_at > ?2";
             let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
             statement
-                .exists(params![cookie.to_hex(), now.0])
+                .query_row(params![page.to_hex(), oldest_use(now)], |row| {
+                    Ok((decode_sign_in(row)?, row.get::<_, String>(5)?))
+                })
+                .optional()
+                .map(|found| {
+                    found.and_then(|(sign_in, cookie)| Some((sign_in, SecretHash::from_hex(&cookie)?)))
+                })
                 .map_err(store_error)
+        }))
+    }
+
+    fn sign_in(&self, id: SignInId, now: Timestamp) -> StoreFuture<'_, Option<SignIn>> {
+        Box::pin(self.read(move |connection| {
+            let sql = "SELECT id, user_agent, address, created_at, last_used_at FROM sign_ins \
+                       WHERE id = ?1 AND last_used_at > ?2";
+            let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+            statement
+                .query_row(params![id.as_str(), oldest_use(now)], decode_sign_in)
+                .optional()
+                .map_err(store_error)
+        }))
+    }
+
+    fn touch_sign_in(&self, id: SignInId, now: Timestamp) -> StoreFuture<'_, ()> {
+        Box::pin(self.shared.writer.write(move |connection| {
+            let sql = "UPDATE sign_ins SET last_used_at = max(last_used_at, ?2) WHERE id = ?1";
+            connection
+                .prepare_cached(sql)?
+                .execute(params![id.as_str(), now.0])
+                .map(drop)
+        }))
+    }
+
+    fn sign_ins(&self, now: Timestamp) -> StoreFuture<'_, Vec<SignIn>> {
+        Box::pin(self.read(move |connection| {
+            let sql = "SELECT id, user_agent, address, created_at, last_used_at FROM sign_ins \
+                       WHERE last_used_at > ?1 ORDER BY last_used_at DESC, id";
+            let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+            let rows = statement
+                .query_map([oldest_use(now)], decode_sign_in)
+                .map_err(store_error)?;
+            rows.collect::<Result<_, _>>().map_err(store_error)
+        }))
+    }
+
+    fn end_sign_in(&self, id: SignInId) -> StoreFuture<'_, bool> {
+        Box::pin(self.change(move |connection| {
+            let sql = "DELETE FROM sign_ins WHERE id = ?1";
+            Ok(connection.prepare_cached(sql)?.execute([id.as_str()])? == 1)
+        }))
+    }
+
+    fn end_all_sign_ins(&self) -> StoreFuture<'_, ()> {
+        Box::pin(self.shared.writer.write(|connection| {
+            // Links that were printed and not used would sign in again.
+            connection.execute("DELETE FROM login_codes", [])?;
+            connection.execute("DELETE FROM sign_ins", []).map(drop)
+        }))
+    }
+
+    fn end_sign_in_of_cookie(&self, cookie: SecretHash) -> StoreFuture<'_, ()> {
+        Box::pin(self.shared.writer.write(move |connection| {
+            connection
+                .prepare_cached("DELETE FROM sign_ins WHERE cookie_hash = ?1")?
+                .execute([cookie.to_hex()])
+                .map(drop)
         }))
     }
 
@@ -115,6 +202,22 @@ impl CredentialStore for SqliteStore {
                 == 1)
         }))
     }
+}
+
+/// A sign-in that was last used then, or before, has ended.
+fn oldest_use(now: Timestamp) -> i64 {
+    now.0
+        .saturating_sub(i64::try_from(SIGN_IN_LIFETIME.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn decode_sign_in(row: &Row<'_>) -> rusqlite::Result<SignIn> {
+    Ok(SignIn {
+        id: SignInId::from(row.get::<_, String>(0)?),
+        user_agent: row.get(1)?,
+        address: row.get(2)?,
+        created_at: Timestamp(row.get(3)?),
+        last_used_at: Timestamp(row.get(4)?),
+    })
 }
 
 fn decode_key(row: &Row<'_>) -> rusqlite::Result<ApiKey> {

@@ -214,6 +214,24 @@ const MIGRATIONS: &[&str] = &[
     -- Until now a prompt had its id under another name, and the oldest had it in their row only.
     UPDATE messages SET data = json_set(data, '$.promptId', id, '$.uuid', id) WHERE kind = 'prompt';
 ",
+    "
+    -- Browsers that are signed in. The cookie is worth nothing without the page's own secret, so the cookies of before,
+    -- which had none, are good no longer.
+    DROP TABLE cookies;
+    CREATE TABLE sign_ins (
+        id           TEXT PRIMARY KEY,
+        cookie_hash  TEXT NOT NULL UNIQUE,
+        page_hash    TEXT NOT NULL UNIQUE,
+        user_agent   TEXT NOT NULL,
+        address      TEXT NOT NULL,
+        created_at   INTEGER NOT NULL,
+        last_used_at INTEGER NOT NULL
+    ) STRICT;
+
+    -- What tells this data folder from others.
+    CREATE TABLE instance (id TEXT NOT NULL) STRICT;
+    INSERT INTO instance (id) VALUES (lower(hex(randomblob(4))));
+",
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {

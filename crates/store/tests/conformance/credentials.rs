@@ -1,5 +1,7 @@
 use tiller_core::Timestamp;
-use tiller_core::credentials::{ApiKey, CredentialStore, Scopes, SecretHash};
+use tiller_core::credentials::{
+    ApiKey, CredentialStore, SIGN_IN_LIFETIME, Scopes, SecretHash, SignIn, SignInId, SignInSecrets,
+};
 
 use super::open;
 
@@ -13,22 +15,105 @@ async fn a_code_is_good_once_and_for_a_while() {
     let store = open(folder.path());
     store.add_code(hash("code"), Timestamp(100)).await.unwrap();
     store.add_code(hash("late"), Timestamp(100)).await.unwrap();
-    let redeem = async |code, cookie, now| {
-        store
-            .redeem_code(hash(code), hash(cookie), Timestamp(1000), Timestamp(now))
-            .await
-            .unwrap()
+    let redeem = async |code, name: &str, now| {
+        let (sign_in, secrets) = sign_in(name, now);
+        let redeemed = store
+            .redeem_code(hash(code), sign_in, secrets, Timestamp(now))
+            .await;
+        redeemed.unwrap()
     };
-    assert!(!redeem("wrong", "c0", 50).await);
-    assert!(redeem("code", "c1", 50).await);
-    assert!(!redeem("code", "c2", 50).await, "used");
-    assert!(!redeem("late", "c3", 100).await, "too old");
-    let valid = async |cookie, now| store.cookie_is_valid(hash(cookie), Timestamp(now)).await.unwrap();
-    assert!(valid("c1", 999).await);
-    assert!(!valid("c1", 1000).await);
-    for cookie in ["c0", "c2", "c3"] {
-        assert!(!valid(cookie, 50).await, "{cookie}");
+    assert!(!redeem("wrong", "s0", 50).await);
+    assert!(redeem("code", "s1", 50).await);
+    assert!(!redeem("code", "s2", 50).await, "used");
+    assert!(!redeem("late", "s3", 100).await, "too old");
+    let signed_in = store.sign_ins(Timestamp(50)).await.unwrap();
+    assert_eq!(signed_in, [sign_in("s1", 50).0]);
+}
+
+/// A sign-in whose cookie and page secret are named after it.
+fn sign_in(name: &str, now: i64) -> (SignIn, SignInSecrets) {
+    let sign_in = SignIn {
+        id: SignInId::from(name.to_owned()),
+        user_agent: "a browser".to_owned(),
+        address: "127.0.0.1".to_owned(),
+        created_at: Timestamp(now),
+        last_used_at: Timestamp(now),
+    };
+    let secrets = SignInSecrets {
+        cookie: hash(&format!("cookie of {name}")),
+        page: hash(&format!("page of {name}")),
+    };
+    (sign_in, secrets)
+}
+
+#[tokio::test]
+async fn a_sign_in_ends_a_week_after_its_last_use_or_when_it_is_told_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    for name in ["one", "two", "three", "four"] {
+        store.add_code(hash(name), Timestamp(100)).await.unwrap();
+        let (sign_in, secrets) = sign_in(name, 10);
+        let redeemed = store
+            .redeem_code(hash(name), sign_in, secrets, Timestamp(10))
+            .await;
+        assert!(redeemed.unwrap());
     }
+    let id = |name: &str| SignInId::from(name.to_owned());
+    let week = i64::try_from(SIGN_IN_LIFETIME.as_millis()).unwrap();
+    let last_moment = Timestamp(10 + week - 1);
+    let of_page = store
+        .sign_in_of_page(hash("page of one"), last_moment)
+        .await
+        .unwrap();
+    assert_eq!(of_page, Some((sign_in("one", 10).0, hash("cookie of one"))));
+    assert_eq!(
+        store
+            .sign_in_of_page(hash("cookie of one"), last_moment)
+            .await
+            .unwrap(),
+        None
+    );
+
+    store.touch_sign_in(id("one"), Timestamp(20)).await.unwrap();
+    let now = Timestamp(10 + week);
+    let found = store.sign_in(id("one"), now).await.unwrap().unwrap();
+    assert_eq!(found.last_used_at, Timestamp(20));
+    assert_eq!(store.sign_in(id("two"), now).await.unwrap(), None);
+    assert_eq!(
+        store.sign_in_of_page(hash("page of two"), now).await.unwrap(),
+        None
+    );
+    assert_eq!(store.sign_ins(now).await.unwrap(), [found]);
+
+    let now = Timestamp(30);
+    assert!(store.end_sign_in(id("one")).await.unwrap());
+    assert!(!store.end_sign_in(id("one")).await.unwrap());
+    store.end_sign_in_of_cookie(hash("cookie of two")).await.unwrap();
+    let left: Vec<_> = store
+        .sign_ins(now)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|left| left.id)
+        .collect();
+    assert_eq!(left, [id("four"), id("three")]);
+    store.add_code(hash("printed"), Timestamp(100)).await.unwrap();
+    store.end_all_sign_ins().await.unwrap();
+    assert_eq!(store.sign_ins(now).await.unwrap(), []);
+    let (again, secrets) = sign_in("again", 30);
+    let redeemed = store.redeem_code(hash("printed"), again, secrets, now).await;
+    assert!(
+        !redeemed.unwrap(),
+        "a link that was printed before signs nobody in"
+    );
+}
+
+#[tokio::test]
+async fn an_instance_keeps_its_id() {
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let id = open(folder.path()).instance().await.unwrap();
+    assert_eq!(open(folder.path()).instance().await.unwrap(), id);
+    assert_ne!(open(other.path()).instance().await.unwrap(), id);
 }
 
 #[tokio::test]

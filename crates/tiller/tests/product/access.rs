@@ -9,7 +9,7 @@ use tiller_testkit::model::{Reply, Script};
 
 use crate::client::EventClient;
 use crate::http::{get, request};
-use crate::server::{Server, World, until};
+use crate::server::{Server, SignIn, World, until};
 
 async fn demo_world() -> World {
     World::with_claude(Script::new(), None).await
@@ -74,19 +74,18 @@ async fn a_link_signs_in_once() {
     let world = demo_world().await;
     let server = world.serve().await;
     let path = server.path_of(&server.link);
-    let first = get(&server.address, &path, &[]).await;
-    assert_eq!((first.status, first.header("location")), (303, Some("/")));
+    // Programs that look at links before people do must not use them up.
+    let looked_at = request(&server.address, "HEAD", &path, &[], "").await;
+    assert_eq!((looked_at.status, looked_at.header("set-cookie")), (200, None));
+    let first = get(&server.address, &path, &[("user-agent", "Some Browser")]).await;
+    let sign_in = SignIn::from_response(&first);
     let cookie = first.header("set-cookie").unwrap();
-    for attribute in ["HttpOnly", "SameSite=Strict", "Path=/"] {
+    for attribute in ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=604800"] {
         assert!(cookie.contains(attribute), "{cookie}");
     }
-    let cookie = cookie.split(';').next().unwrap();
-    assert_eq!(
-        get(&server.address, "/api/system", &[("cookie", cookie)])
-            .await
-            .status,
-        200
-    );
+    assert!(!cookie.contains("Secure"), "{cookie}");
+    let system = async |headers: &[(&str, &str)]| get(&server.address, "/api/system", headers).await.status;
+    assert_eq!(system(&sign_in.headers()).await, 200);
     assert_eq!(
         get(&server.address, &path, &[]).await.header("set-cookie"),
         None,
@@ -96,7 +95,134 @@ async fn a_link_signs_in_once() {
     let output = world.command().arg("link").output().await.unwrap();
     let link = String::from_utf8(output.stdout).unwrap();
     let second = get(&server.address, &server.path_of(link.trim()), &[]).await;
-    assert_eq!(second.status, 303);
+    let second = SignIn::from_response(&second);
+
+    // Each half is worth nothing without its own other half, here as on a socket.
+    let (cookie, page) = (sign_in.cookie.as_str(), sign_in.page.as_str());
+    for headers in [
+        vec![("cookie", cookie)],
+        vec![("x-tiller-page", page)],
+        vec![("cookie", cookie), ("x-tiller-page", second.page.as_str())],
+        vec![("cookie", second.cookie.as_str()), ("x-tiller-page", page)],
+    ] {
+        assert_eq!(system(&headers).await, 401, "{headers:?}");
+    }
+    let origin = format!("http://{}", server.address);
+    let upgrade = async |protocols: Option<&str>, extra: Option<(&'static str, &str)>| {
+        let mut headers = vec![("cookie", cookie), ("origin", origin.as_str())];
+        headers.extend(protocols.map(|protocols| ("sec-websocket-protocol", protocols)));
+        headers.extend(extra);
+        EventClient::connect_with(&server, "/ws/events", &headers)
+            .await
+            .err()
+    };
+    assert_eq!(upgrade(Some(&sign_in.protocols()), None).await, None);
+    assert_eq!(upgrade(None, None).await, Some(401));
+    assert_eq!(upgrade(Some(&second.protocols()), None).await, Some(401));
+    assert_eq!(upgrade(Some(&format!("page.{page}")), None).await, Some(401));
+    assert_eq!(upgrade(None, Some(("x-tiller-page", page))).await, Some(401));
+
+    // A page on another port of the host can set cookies of the same name, which may come first.
+    let name = cookie.split_once('=').unwrap().0;
+    let shadowed = format!("{name}=x; {name}=y; {cookie}");
+    assert_eq!(
+        system(&[("cookie", &shadowed), ("x-tiller-page", page)]).await,
+        200
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn sign_ins_are_listed_and_ended() {
+    let world = demo_world().await;
+    let server = world.serve_with(&[], &[("TILLER_API_KEY", "right")]).await;
+    let created = key(&world, &["created"]).await;
+    let sign_in = async |browser: &str| {
+        let output = world.command().arg("link").output().await.unwrap();
+        let link = String::from_utf8(output.stdout).unwrap();
+        let path = server.path_of(link.trim());
+        SignIn::from_response(&get(&server.address, &path, &[("user-agent", browser)]).await)
+    };
+    let (desk, phone, lost) = (
+        sign_in("Desk").await,
+        sign_in("Phone").await,
+        sign_in("Lost").await,
+    );
+    let list = async |headers: &[(&str, &str)]| {
+        let answer = get(&server.address, "/api/sign-ins", headers).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let Value::Array(list) = answer.json()["signIns"].take() else {
+            panic!("{}", answer.body);
+        };
+        list
+    };
+    let found = list(&desk.headers()).await;
+    let name = |entry: &Value| entry["userAgent"].as_str().unwrap().to_owned();
+    let mut names: Vec<_> = found.iter().map(name).collect();
+    names.sort();
+    assert_eq!(names, ["Desk", "Lost", "Phone"]);
+    let current: Vec<_> = found
+        .iter()
+        .filter(|entry| entry["current"] == true)
+        .map(name)
+        .collect();
+    assert_eq!(current, ["Desk"]);
+    assert!(
+        found.iter().all(|entry| entry["address"] == "127.0.0.1"),
+        "{found:?}"
+    );
+
+    let origin = format!("http://{}", server.address);
+    let sign_out = async |headers: &[(&str, &str)], body: &str| {
+        let mut all = vec![("origin", origin.as_str()), ("content-type", "application/json")];
+        all.extend(headers);
+        request(&server.address, "POST", "/api/sign-out", &all, body).await
+    };
+    // One of the others, whose connection ends with it.
+    let mut socket = EventClient::connect(&server, &lost).await;
+    let lost_id = found.iter().find(|entry| name(entry) == "Lost").unwrap()["id"].clone();
+    let ended = sign_out(&desk.headers(), &json!({ "id": lost_id }).to_string()).await;
+    assert_eq!((ended.status, ended.header("set-cookie")), (200, None));
+    while socket.next().await.is_some() {}
+    let again = sign_out(&desk.headers(), &json!({ "id": lost_id }).to_string()).await;
+    assert_eq!(again.refusal(), (404, "invalid_request".to_owned()));
+
+    // This one.
+    let ended = sign_out(&phone.headers(), "").await;
+    assert_eq!(ended.status, 200);
+    assert!(ended.header("set-cookie").unwrap().contains("Max-Age=0"));
+    assert_eq!(sign_out(&phone.headers(), "").await.status, 401);
+
+    // All of them, by the key of the environment, which is the person's as well. A created key has no say.
+    let created = [("x-api-key", created.as_str())];
+    assert_eq!(get(&server.address, "/api/sign-ins", &created).await.status, 403);
+    assert_eq!(sign_out(&created, r#"{"all":true}"#).await.status, 403);
+    let environment = [("x-api-key", "right")];
+    assert_eq!(list(&environment).await.len(), 1);
+    assert_eq!(
+        sign_out(&environment, "").await.status,
+        404,
+        "a key is no sign-in"
+    );
+    assert_eq!(sign_out(&environment, r#"{"all":true}"#).await.status, 200);
+    assert_eq!(
+        get(&server.address, "/api/sign-ins", &desk.headers())
+            .await
+            .status,
+        401
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_cookie_is_for_encrypted_connections_only_where_there_are_some() {
+    let world = demo_world().await;
+    world.configure("trusted_proxies = [\"127.0.0.1\"]");
+    let server = world.serve().await;
+    let path = server.path_of(&server.link);
+    let answer = get(&server.address, &path, &[("x-forwarded-proto", "https")]).await;
+    let cookie = answer.header("set-cookie").unwrap();
+    assert!(cookie.ends_with("; Secure"), "{cookie}");
     server.stop().await;
 }
 
@@ -104,12 +230,12 @@ async fn a_link_signs_in_once() {
 async fn other_sites_and_other_names_are_refused() {
     let world = demo_world().await;
     let server = world.serve().await;
-    let cookie = server.sign_in().await;
-    let cookie = cookie.as_str();
+    let sign_in = server.sign_in().await;
+    let [cookie, page] = sign_in.headers();
     for headers in [
-        [("cookie", cookie), ("host", "evil.example")],
-        [("cookie", cookie), ("origin", "http://evil.example")],
-        [("cookie", cookie), ("sec-fetch-site", "cross-site")],
+        [cookie, page, ("host", "evil.example")],
+        [cookie, page, ("origin", "http://evil.example")],
+        [cookie, page, ("sec-fetch-site", "cross-site")],
     ] {
         assert_eq!(
             get(&server.address, "/api/system", &headers).await.refusal(),
@@ -117,17 +243,17 @@ async fn other_sites_and_other_names_are_refused() {
             "{headers:?}"
         );
     }
-    let origin = "http://evil.example";
-    let refused =
-        EventClient::connect_with(&server, "/ws/events", &[("cookie", cookie), ("origin", origin)]).await;
+    let protocols = sign_in.protocols();
+    let (cookie, protocols) = (
+        ("cookie", sign_in.cookie.as_str()),
+        ("sec-websocket-protocol", protocols.as_str()),
+    );
+    let foreign = [cookie, protocols, ("origin", "http://evil.example")];
+    let refused = EventClient::connect_with(&server, "/ws/events", &foreign).await;
     assert_eq!(refused.err(), Some(403));
     // A cookie without an origin is no page of ours.
-    assert_eq!(
-        EventClient::connect_with(&server, "/ws/events", &[("cookie", cookie)])
-            .await
-            .err(),
-        Some(403)
-    );
+    let refused = EventClient::connect_with(&server, "/ws/events", &[cookie, protocols]).await;
+    assert_eq!(refused.err(), Some(403));
     let page = get(&server.address, "/", &[]).await;
     let policy = page.header("content-security-policy").unwrap();
     assert!(

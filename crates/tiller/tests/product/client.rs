@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
-use crate::server::{PATIENCE, Server};
+use crate::server::{PATIENCE, Server, SignIn};
 
 pub(crate) struct EventClient {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
@@ -19,14 +19,19 @@ pub(crate) struct EventClient {
 }
 
 impl EventClient {
-    pub(crate) async fn connect(server: &Server, cookie: &str) -> Self {
-        Self::connect_to(server, "/ws/events", cookie).await
+    pub(crate) async fn connect(server: &Server, sign_in: &SignIn) -> Self {
+        Self::connect_to(server, "/ws/events", sign_in).await
     }
 
     /// As a page of ours does.
-    pub(crate) async fn connect_to(server: &Server, path: &str, cookie: &str) -> Self {
+    pub(crate) async fn connect_to(server: &Server, path: &str, sign_in: &SignIn) -> Self {
         let origin = format!("http://{}", server.address);
-        let headers = [("cookie", cookie), ("origin", origin.as_str())];
+        let protocols = sign_in.protocols();
+        let headers = [
+            ("cookie", sign_in.cookie.as_str()),
+            ("sec-websocket-protocol", protocols.as_str()),
+            ("origin", origin.as_str()),
+        ];
         Self::connect_with(server, path, &headers).await.unwrap()
     }
 

@@ -12,7 +12,7 @@ async fn the_demo_agent_gives_its_tour_and_says_what_it_is() {
     let world = World::with_claude(Script::new(), None).await;
     let server = world.serve_with(&[], &[("DEMO_AGENT_SPEED", "inf")]).await;
     let cookie = server.sign_in().await;
-    let backend = get(&server.address, "/api/system", &[("cookie", &cookie)])
+    let backend = get(&server.address, "/api/system", &cookie.headers())
         .await
         .json()["backend"]
         .clone();

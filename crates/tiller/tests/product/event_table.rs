@@ -298,7 +298,7 @@ async fn a_session_without_an_id_does_not_go_on_and_recent_folders_are_few() {
     let server = world.serve().await;
     let recent = async |query: &str| {
         let path = format!("/api/recent-cwds{query}");
-        let answer = http::get(&server.address, &path, &[("Cookie", &cookie)]).await;
+        let answer = http::get(&server.address, &path, &cookie.headers()).await;
         answer.json()["cwds"].as_array().unwrap().len()
     };
     assert_eq!(recent("").await, 8);

@@ -10,31 +10,42 @@ use tiller_testkit::model::{Reply, Script};
 use crate::access::key;
 use crate::client::EventClient;
 use crate::http::{Response, get};
-use crate::server::{PATIENCE, Server, World};
+use crate::server::{PATIENCE, Server, SignIn, World};
 
 /// Someone who asks for the history.
 struct Reader<'a> {
     server: &'a Server,
-    header: (&'static str, String),
+    headers: Vec<(&'static str, String)>,
 }
 
 impl<'a> Reader<'a> {
-    fn person(server: &'a Server, cookie: &str) -> Self {
+    fn person(server: &'a Server, sign_in: &SignIn) -> Self {
         Self {
             server,
-            header: ("cookie", cookie.to_owned()),
+            headers: vec![
+                ("cookie", sign_in.cookie.clone()),
+                ("x-tiller-page", sign_in.page.clone()),
+                ("accept-language", "en".to_owned()),
+            ],
         }
     }
 
     fn with_key(server: &'a Server, key: &str) -> Self {
         Self {
             server,
-            header: ("x-api-key", key.to_owned()),
+            headers: vec![
+                ("x-api-key", key.to_owned()),
+                ("accept-language", "en".to_owned()),
+            ],
         }
     }
 
     async fn get(&self, path: &str) -> Response {
-        let headers = [(self.header.0, self.header.1.as_str()), ("accept-language", "en")];
+        let headers: Vec<_> = self
+            .headers
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
         get(&self.server.address, &format!("/api/history/{path}"), &headers).await
     }
 

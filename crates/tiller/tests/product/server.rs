@@ -175,6 +175,37 @@ impl World {
     }
 }
 
+/// What a browser has after it has opened a link.
+#[derive(Clone)]
+pub(crate) struct SignIn {
+    /// `NAME=VALUE`
+    pub(crate) cookie: String,
+    /// The page's own secret.
+    pub(crate) page: String,
+}
+
+impl SignIn {
+    pub(crate) fn from_response(response: &http::Response) -> Self {
+        assert_eq!(response.status, 303, "{}", response.body);
+        let cookie = response.header("set-cookie").expect("a cookie");
+        let location = response.header("location").expect("a redirect");
+        Self {
+            cookie: cookie.split(';').next().unwrap().to_owned(),
+            page: location.strip_prefix("/#k=").expect("a secret").to_owned(),
+        }
+    }
+
+    /// What goes along with a request.
+    pub(crate) fn headers(&self) -> [(&str, &str); 2] {
+        [("cookie", &self.cookie), ("x-tiller-page", &self.page)]
+    }
+
+    /// The subprotocols that go along with an upgrade.
+    pub(crate) fn protocols(&self) -> String {
+        format!("tiller.v1, page.{}", self.page)
+    }
+}
+
 pub(crate) struct Server {
     child: Child,
     /// `127.0.0.1:PORT`
@@ -221,12 +252,10 @@ impl Server {
             .to_owned()
     }
 
-    /// Opens the link as a browser would; the cookie that it gets.
-    pub(crate) async fn sign_in(&self) -> String {
+    /// Opens the link as a browser would.
+    pub(crate) async fn sign_in(&self) -> SignIn {
         let response = http::get(&self.address, &self.path_of(&self.link), &[]).await;
-        assert_eq!(response.status, 303, "{}", response.body);
-        let cookie = response.header("set-cookie").expect("a cookie");
-        cookie.split(';').next().unwrap().to_owned()
+        SignIn::from_response(&response)
     }
 
     /// How many files it may have open at once: what counts, and what that may be raised to.

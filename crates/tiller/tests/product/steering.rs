@@ -239,7 +239,7 @@ async fn images_and_context_reach_the_model_and_are_shown_again() {
         (&json!("what is it"), &shown["attachments"], &shown["uuid"])
     );
     let path = format!("/api/sessions/{session}/images/{}", image["id"].as_str().unwrap());
-    let found = http::get(&server.address, &path, &[("Cookie", &cookie)]).await;
+    let found = http::get(&server.address, &path, &cookie.headers()).await;
     assert_eq!(
         (found.status, found.header("content-type")),
         (200, Some("image/png"))
@@ -251,9 +251,7 @@ async fn images_and_context_reach_the_model_and_are_shown_again() {
     assert_eq!(http::get(&server.address, &path, &[]).await.status, 401);
     let wrong = format!("{path}0");
     assert_eq!(
-        http::get(&server.address, &wrong, &[("Cookie", &cookie)])
-            .await
-            .status,
+        http::get(&server.address, &wrong, &cookie.headers()).await.status,
         404
     );
     server.stop().await;
@@ -473,9 +471,10 @@ async fn a_title_comes_from_the_model_unless_someone_gave_one() {
         "{titles:?}"
     );
 
-    let headers = [("Cookie", cookie.as_str()), ("Content-Type", "application/json")];
     let origin = format!("http://{}", server.address);
-    let headers = [headers[0], headers[1], ("Origin", origin.as_str())];
+    let [cookie, page] = cookie.headers();
+    let json = ("Content-Type", "application/json");
+    let headers = [cookie, page, json, ("Origin", origin.as_str())];
     let body = json!({ "prompt": "tell me about it" }).to_string();
     let answer = http::request(&server.address, "POST", "/api/session-title", &headers, &body).await;
     assert_eq!(answer.json()["title"], "Scripted", "{}", answer.body);

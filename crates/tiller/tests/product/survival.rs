@@ -11,7 +11,7 @@ use tiller_testkit::model::{Reply, Script};
 use tokio::sync::watch;
 
 use crate::client::{EventClient, is_status};
-use crate::server::{Server, World, agent_of, processes_in, until, until_nothing_is_left};
+use crate::server::{Server, SignIn, World, agent_of, processes_in, until, until_nothing_is_left};
 
 /// The agents that work in the world's project.
 fn agents(world: &World) -> Vec<String> {
@@ -20,7 +20,7 @@ fn agents(world: &World) -> Vec<String> {
     found
 }
 
-async fn follow(server: &Server, cookie: &str, session: &str, after: u64) -> EventClient {
+async fn follow(server: &Server, cookie: &SignIn, session: &str, after: u64) -> EventClient {
     let mut client = EventClient::connect_to(server, "/ws/events?only=subscribed", cookie).await;
     let payload = json!({ "sessionId": session, "afterSeq": after });
     client.send("session.subscribe", payload).await;

@@ -8,7 +8,7 @@ use tiller_testkit::model::{Reply, Script};
 
 use crate::client::EventClient;
 use crate::http;
-use crate::server::{Server, World, agent_of, until};
+use crate::server::{Server, SignIn, World, agent_of, until};
 
 /// One of the two: a data folder of its own, and with the other the home folder and the place of the leases.
 struct Side<'a> {
@@ -25,7 +25,7 @@ impl<'a> Side<'a> {
         Self { world, data }
     }
 
-    async fn serve(&self) -> (Server, String, EventClient) {
+    async fn serve(&self) -> (Server, SignIn, EventClient) {
         let environment = [
             ("TILLER_DATA_DIR", self.data.to_str().unwrap().to_owned()),
             (
@@ -125,7 +125,8 @@ async fn the_second_server_is_told_who_drives_and_may_fork_or_take_over() {
 
     let path = format!("/api/history/sessions/{session}/takeover");
     let origin = format!("http://{}", second.address);
-    let headers = [("Cookie", cookie.as_str()), ("Origin", origin.as_str())];
+    let [cookie, page] = cookie.headers();
+    let headers = [cookie, page, ("Origin", origin.as_str())];
     let taken = http::request(&second.address, "POST", &path, &headers, "").await;
     assert_eq!(taken.status, 200, "{}", taken.body);
     assert!(!is_there(agent));

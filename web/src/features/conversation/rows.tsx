@@ -29,6 +29,7 @@ import { Button } from "../../ui/Button";
 import { useExpansion } from "../../ui/expansion";
 import { Queued } from "./Queued";
 import { RewindButton } from "./RewindButton";
+import { SentImage } from "./SentImage";
 import { modeName } from "../../session/modes";
 import { RawButton } from "../../tools/RawButton";
 
@@ -130,18 +131,11 @@ function Prompt({ item, sessionId }: { item: PromptItem; sessionId: string }) {
         {item.attachments && item.attachments.length > 0 && (
           <div className="mt-2 flex flex-wrap gap-2">
             {item.attachments.map((image) => (
-              <a
+              <SentImage
                 key={image.id}
-                href={`/api/sessions/${sessionId}/images/${image.id}`}
-                target="_blank"
-                rel="noopener noreferrer"
-              >
-                <img
-                  src={`/api/sessions/${sessionId}/images/${image.id}`}
-                  alt={image.name ?? t("images.image")}
-                  className="max-h-40 max-w-full rounded-lg border border-line"
-                />
-              </a>
+                path={`/api/sessions/${sessionId}/images/${image.id}`}
+                name={image.name ?? t("images.image")}
+              />
             ))}
           </div>
         )}

@@ -12,8 +12,9 @@ import { CopyButton } from "../../ui/CopyButton";
 import { Dropdown, DropdownItem } from "../../ui/Dropdown";
 import { iconButtonClass } from "../../ui/IconButton";
 import { Modal } from "../../ui/Modal";
-import { toasts } from "../../ui/toasts";
+import { tellFailure, toasts } from "../../ui/toasts";
 import { viewHref } from "./address";
+import { download } from "../../wire/files";
 import { exportAddress, takeOverConversation } from "../../wire/history";
 import { LiveBadge, useIsLive } from "./SessionRow";
 import { Transcript } from "./Transcript";
@@ -128,8 +129,7 @@ function Title({ reading }: { reading: Reading }) {
           <DropdownItem
             key={format}
             icon={<Download />}
-            // The answer is a file, so the page stays where it is.
-            onSelect={() => location.assign(exportAddress(session.id, format))}
+            onSelect={() => void download(exportAddress(session.id, format)).catch(tellFailure)}
           >
             {t(`history.export.${format}`)}
           </DropdownItem>

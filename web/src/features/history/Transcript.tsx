@@ -15,6 +15,8 @@ import { projectRows, type Row } from "../../session/rows";
 import { append, emptyTranscript } from "../../session/transcript";
 import { ErrorBoundary } from "../../ui/ErrorBoundary";
 import { IconButton } from "../../ui/IconButton";
+import { tellFailure } from "../../ui/toasts";
+import { openText } from "../../wire/files";
 import { resultAddress } from "../../wire/history";
 import { entriesOf, messageIndex, wholeResults } from "../../session/historyEntries";
 import { useIsLive } from "./SessionRow";
@@ -191,16 +193,15 @@ function ShownRow({
       )}
       <RowView row={shown.row} sessionId={sessionId} cwd={cwd} />
       {whole.map(({ name, size }) => (
-        <a
+        <button
           key={name}
-          href={resultAddress(sessionId, name)}
-          target="_blank"
-          rel="noreferrer"
+          type="button"
+          onClick={() => void openText(resultAddress(sessionId, name)).catch(tellFailure)}
           className="mt-1.5 inline-flex items-center gap-1.5 rounded-md px-1 text-xs font-medium text-accent hover:underline"
         >
           <FileText className="size-3.5" aria-hidden />
           {t("history.read.whole", { size: formatBytes(size, i18n.language) })}
-        </a>
+        </button>
       ))}
     </div>
   );

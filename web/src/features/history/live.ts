@@ -1,17 +1,18 @@
 /** News of transcripts that change, whoever writes them. One connection, for as long as someone listens. */
 import { useEffect, useEffectEvent } from "react";
 import type { Change, HistoryChanges } from "../../gen/history";
+import { followStream } from "../../wire/eventStream";
 
 type Listener = (changes: readonly Change[]) => void;
 
 const listeners = new Set<Listener>();
-let source: EventSource | undefined;
+let stop: (() => void) | undefined;
 
 function open(): void {
-  source = new EventSource("/api/history/live");
   let begun = false;
-  source.addEventListener("changed", (event: MessageEvent<string>) => {
-    const { changes } = JSON.parse(event.data) as HistoryChanges;
+  stop = followStream("/api/history/live", ({ type, data }) => {
+    if (type !== "changed") return;
+    const { changes } = JSON.parse(data) as HistoryChanges;
     // The first event of a connection has no news; after a break it means that some may have been missed.
     const news: readonly Change[] = changes.length === 0 && begun ? [{ kind: "everything" }] : changes;
     begun = true;
@@ -38,13 +39,13 @@ export function useHistoryChanges(onChange: Listener): void {
       timer ??= setTimeout(flush, Math.max(0, last + 1_000 - Date.now()));
     };
     listeners.add(listener);
-    if (!source) open();
+    if (!stop) open();
     return () => {
       clearTimeout(timer);
       listeners.delete(listener);
       if (listeners.size > 0) return;
-      source?.close();
-      source = undefined;
+      stop?.();
+      stop = undefined;
     };
   }, []);
 }

@@ -6,6 +6,7 @@ import { useApp, useSessionList } from "../../store/hooks";
 import { CopyButton } from "../../ui/CopyButton";
 import type { Backend } from "../../wire/api";
 import { Badge, Group, Page } from "../../ui/Page";
+import { SignIns } from "./SignIns";
 import { useInventory } from "./useInventory";
 
 const INSTALL = "npm install -g @anthropic-ai/claude-code";
@@ -89,6 +90,7 @@ export function StatusPage() {
           </Fact>
         </Facts>
       </Group>
+      <SignIns />
     </Page>
   );
 }
