@@ -3,6 +3,7 @@
 //! `paths` has every operation and `schemas` every form, both as utoipa reads them; `page` makes them readable. Tests
 //! compare the paths with the routes of this crate, and schemathesis compares the forms with what the server does.
 
+mod events;
 mod page;
 mod paths;
 mod schemas;

@@ -30,7 +30,49 @@ export type Behavior = "allow" | "deny" | "withdrawn";
 /**
  * What a client may send.
  */
-export type ClientEvent = { "type": "session.list" } | { "type": "session.start", "payload": SessionStart } | { "type": "session.continue", "payload": SessionContinue } | { "type": "session.stop", "payload": SessionRef } | { "type": "session.delete", "payload": SessionDelete } | { "type": "session.undelete", "payload": SessionRef } | { "type": "session.configure", "payload": SessionConfigure } | { "type": "session.rename", "payload": SessionRename } | { "type": "session.archive", "payload": SessionArchive } | { "type": "session.queue", "payload": ReplaceQueue } | { "type": "session.flush", "payload": SessionRef } | { "type": "session.fork", "payload": SessionFork } | { "type": "session.rewind", "payload": SessionRewind } | { "type": "session.inquire", "payload": SessionInquire } | { "type": "session.takeover", "payload": SessionRef } | { "type": "session.history", "payload": HistoryRequest } | { "type": "session.subscribe", "payload": Subscribe } | { "type": "permission.response", "payload": PermissionResponse } | { "type": "session.hooks", "payload": SessionHooks } | { "type": "hook.response", "payload": HookResponse } | { "type": "statistics.subscribe" };
+export type ClientEvent =
+  /** Lists all sessions, the last changed first. */
+  | { type: "session.list", commandId?: string, payload?: SessionList }
+  /** Starts a session with its first prompt, or resumes a conversation. */
+  | { type: "session.start", commandId?: string, payload: SessionStart }
+  /** Sends a prompt to a session. While a turn runs, the prompt is queued. */
+  | { type: "session.continue", commandId?: string, payload: SessionContinue }
+  /** Stops the running turn. Without one, nothing happens. */
+  | { type: "session.stop", commandId?: string, payload: SessionRef }
+  /** Deletes a session, at once or after a delay. */
+  | { type: "session.delete", commandId?: string, payload: SessionDelete }
+  /** Cancels a deletion whose time has not come. */
+  | { type: "session.undelete", commandId?: string, payload: SessionRef }
+  /** Changes a session's settings. */
+  | { type: "session.configure", commandId?: string, payload: SessionConfigure }
+  /** Gives a session another title. */
+  | { type: "session.rename", commandId?: string, payload: SessionRename }
+  /** Archives a session, or takes it out of the archive. */
+  | { type: "session.archive", commandId?: string, payload: SessionArchive }
+  /** Replaces the queued prompts. */
+  | { type: "session.queue", commandId?: string, payload: ReplaceQueue }
+  /** Sends the first queued prompt, if no turn runs. */
+  | { type: "session.flush", commandId?: string, payload: SessionRef }
+  /** Forks a session: the new one begins with the conversation so far. */
+  | { type: "session.fork", commandId?: string, payload: SessionFork }
+  /** Restores the files as they were before a prompt. A dry run only tells what would change, and nothing waits for it. */
+  | { type: "session.rewind", commandId?: string, payload: SessionRewind }
+  /** Asks something of a session's agent beside its work. */
+  | { type: "session.inquire", commandId?: string, payload: SessionInquire }
+  /** Ends the foreign process that drives the session's conversation. */
+  | { type: "session.takeover", commandId?: string, payload: SessionRef }
+  /** Reads a session's messages, all of them or a page. */
+  | { type: "session.history", commandId?: string, payload: HistoryRequest }
+  /** Replays a session's events after `afterSeq`, and goes on live. */
+  | { type: "session.subscribe", commandId?: string, payload: Subscribe }
+  /** Answers a decision that waits. `permission.resolved` acknowledges the answer. */
+  | { type: "permission.response", commandId?: string, payload: PermissionResponse }
+  /** Registers for `hook.callback` on these events, from the next turn on, in place of those registered before. */
+  | { type: "session.hooks", commandId?: string, payload: SessionHooks }
+  /** Answers a `hook.callback`. */
+  | { type: "hook.response", commandId?: string, payload: HookResponse }
+  /** From then on, `statistics` once a second. */
+  | { type: "statistics.subscribe", commandId?: string, payload?: StatisticsSubscribe };
 
 export type DriverInfo = { pid: number, 
 /**
@@ -69,16 +111,29 @@ queue: Array<string>, };
  */
 export type HistoryRequest = { sessionId: string, afterSeq?: number, beforeSeq?: number, limit?: number, };
 
+export type HookCallback = { sessionId: string, callbackId: string, hookEvent: string, 
+/**
+ * What has happened, in the agent's own form.
+ */
+input: Record<string, unknown>, toolUseId?: string, };
+
 /**
  * What an agent can call back about.
  */
 export type HookEvent = "PreToolUse" | "PostToolUse" | "UserPromptSubmit" | "Stop" | "SubagentStop" | "PreCompact";
+
+export type HookResolved = { sessionId: string, callbackId: string, };
 
 export type HookResponse = { sessionId: string, callbackId: string, 
 /**
  * In the agent's own form: `{"continue": true}` and more.
  */
 output: Record<string, unknown>, };
+
+/**
+ * Shares from 0 to 1.
+ */
+export type MachineLoad = { cpuUsage: number, ramUsage: number, storageUsage: number, };
 
 /**
  * An image: PNG, JPEG, GIF or WebP, at most 5 MiB, at most 20 with one prompt.
@@ -109,6 +164,8 @@ suggestions?: Array<unknown>, description?: string,
  */
 seq?: number, };
 
+export type PermissionResolved = { sessionId: string, toolUseId: string, requestId: string, behavior: Behavior, seq: number, };
+
 /**
  * Names the decision by `toolUseId`, by `requestId`, or by both, which must then belong together.
  */
@@ -130,9 +187,24 @@ interrupt?: boolean, };
 
 export type ReplaceQueue = { sessionId: string, prompts: Array<string>, 
 /**
- * What the client believes to be waiting; refused if something else is.
+ * What the client believes to be queued; refused if something else is.
  */
 expected?: Array<string>, };
+
+export type RunnerError = { 
+/**
+ * In English.
+ */
+message: string, 
+/**
+ * For programs, and for pages in other languages.
+ */
+code: string, sessionId?: string, 
+/**
+ * With the code `driven_elsewhere`: the process that drives the session's conversation. The user may watch
+ * it, take the session over, or fork it.
+ */
+driver?: DriverInfo, };
 
 export type SelectedElement = { tagName: string, selector: string, textContent: string, };
 
@@ -141,32 +213,47 @@ export type SelectedFile = { path: string, startLine?: number, endLine?: number,
 /**
  * What the server sends.
  */
-export type ServerEvent = { "type": "session.list", "payload": { sessions: Array<SessionInfo>, } } | { "type": "session.history", "payload": History } | { "type": "session.started", "payload": { sessionId: string, requestId: string, } } | { "type": "session.status", "payload": StatusChange } | { "type": "session.deleted", "payload": { sessionId: string, } } | { "type": "session.queue", "payload": { sessionId: string, prompts: Array<string>, } } | { "type": "session.updated", "payload": { session: SessionInfo, } } | { "type": "session.forked", "payload": { sessionId: string, newSessionId: string, } } | { "type": "session.rewound", "payload": { sessionId: string, userMessageId: string, dryRun: boolean, canRewind: boolean, filesChanged: Array<string>, insertions: number, deletions: number, 
-/**
- * Why it can't be done.
- */
-error?: string, } } | { "type": "session.answer", "payload": { sessionId: string, requestId: string, subject: Subject, data?: unknown, error?: string, } } | { "type": "session.reset", "payload": { sessionId: string, lastSeq: number, } } | { "type": "stream.user_prompt", "payload": { sessionId: string, prompt: string, 
-/**
- * What the agent knows the prompt by; files can be rewound to it.
- */
-uuid: string, attachments?: Array<Attachment>, context?: UiContext, seq: number, } } | { "type": "stream.message", "payload": { sessionId: string, 
-/**
- * The agent's own message, untouched.
- */
-message: Record<string, unknown>, seq: number, } } | { "type": "permission.request", "payload": PermissionRequest } | { "type": "hook.callback", "payload": { sessionId: string, callbackId: string, hookEvent: string, 
-/**
- * What has happened, in the agent's own form.
- */
-input: Record<string, unknown>, toolUseId?: string, } } | { "type": "hook.resolved", "payload": { sessionId: string, callbackId: string, } } | { "type": "permission.resolved", "payload": { sessionId: string, toolUseId: string, requestId: string, behavior: Behavior, seq: number, } } | { "type": "statistics", "payload": { cpuUsage: number, ramUsage: number, storageUsage: number, } } | { "type": "runner.error", "payload": { message: string, 
-/**
- * For programs, and for those who read another language.
- */
-code: string, sessionId?: string, 
-/**
- * With the code `driven_elsewhere`: the process that drives the session's conversation. The user may watch
- * it, take the session over, or fork it.
- */
-driver?: DriverInfo, } };
+export type ServerEvent =
+  /** The sessions. */
+  | { type: "session.list", commandId?: string, payload: SessionListed }
+  /** A session's messages. */
+  | { type: "session.history", commandId?: string, payload: History }
+  /** Which session a `session.start` with a `requestId` became; for that client alone. */
+  | { type: "session.started", commandId?: string, payload: SessionStarted }
+  /** A session's status changed. */
+  | { type: "session.status", commandId?: string, payload: StatusChange }
+  /** A session was deleted. */
+  | { type: "session.deleted", commandId?: string, payload: SessionDeleted }
+  /** The prompts that wait for the running turn to end. */
+  | { type: "session.queue", commandId?: string, payload: SessionQueue }
+  /** A session's entry in the list changed in a way that `session.status` does not tell. */
+  | { type: "session.updated", commandId?: string, payload: SessionUpdated }
+  /** The session that a `session.fork` made. */
+  | { type: "session.forked", commandId?: string, payload: SessionForked }
+  /** What a `session.rewind` changed, or would change. */
+  | { type: "session.rewound", commandId?: string, payload: SessionRewound }
+  /** The answer to a `session.inquire`: either `data`, in the agent's own form, or `error`. */
+  | { type: "session.answer", commandId?: string, payload: SessionAnswer }
+  /** This client fell behind. It asks again for what it missed. */
+  | { type: "session.reset", commandId?: string, payload: SessionReset }
+  /** A prompt, when it is sent to the agent. */
+  | { type: "stream.user_prompt", commandId?: string, payload: StreamUserPrompt }
+  /** A message of the agent. */
+  | { type: "stream.message", commandId?: string, payload: StreamMessage }
+  /** A decision waits for the user. */
+  | { type: "permission.request", commandId?: string, payload: PermissionRequest }
+  /** A decision was made, here or elsewhere, or withdrawn. */
+  | { type: "permission.resolved", commandId?: string, payload: PermissionResolved }
+  /** The agent waits for a `hook.response`, for a minute at most; then it goes on without a decision. */
+  | { type: "hook.callback", commandId?: string, payload: HookCallback }
+  /** The callback waits no longer: it was answered here or elsewhere, or its agent went on by itself. */
+  | { type: "hook.resolved", commandId?: string, payload: HookResolved }
+  /** The load of the machine. */
+  | { type: "statistics", commandId?: string, payload: MachineLoad }
+  /** Something failed: a frame was refused, or a session can't go on. */
+  | { type: "runner.error", commandId?: string, payload: RunnerError };
+
+export type SessionAnswer = { sessionId: string, requestId: string, subject: Subject, data?: unknown, error?: string, };
 
 export type SessionArchive = { sessionId: string, archived: boolean, };
 
@@ -179,11 +266,15 @@ export type SessionContinue = { sessionId: string, prompt: string, attachments?:
 
 export type SessionDelete = { sessionId: string, 
 /**
- * Until this many milliseconds have passed the session can be brought back. Its agent is ended at once.
+ * Until this many milliseconds have passed the deletion can be cancelled. The session's agent is ended at once.
  */
 afterMs?: number, };
 
+export type SessionDeleted = { sessionId: string, };
+
 export type SessionFork = { sessionId: string, title?: string, };
+
+export type SessionForked = { sessionId: string, newSessionId: string, };
 
 export type SessionHooks = { sessionId: string, events: Array<HookEvent>, };
 
@@ -211,9 +302,20 @@ export type SessionInquire = { sessionId: string,
  */
 requestId: string, subject: Subject, query?: string, };
 
+export type SessionList = Record<symbol, never>;
+
+export type SessionListed = { sessions: Array<SessionInfo>, };
+
+export type SessionQueue = { sessionId: string, prompts: Array<string>, };
+
+/**
+ * Names a session.
+ */
 export type SessionRef = { sessionId: string, };
 
 export type SessionRename = { sessionId: string, title: string, };
+
+export type SessionReset = { sessionId: string, lastSeq: number, };
 
 export type SessionRewind = { sessionId: string, 
 /**
@@ -224,6 +326,12 @@ userMessageId: string,
  * Only tells what would change.
  */
 dryRun: boolean, };
+
+export type SessionRewound = { sessionId: string, userMessageId: string, dryRun: boolean, canRewind: boolean, filesChanged: Array<string>, insertions: number, deletions: number, 
+/**
+ * Why it can't be done.
+ */
+error?: string, };
 
 export type SessionStart = { 
 /**
@@ -247,7 +355,7 @@ effort?: string,
  */
 maxTurns?: number, maxBudgetUsd?: number, 
 /**
- * Who runs the agent: this server's backend by its name, or `auto`. Another one is refused.
+ * The agent that runs the session: a backend by its name, or `auto`. An unknown one is refused.
  */
 backend?: string, 
 /**
@@ -255,22 +363,41 @@ backend?: string,
  */
 resume?: string, 
 /**
- * With `resume`: begins with what was said there and leaves that conversation alone, whoever drives it.
+ * With `resume`: begins with a copy of that conversation and leaves the original alone, also while another process
+ * drives it.
  */
 fork?: boolean, attachments?: Array<NewAttachment>, context?: UiContext, 
 /**
- * A word of the client's own: `session.started` comes back with it and tells which session this became.
+ * An id of the client's own: `session.started` comes back with it and tells which session this became.
  */
 requestId?: string, };
 
+export type SessionStarted = { sessionId: string, requestId: string, };
+
 export type SessionStatus = "idle" | "running" | "completed" | "error";
+
+export type SessionUpdated = { session: SessionInfo, };
 
 export type SettingsInfo = { model?: string, permissionMode: PermissionMode, approval: Approval, effort?: string, maxTurns?: number, maxBudgetUsd?: number, allowedTools?: string, };
 
+export type StatisticsSubscribe = Record<symbol, never>;
+
 export type StatusChange = { sessionId: string, status: SessionStatus, title?: string, cwd?: string, error?: string, seq: number, };
 
+export type StreamMessage = { sessionId: string, 
 /**
- * What can be asked of a session's agent beside its work.
+ * The agent's own message, untouched.
+ */
+message: Record<string, unknown>, seq: number, };
+
+export type StreamUserPrompt = { sessionId: string, prompt: string, 
+/**
+ * The id under which the agent knows the prompt; files can be rewound to it.
+ */
+uuid: string, attachments?: Array<Attachment>, context?: UiContext, seq: number, };
+
+/**
+ * What a session's agent can be asked beside its work.
  */
 export type Subject = "contextUsage" | "mcpStatus" | "fileSuggestions" | "commands" | "models" | "permissionRules" | "hooks" | "usage" | "settings";
 

@@ -1,15 +1,26 @@
-//! From a text frame to a [`ClientEvent`], or to words for the one who sent it: which field is wrong, and what belongs
-//! there. Pure.
+//! From a text frame to a [`ClientEvent`], or to words for the client: which field is wrong, and what belongs there. Pure.
 
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::wire::ClientEvent;
+use super::protocol::CommandId;
+use super::table::ClientEvent;
 
-/// A frame that is not understood, in words for the one who sent it.
-#[derive(Debug, Eq, PartialEq)]
+/// A frame that is understood.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    pub(super) command: Option<CommandId>,
+    pub(super) event: ClientEvent,
+}
+
+/// A frame that is not understood, in words for the client.
+#[derive(Debug, Default, Eq, PartialEq)]
 pub(super) struct NotUnderstood {
     pub(super) reason: String,
-    /// The session that it names, if that can be told.
+    pub(super) command: Option<CommandId>,
+    /// The session that the frame names, if it does.
     pub(super) session: Option<String>,
 }
 
@@ -17,7 +28,7 @@ impl From<String> for NotUnderstood {
     fn from(reason: String) -> Self {
         Self {
             reason,
-            session: None,
+            ..Self::default()
         }
     }
 }
@@ -28,58 +39,95 @@ impl From<&str> for NotUnderstood {
     }
 }
 
-pub(super) fn parse(frame: &str) -> Result<ClientEvent, NotUnderstood> {
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, rename = "type")]
+    name: Option<&'a RawValue>,
+    #[serde(borrow, rename = "commandId")]
+    command: Option<&'a RawValue>,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
+}
+
+pub(super) fn parse(frame: &str) -> Result<Incoming, NotUnderstood> {
+    let not_json = |error: serde_json::Error| format!("The frame is not JSON: {error}.");
     // The library would take a list for an object whose fields have no names.
-    if frame.trim_start().starts_with('{')
-        && let Ok(event) = serde_json::from_str(frame)
-    {
-        return Ok(event);
-    }
-    look_again(frame)
-}
-
-/// Finds out what is wrong with a frame.
-fn look_again(frame: &str) -> Result<ClientEvent, NotUnderstood> {
-    let value: Value =
-        serde_json::from_str(frame).map_err(|error| format!("The frame is not JSON: {error}."))?;
-    let Value::Object(mut fields) = value else {
+    if !frame.trim_start().starts_with('{') {
+        serde_json::from_str::<IgnoredAny>(frame).map_err(not_json)?;
         return Err(r#"A frame is a JSON object: {"type": "…", "payload": {…}}."#.into());
+    }
+    let envelope: Envelope = serde_json::from_str(frame).map_err(|error| {
+        if error.is_data() {
+            format!("The frame is not understood: {error}.")
+        } else {
+            not_json(error)
+        }
+    })?;
+    let command = envelope.command.map(command_id).transpose()?.flatten();
+    let with_command = |reason: String, session: Option<String>| NotUnderstood {
+        reason,
+        command: command.clone(),
+        session,
     };
-    let kind = match fields.remove("type") {
-        Some(Value::String(kind)) => kind,
-        Some(_) => return Err("The frame's 'type' must be a string.".into()),
-        None => return Err("The frame has no 'type'.".into()),
+    let name = match envelope
+        .name
+        .map(|name| serde_json::from_str::<String>(name.get()))
+    {
+        Some(Ok(name)) => name,
+        Some(Err(_)) => {
+            return Err(with_command(
+                "The frame's 'type' must be a string.".to_owned(),
+                None,
+            ));
+        }
+        None => return Err(with_command("The frame has no 'type'.".to_owned(), None)),
     };
-    let payload = fields.remove("payload");
-    let session = payload
-        .as_ref()
-        .and_then(|payload| payload["sessionId"].as_str())
-        .map(str::to_owned);
-    event_of(&kind, payload).map_err(|reason| NotUnderstood { reason, session })
+    match ClientEvent::read(&name, envelope.payload) {
+        Some(Ok(event)) => Ok(Incoming { command, event }),
+        Some(Err(wrong)) => Err(with_command(
+            format!("The event '{name}' is not understood: {wrong}"),
+            named_session(envelope.payload),
+        )),
+        None => Err(with_command(
+            format!("Unknown event type '{name}'."),
+            named_session(envelope.payload),
+        )),
+    }
 }
 
-/// The event, or what is wrong with it. The type goes first, so that the library knows what it reads and where it is.
-fn event_of(kind: &str, payload: Option<Value>) -> Result<ClientEvent, String> {
-    let kind_alone = format!(r#"{{"type":{}"#, Value::from(kind));
-    let frame = match payload {
-        Some(payload) => format!(r#"{kind_alone},"payload":{payload}}}"#),
-        None => format!("{kind_alone}}}"),
-    };
-    let mut json = serde_json::Deserializer::from_str(&frame);
-    serde_path_to_error::deserialize(&mut json).or_else(|error| {
-        let path = error.path().to_string();
-        let reason = error.inner().to_string();
-        // Where nothing belongs in the payload, nothing in it can be wrong.
-        if reason.contains("expected unit variant") {
-            return serde_json::from_str(&format!("{kind_alone}}}")).map_err(|error| error.to_string());
-        }
-        if path == "type" && reason.starts_with("unknown variant") {
-            return Err(format!("Unknown event type '{kind}'."));
-        }
-        Err(format!(
-            "The event '{kind}' is not understood: {}",
-            wrong(&path, &reason)
+fn command_id(raw: &RawValue) -> Result<Option<CommandId>, NotUnderstood> {
+    let wrong = || {
+        let longest = CommandId::LONGEST;
+        NotUnderstood::from(format!(
+            "'commandId' must be a string of at most {longest} characters."
         ))
+    };
+    let text: Option<String> = serde_json::from_str(raw.get()).map_err(|_| wrong())?;
+    text.map(|text| CommandId::new(text).ok_or_else(wrong))
+        .transpose()
+}
+
+/// The session that a payload names which is not understood otherwise.
+fn named_session(payload: Option<&RawValue>) -> Option<String> {
+    let payload: Value = serde_json::from_str(payload?.get()).ok()?;
+    payload["sessionId"].as_str().map(str::to_owned)
+}
+
+/// Reads a payload, or says what is wrong with it. Where every field is optional, the payload may be absent.
+pub(super) fn payload<T: DeserializeOwned>(raw: Option<&RawValue>) -> Result<T, String> {
+    let Some(text) = raw.map(RawValue::get).filter(|text| *text != "null") else {
+        return serde_json::from_str("{}").map_err(|_| "'payload' is missing.".to_owned());
+    };
+    if text.starts_with('[') {
+        return Err("'payload': invalid type: list, expected an object.".to_owned());
+    }
+    let mut json = serde_json::Deserializer::from_str(text);
+    serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = match error.path().to_string().as_str() {
+            "." => "payload".to_owned(),
+            path => format!("payload.{path}"),
+        };
+        wrong(&path, &error.inner().to_string())
     })
 }
 
@@ -90,10 +138,7 @@ fn wrong(path: &str, reason: &str) -> String {
         .strip_prefix("missing field `")
         .and_then(|rest| rest.strip_suffix('`'))
     {
-        return match path {
-            "." | "" => format!("'{field}' is missing."),
-            _ => format!("'{path}.{field}' is missing."),
-        };
+        return format!("'{path}.{field}' is missing.");
     }
     let (found, expected) = match reason.split_once(", expected ") {
         Some((found, expected)) => (found, format!(", expected {}", plain(expected))),
@@ -122,6 +167,10 @@ mod tests {
         parse(frame).unwrap_err().reason
     }
 
+    fn event(frame: &str) -> ClientEvent {
+        parse(frame).unwrap().event
+    }
+
     #[test]
     fn frames_of_the_contract_are_understood() {
         for list in [
@@ -130,11 +179,11 @@ mod tests {
             r#"{"type":"session.list","payload":{}}"#,
             r#" {"payload":{"page":1},"type":"session.list"}"#,
         ] {
-            assert!(matches!(parse(list), Ok(ClientEvent::SessionList)), "{list}");
+            assert!(matches!(event(list), ClientEvent::SessionList(_)), "{list}");
         }
         let frame = r#"{"payload":{"prompt":"hi","unknown":1,"title":"t"},"type":"session.start"}"#;
-        let Ok(ClientEvent::SessionStart(start)) = parse(frame) else {
-            panic!("not understood")
+        let ClientEvent::SessionStart(start) = event(frame) else {
+            panic!("another event")
         };
         assert_eq!(start.prompt, "hi");
     }
@@ -171,6 +220,10 @@ mod tests {
                 "'payload': invalid type: string \"x\", expected an object.",
             ),
             (
+                r#"{"type":"session.stop","payload":["x"]}"#,
+                "'payload': invalid type: list, expected an object.",
+            ),
+            (
                 r#"{"payload":{"prompt":5},"type":"session.start"}"#,
                 "'payload.prompt': invalid type: integer `5`, expected a string.",
             ),
@@ -192,6 +245,33 @@ mod tests {
             let said = reason.split_once(" is not understood: ").map(|(_, said)| said);
             assert_eq!(said, Some(expected), "{reason}");
         }
+    }
+
+    #[test]
+    fn the_id_of_a_command_is_kept_also_where_the_rest_is_wrong() {
+        let id = |text: &str| CommandId::new(text.to_owned());
+        let taken = parse(r#"{"type":"session.list","commandId":"c-1"}"#).unwrap();
+        assert_eq!(taken.command, id("c-1"));
+        let frame = r#"{"commandId":"c-2","type":"session.stop","payload":{}}"#;
+        assert_eq!(parse(frame).unwrap_err().command, id("c-2"));
+        assert_eq!(
+            parse(r#"{"type":"session.list","commandId":null}"#)
+                .unwrap()
+                .command,
+            None
+        );
+        let longest = "é".repeat(64);
+        for (text, taken) in [(longest.clone(), true), (format!("{longest}x"), false)] {
+            let frame = format!(r#"{{"type":"session.list","commandId":"{text}"}}"#);
+            assert_eq!(parse(&frame).is_ok(), taken);
+        }
+        assert_eq!(
+            reason(r#"{"type":"session.list","commandId":7}"#),
+            "'commandId' must be a string of at most 64 characters."
+        );
+        assert!(
+            reason(r#"{"type":"session.list","type":"session.stop"}"#).contains("duplicate field `type`")
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use tiller_core::{Notice, Page};
 
-use crate::underway::Place;
+use super::request::{Origin, Request};
 
 /// How many notices that are not in the log may be kept back. More means that something is stuck; the client then asks
 /// again.
@@ -29,7 +29,8 @@ pub(super) enum Read {
 /// What is to be done next.
 #[derive(Debug)]
 pub(super) enum Next {
-    Read(Read),
+    /// With the frame that asked for it.
+    Read(Read, Origin),
     /// To read the log after this event: what has come since was not told.
     CatchUp {
         after: u64,
@@ -55,8 +56,7 @@ pub(super) enum Hears {
 
 #[derive(Debug, Default)]
 pub(super) struct Reading {
-    /// Each with its place among what the connection has under way.
-    asked: VecDeque<(Read, Place)>,
+    asked: VecDeque<(Read, Request)>,
     under_way: Option<Stage>,
     /// The first and the last event that were not told, of those that are not sure to be in what is being read.
     missed: Option<(u64, u64)>,
@@ -72,9 +72,8 @@ pub(super) struct Reading {
 enum Stage {
     /// The session begins, and the client is told which one it is before anything else.
     Begins,
-    Asked {
-        _place: Place,
-    },
+    /// Keeps its place among what the connection has under way.
+    Asked(Request),
     CatchesUp,
 }
 
@@ -87,8 +86,8 @@ impl Reading {
         }
     }
 
-    pub(super) fn ask(&mut self, read: Read, place: Place) {
-        self.asked.push_back((read, place));
+    pub(super) fn ask(&mut self, read: Read, request: Request) {
+        self.asked.push_back((read, request));
     }
 
     /// Something has happened in the session.
@@ -116,9 +115,10 @@ impl Reading {
         if self.under_way.is_some() {
             return Next::Wait;
         }
-        if let Some((read, place)) = self.asked.pop_front() {
-            self.under_way = Some(Stage::Asked { _place: place });
-            return Next::Read(read);
+        if let Some((read, request)) = self.asked.pop_front() {
+            let origin = request.origin.clone();
+            self.under_way = Some(Stage::Asked(request));
+            return Next::Read(read, origin);
         }
         if self.ended {
             self.ended = false;
@@ -161,10 +161,13 @@ impl Reading {
         self.under_way = None;
     }
 
-    /// The log can't be read. Whether the client has asked for it, and wants to know.
-    pub(super) fn failed(&mut self) -> bool {
+    /// The log can't be read. Returns the frame that asked for it, if a client did, so that the client is told.
+    pub(super) fn failed(&mut self) -> Option<Origin> {
         self.lagged |= std::mem::take(&mut self.owes);
-        matches!(self.under_way.take(), Some(Stage::Asked { .. }))
+        match self.under_way.take() {
+            Some(Stage::Asked(request)) => Some(request.origin),
+            Some(Stage::Begins | Stage::CatchesUp) | None => None,
+        }
     }
 }
 
@@ -174,7 +177,21 @@ mod tests {
 
     use tiller_core::{Event, EventBody, RawJson, SessionId, Timestamp};
 
+    use super::super::table::ClientEvent;
     use super::*;
+    use crate::underway::Place;
+
+    fn request() -> Request {
+        let row = &ClientEvent::ROWS[0];
+        Request {
+            origin: Origin {
+                command: None,
+                session: None,
+                row,
+            },
+            place: Place::default(),
+        }
+    }
 
     fn event(seq: u64) -> Notice {
         let raw = RawJson::parse("{}").unwrap();
@@ -193,10 +210,10 @@ mod tests {
     fn replaying(after: u64) -> Reading {
         let mut reading = Reading::default();
         let certain = true;
-        reading.ask(Read::Replay { after, certain }, Place::default());
+        reading.ask(Read::Replay { after, certain }, request());
         assert!(matches!(
             reading.next(Hears::Live),
-            Next::Read(Read::Replay { .. })
+            Next::Read(Read::Replay { .. }, _)
         ));
         reading.begins_a_page();
         reading
@@ -246,8 +263,11 @@ mod tests {
     #[test]
     fn a_client_that_never_subscribed_goes_on_with_the_first_that_it_was_not_told() {
         let mut reading = Reading::default();
-        reading.ask(Read::History(Page::All), Place::default());
-        assert!(matches!(reading.next(Hears::Live), Next::Read(Read::History(_))));
+        reading.ask(Read::History(Page::All), request());
+        assert!(matches!(
+            reading.next(Hears::Live),
+            Next::Read(Read::History(_), _)
+        ));
         reading.keep_back(event(5));
         reading.keep_back(event(6));
         reading.is_done();
@@ -257,13 +277,13 @@ mod tests {
     #[test]
     fn reads_are_done_one_after_the_other() {
         let mut reading = replaying(0);
-        reading.ask(Read::History(Page::All), Place::default());
+        reading.ask(Read::History(Page::All), request());
         assert!(matches!(reading.next(Hears::Live), Next::Wait));
         reading.keep_back(event(3));
         reading.reached_the_end();
         assert!(matches!(
             reading.next(Hears::After(2)),
-            Next::Read(Read::History(_))
+            Next::Read(Read::History(_), _)
         ));
         reading.is_done();
         assert!(matches!(
@@ -275,7 +295,7 @@ mod tests {
     #[test]
     fn what_could_not_be_read_or_kept_is_asked_for_again() {
         let mut reading = replaying(0);
-        assert!(reading.failed());
+        assert!(reading.failed().is_some());
         assert!(
             matches!(reading.next(Hears::Live), Next::Over),
             "nothing was missed"
@@ -284,7 +304,7 @@ mod tests {
         let mut reading = replaying(0);
         reading.keep_back(event(1));
         reading.begins_a_page();
-        assert!(reading.failed());
+        assert!(reading.failed().is_some());
         assert!(matches!(reading.next(Hears::Live), Next::Lagged));
 
         let mut reading = replaying(0);
@@ -302,7 +322,7 @@ mod tests {
         reading.keep_back(updated());
         reading.keep_back(Notice::Deleted(SessionId::random()));
         reading.keep_back(event(1));
-        assert!(reading.failed());
+        assert!(reading.failed().is_some());
         assert!(
             matches!(&reading.next(Hears::After(6)), Next::Tell(told) if matches!(told[..], [Notice::Deleted(_)]))
         );
@@ -314,7 +334,7 @@ mod tests {
         let mut reading = replaying(0);
         reading.keep_back(event(1));
         reading.keep_back(updated());
-        assert!(reading.failed());
+        assert!(reading.failed().is_some());
         assert!(matches!(reading.next(Hears::Nothing), Next::Over));
     }
 

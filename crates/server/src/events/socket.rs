@@ -3,7 +3,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
@@ -12,16 +11,22 @@ use axum::extract::{Extension, Query, State};
 use axum::response::{IntoResponse, Response};
 use futures_util::{FutureExt, SinkExt};
 use serde::Deserialize;
-use tiller_core::{CommandError, Event, HistoryPage, Lagged, LiveFeed, Notice, RawJson, SessionId, Sessions};
+use tiller_core::credentials::Scopes;
+use tiller_core::{CommandError, Event, HistoryPage, LiveFeed, SessionId, Sessions};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
-use super::commands::{self, Answer, Command, Failed, session_id};
+use super::commands::delete::SessionDeleted;
+use super::commands::list;
+use super::commands::statistics::MachineLoad;
 use super::known::Known;
-use super::parse::parse;
-use super::reading::{Hears, Next, Read, Reading};
+use super::parse::{Incoming, NotUnderstood, parse};
+use super::protocol::Frame;
+use super::reading::{Read, Reading};
+use super::request::{Context, Handled, Origin, Purpose, Refused, Reply, Request};
+use super::table::ServerEvent;
 use super::translate;
-use super::wire::{ClientEvent, ServerEvent};
+use super::wire::RunnerError;
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
@@ -38,15 +43,6 @@ const STUCK_WRITE: Duration = Duration::from_secs(30);
 
 /// How many characters of what a client sent are repeated when it is not understood.
 const REPEATED: usize = 1000;
-
-/// What is more than this many messages may be a whole conversation.
-const LARGE_PAGE: u32 = 5000;
-
-/// How many notices go out in one go at most.
-const TOGETHER: usize = 1024;
-
-/// How many events are read from the log at once while replaying.
-const REPLAY_PAGE: u32 = 512;
 
 /// How much a client may have under way at once. A page asks a few things of each session that it shows; more than this
 /// is left in the socket until something is done.
@@ -79,6 +75,7 @@ pub(crate) async fn upgrade(
             socket,
             known: hears_all.then(|| Known::of(&sessions.list())),
             sessions,
+            scopes: visitor.viewer.scopes,
             feed,
             delivered: HashMap::new(),
             readings: HashMap::new(),
@@ -96,38 +93,43 @@ pub(crate) async fn upgrade(
 }
 
 /// The other side is gone, or must go.
-struct Gone;
+pub(super) struct Gone;
 
 /// What was done beside the loop.
-enum Done {
-    Command(Result<Answer, Failed>),
-    /// A session was to begin, under this id if it is a new one.
-    Start(SessionId, Result<Answer, Failed>),
-    Delete(SessionId, Result<Answer, Failed>),
+pub(super) enum Done {
+    Command {
+        origin: Origin,
+        purpose: Purpose,
+        outcome: Result<Reply, Refused>,
+    },
     /// Everything that was asked of the session before is done, and now it is read.
-    Turn(SessionId, Read),
+    Turn(SessionId, Read, Origin),
     Page(SessionId, u64, Result<Vec<Event>, CommandError>),
     History(
         SessionId,
         Box<Result<HistoryPage, CommandError>>,
         Option<OwnedSemaphorePermit>,
+        Origin,
     ),
 }
 
-struct Connection {
-    app: App,
+pub(super) struct Connection {
+    pub(super) app: App,
     socket: WebSocket,
-    sessions: Sessions,
-    feed: LiveFeed,
+    /// As this connection's client may see and use them.
+    pub(super) sessions: Sessions,
+    /// What the table's required scopes are compared with.
+    scopes: Scopes,
+    pub(super) feed: LiveFeed,
     /// For a client that hears all sessions: how they stood when it came, or was last told to ask again.
-    known: Option<Known>,
+    pub(super) known: Option<Known>,
     /// The last `seq` that was sent of each session that the client subscribed to.
-    delivered: HashMap<SessionId, u64>,
+    pub(super) delivered: HashMap<SessionId, u64>,
     /// What is being read of a session, and is told before anything else of it.
-    readings: HashMap<SessionId, Reading>,
+    pub(super) readings: HashMap<SessionId, Reading>,
     /// Sessions that this client has asked to delete, until it was told that they are.
-    deleting: HashSet<SessionId>,
-    underway: Underway<Done>,
+    pub(super) deleting: HashSet<SessionId>,
+    pub(super) underway: Underway<Done>,
     /// Once the client has asked for it.
     statistics: Option<watch::Receiver<Option<Load>>>,
 }
@@ -143,10 +145,10 @@ impl Connection {
                     last_heard = Instant::now();
                     match frame {
                         Some(Ok(Message::Text(text))) if oversize::is_too_long(&text) => {
-                            self.not_understood(None, oversize::TOO_LONG).await?;
+                            self.not_understood(oversize::TOO_LONG.into()).await?;
                         }
                         Some(Ok(Message::Text(text))) => self.frame(&text).await?,
-                        Some(Ok(Message::Binary(_))) => self.not_understood(None, "Send text frames with JSON.").await?,
+                        Some(Ok(Message::Binary(_))) => self.not_understood("Send text frames with JSON.".into()).await?,
                         Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                         Some(Err(error)) => {
                             oversize::refuse(&mut self.socket, error).await;
@@ -164,8 +166,7 @@ impl Connection {
                     None => return Err(Gone),
                 },
                 load = next_load(&mut self.statistics) => {
-                    let Load { cpu, ram, storage } = load;
-                    self.send(&ServerEvent::Statistics { cpu_usage: cpu, ram_usage: ram, storage_usage: storage }).await?;
+                    self.send(MachineLoad::from(load)).await?;
                 }
                 () = pulse.beat() => {
                     if !listens {
@@ -178,455 +179,188 @@ impl Connection {
                     self.write(Message::Ping(bytes::Bytes::new())).await?;
                 }
             }
-            in_time(self.socket.flush()).await?;
+            self.flush().await?;
         }
     }
 
-    /// What the feed has, all of it: it goes out together.
-    async fn hear(&mut self, first: Result<Notice, Lagged>) -> Result<(), Gone> {
-        let mut heard = Some(first);
-        let mut together = 0;
-        while let Some(next) = heard {
-            match next {
-                Ok(notice) => self.notice(notice).await?,
-                Err(Lagged) => self.reset().await?,
-            }
-            together += 1;
-            // Now and then the other side is listened to.
-            heard = if together < TOGETHER {
-                self.feed.try_next()
-            } else {
-                None
-            };
-        }
-        Ok(())
+    pub(super) async fn flush(&mut self) -> Result<(), Gone> {
+        in_time(self.socket.flush()).await
     }
 
     async fn frame(&mut self, text: &str) -> Result<(), Gone> {
         let place = self.underway.place(text.len());
-        match parse(text) {
-            Ok(event) => self.handle(event, place).await,
-            Err(wrong) => self.not_understood(wrong.session.as_deref(), &wrong.reason).await,
+        let Incoming { command, event } = match parse(text) {
+            Ok(incoming) => incoming,
+            Err(wrong) => return self.not_understood(wrong).await,
+        };
+        let origin = Origin {
+            command,
+            session: event.session().map(|session| shortened(session).to_owned()),
+            row: event.row(),
+        };
+        if !origin.row.scope.is_in(self.scopes) {
+            return self.refuse(&origin, CommandError::Forbidden.into()).await;
+        }
+        let request = Request {
+            origin: origin.clone(),
+            place,
+        };
+        match event.dispatch(self, request) {
+            Handled::Underway => Ok(()),
+            Handled::Answered(reply) => self.reply(&origin, reply).await,
+            Handled::Refused(refused) => self.refuse(&origin, refused).await,
         }
     }
 
-    async fn handle(&mut self, event: ClientEvent, place: Place) -> Result<(), Gone> {
-        match event {
-            ClientEvent::StatisticsSubscribe => {
-                self.statistics = Some(self.app.statistics.watch());
-                Ok(())
-            }
-            ClientEvent::SessionList => self.list().await,
-            ClientEvent::SessionHistory(request) => match translate::page(&request) {
-                Ok(page) => {
-                    self.read_in_turn(&request.session_id, Read::History(page), place)
-                        .await
-                }
-                Err(wrong) => {
-                    self.not_understood(Some(&request.session_id), &wrong.reason)
-                        .await
-                }
-            },
-            ClientEvent::SessionSubscribe(subscribe) => {
-                let after = subscribe.after_seq.unwrap_or(0);
-                let certain = false;
-                self.read_in_turn(&subscribe.session_id, Read::Replay { after, certain }, place)
-                    .await
-            }
-            ClientEvent::PermissionResponse(response) => {
-                let session = response.session_id.clone();
-                let parsed = translate::decision(&response)
-                    .and_then(|decision| Ok((decision, translate::answer(response.result)?)));
-                match (parsed, session_id(&session)) {
-                    (Ok((decision, answer)), Ok(id)) => {
-                        self.begin(Command::Answer(id, decision, answer), place);
-                        Ok(())
-                    }
-                    (Err(wrong), _) => self.not_understood(Some(&session), &wrong.reason).await,
-                    (Ok(_), Err(error)) => self.error(Some(&session), &error).await,
-                }
-            }
-            ClientEvent::HookResponse(response) => {
-                let session = response.session_id;
-                match (RawJson::of(&response.output), session_id(&session)) {
-                    (Ok(output), Ok(id)) => {
-                        let command = Command::AnswerHook {
-                            session: id,
-                            callback: response.callback_id,
-                            output,
-                        };
-                        self.begin(command, place);
-                        Ok(())
-                    }
-                    (Err(error), _) => self.not_understood(Some(&session), &error.to_string()).await,
-                    (Ok(_), Err(error)) => self.error(Some(&session), &error).await,
-                }
-            }
-            ClientEvent::SessionStart(start) => {
-                let new = SessionId::random();
-                // Who wants to know which session it became is told that first.
-                if self.hears_all() && start.request_id.is_some() {
-                    self.readings.insert(new, Reading::of_one_that_begins());
-                }
-                self.begin(Command::Start(Box::new(start), new), place);
-                Ok(())
-            }
-            ClientEvent::SessionInquire(inquire)
-                if session_id(&inquire.session_id).is_ok_and(|id| !self.underway.may_ask(id)) =>
-            {
-                self.send(&translate::unanswered(inquire)).await
-            }
-            event => {
-                self.begin(Command::Event(Box::new(event)), place);
-                Ok(())
-            }
+    /// What handlers work with that run beside the loop.
+    pub(super) fn context(&self) -> Context {
+        Context {
+            app: self.app.clone(),
+            sessions: self.sessions.clone(),
         }
     }
 
-    fn begin(&mut self, command: Command, place: Place) {
-        let (app, sessions) = (self.app.clone(), self.sessions.clone());
-        let order = command.order(&self.sessions);
-        let (starts, deletes) = (command.starts(), command.deletes());
-        self.deleting.extend(deletes);
+    /// Has a handler's work done beside the loop.
+    pub(super) fn begin(
+        &mut self,
+        order: Order,
+        request: Request,
+        work: impl Future<Output = Result<Reply, Refused>> + Send + 'static,
+    ) {
+        self.begin_with(order, request, Purpose::Command, work);
+    }
+
+    pub(super) fn begin_with(
+        &mut self,
+        order: Order,
+        request: Request,
+        purpose: Purpose,
+        work: impl Future<Output = Result<Reply, Refused>> + Send + 'static,
+    ) {
+        if let Purpose::Delete(session) = purpose {
+            self.deleting.insert(session);
+        }
+        let Request { origin, place } = request;
         self.underway.begin(order, place, async move {
-            let done = command.run(&app, &sessions).await;
-            match (starts, deletes) {
-                (Some(new), _) => Done::Start(new, done),
-                (None, Some(session)) => Done::Delete(session, done),
-                (None, None) => Done::Command(done),
+            let outcome = work.await;
+            Done::Command {
+                origin,
+                purpose,
+                outcome,
             }
         });
     }
 
+    /// Keeps back what happens in a session that is about to begin, until its start was answered.
+    pub(super) fn hold_back(&mut self, new: SessionId) {
+        if self.hears_all() {
+            self.readings.insert(new, Reading::of_one_that_begins());
+        }
+    }
+
+    /// Whether a session may be asked one more question.
+    pub(super) fn may_ask(&self, session: SessionId) -> bool {
+        self.underway.may_ask(session)
+    }
+
+    pub(super) fn watch_statistics(&mut self) {
+        self.statistics = Some(self.app.statistics.watch());
+    }
+
     async fn done(&mut self, done: Done, place: Place) -> Result<(), Gone> {
         match done {
-            Done::Command(done) => self.answer(done).await,
-            Done::Start(session, done) => {
-                let begun = done.is_ok();
-                self.answer(done).await?;
+            Done::Command {
+                origin,
+                purpose,
+                outcome,
+            } => self.carried_out(&origin, purpose, outcome).await,
+            Done::Turn(session, read, origin) => self.read(session, read, Request { origin, place }).await,
+            Done::Page(session, after, page) => self.page(session, after, page).await,
+            Done::History(session, page, turn, origin) => {
+                self.history_page(session, *page, turn, &origin).await
+            }
+        }
+    }
+
+    async fn carried_out(
+        &mut self,
+        origin: &Origin,
+        purpose: Purpose,
+        outcome: Result<Reply, Refused>,
+    ) -> Result<(), Gone> {
+        let succeeded = outcome.is_ok();
+        match (purpose, outcome) {
+            (Purpose::Delete(session), Ok(Reply::Deleted(_)))
+                // The feed tells it to every client, this one included, unless it chose not to hear the session.
+                if !self.deleting.remove(&session) || self.hears(session) => {}
+            (_, Ok(reply)) => self.reply(origin, reply).await?,
+            (_, Err(refused)) => self.refuse(origin, refused).await?,
+        }
+        match purpose {
+            Purpose::Command => Ok(()),
+            Purpose::Delete(session) => {
+                self.deleting.remove(&session);
+                Ok(())
+            }
+            Purpose::Start(session) => {
                 match self.readings.get_mut(&session) {
-                    Some(reading) if begun => reading.is_done(),
+                    Some(reading) if succeeded => reading.is_done(),
                     _ => drop(self.readings.remove(&session)),
                 }
                 self.go_on(session).await
             }
-            Done::Delete(session, done) => {
-                let told = !self.deleting.remove(&session);
-                match done {
-                    // Success is told to everyone by the feed, this client included, unless it chose not to hear it.
-                    Ok(Answer::Deleted(_)) if told || self.hears(session) => Ok(()),
-                    done => self.answer(done).await,
-                }
-            }
-            Done::Turn(session, read) => {
-                self.readings.entry(session).or_default().ask(read, place);
-                self.go_on(session).await
-            }
-            Done::Page(session, after, page) => self.page(session, after, page).await,
-            Done::History(session, page, turn) => {
-                match *page {
-                    Ok(page) => self.send(&translate::history(page)).await?,
-                    Err(error) => self.error(Some(&session.to_string()), &error).await?,
-                }
-                if turn.is_some() {
-                    // Over when it is gone from memory.
-                    in_time(self.socket.flush()).await?;
-                    drop(turn);
-                }
-                if let Some(reading) = self.readings.get_mut(&session) {
-                    reading.is_done();
-                }
-                self.go_on(session).await
-            }
         }
     }
 
-    async fn answer(&mut self, done: Result<Answer, Failed>) -> Result<(), Gone> {
-        match done {
-            Ok(Answer::Nothing) => Ok(()),
-            Ok(Answer::Event(event)) => self.send(&event).await,
-            Ok(Answer::Entry(session)) => self.entry(session).await,
-            Ok(Answer::Deleted(session_id)) => self.send(&ServerEvent::SessionDeleted { session_id }).await,
-            Err(Failed { error, session }) => self.error(session.as_deref(), &error).await,
+    async fn reply(&mut self, origin: &Origin, reply: Reply) -> Result<(), Gone> {
+        match reply {
+            Reply::Nothing => Ok(()),
+            Reply::Event(event) => self.answer(origin, &event).await,
+            Reply::Entry(session) => match list::entry(&self.sessions, session) {
+                Some(entry) => self.answer(origin, &entry.into()).await,
+                // Deleted meanwhile, which is told next.
+                None => Ok(()),
+            },
+            Reply::Deleted(session_id) => self.answer(origin, &SessionDeleted { session_id }.into()).await,
         }
     }
 
-    async fn list(&mut self) -> Result<(), Gone> {
-        let sessions = self.sessions.list().into_iter();
-        let sessions = sessions
-            .map(|(record, pending)| {
-                let agent = self.sessions.agent_status(record.id);
-                let usage = self.sessions.usage(record.id);
-                translate::session(record, pending, agent, usage)
-            })
-            .collect();
-        self.send(&ServerEvent::SessionList { sessions }).await
+    /// Sends what answers a frame, with the frame's `commandId`.
+    pub(super) async fn answer(&mut self, origin: &Origin, event: &ServerEvent) -> Result<(), Gone> {
+        debug_assert!(
+            origin.may_get(event.kind()),
+            "the table does not list {} as an answer to {}",
+            event.kind().name(),
+            origin.row.name
+        );
+        let command = origin.command.as_ref();
+        self.send_text(Frame { event, command }.text()).await
     }
 
-    /// Reads something of a session once everything is done that was asked of it before.
-    async fn read_in_turn(&mut self, session: &str, read: Read, place: Place) -> Result<(), Gone> {
-        match session_id(session) {
-            Ok(id) => {
-                let sessions = self.sessions.clone();
-                let turn = async move {
-                    let read = match read {
-                        Read::Replay { after, .. } => Read::Replay {
-                            after,
-                            certain: sessions.until_found(id).await,
-                        },
-                        history @ Read::History(_) => history,
-                    };
-                    Done::Turn(id, read)
-                };
-                self.underway.begin(Order::Question(id), place, turn);
-                Ok(())
-            }
-            Err(error) => self.error(Some(session), &error).await,
-        }
-    }
-
-    /// Does what is next for a session of which something is read.
-    async fn go_on(&mut self, session: SessionId) -> Result<(), Gone> {
-        loop {
-            let hears = match self.delivered.get(&session) {
-                Some(seen) => Hears::After(*seen),
-                None if self.hears_all() => Hears::Live,
-                None => Hears::Nothing,
-            };
-            let Some(reading) = self.readings.get_mut(&session) else {
-                return Ok(());
-            };
-            match reading.next(hears) {
-                Next::Wait => return Ok(()),
-                Next::Read(Read::Replay { after, certain }) => {
-                    let after = if certain {
-                        self.known_place(session, after).await?
-                    } else {
-                        after
-                    };
-                    self.read_page(session, after);
-                }
-                Next::Read(Read::History(page)) => {
-                    let sessions = self.sessions.clone();
-                    let turns = Arc::clone(&self.app.whole_conversations);
-                    let history = async move {
-                        let turn = match page.limit() {
-                            Some(limit) if limit <= LARGE_PAGE => None,
-                            // Never closed.
-                            _ => turns.acquire_owned().await.ok(),
-                        };
-                        let page = sessions.history(session, page).await;
-                        Done::History(session, Box::new(page), turn)
-                    };
-                    self.underway.begin(Order::Beside, Place::default(), history);
-                }
-                Next::CatchUp { after } => self.read_page(session, after),
-                Next::Tell(notices) => {
-                    for notice in notices {
-                        self.tell(&notice).await?;
-                    }
-                }
-                Next::Over => {
-                    self.readings.remove(&session);
-                }
-                Next::Lagged => {
-                    self.readings.remove(&session);
-                    self.reset_one(session).await?;
-                }
-            }
-        }
-    }
-
-    /// Where a replay begins that is to begin after `after`.
-    async fn known_place(&mut self, session: SessionId, after: u64) -> Result<u64, Gone> {
-        // Nothing can come that the client has seen already: it has seen what a crash of the machine has taken back, or it
-        // has mistaken one session or server for another.
-        if let Some((record, _)) = self.sessions.find(session)
-            && after > record.last_seq
-        {
-            let last = record.last_seq;
-            let reason = format!(
-                "The session's last event is number {last}, and more of it is known here. Load it again from its beginning."
-            );
-            self.not_understood(Some(&session.to_string()), &reason).await?;
-            return Ok(last);
-        }
-        Ok(after)
-    }
-
-    fn read_page(&mut self, session: SessionId, after: u64) {
-        if let Some(reading) = self.readings.get_mut(&session) {
-            reading.begins_a_page();
-        }
-        let sessions = self.sessions.clone();
-        let page = async move {
-            let page = sessions.replay(session, after, REPLAY_PAGE).await;
-            Done::Page(session, after, page)
+    /// Tells the client why a frame was refused, with the frame's `commandId`.
+    pub(super) async fn refuse(&mut self, origin: &Origin, refused: Refused) -> Result<(), Gone> {
+        let session = origin.session.clone();
+        let error = match refused {
+            Refused::Command(error) => translate::refusal(&error, session),
+            Refused::Invalid(reason) => invalid(&reason, session),
         };
-        self.underway.begin(Order::Beside, Place::default(), page);
+        self.answer(origin, &error.into()).await
     }
 
-    /// Sends what the log has after `after`; from its end on the feed goes on.
-    async fn page(
-        &mut self,
-        session: SessionId,
-        after: u64,
-        page: Result<Vec<Event>, CommandError>,
-    ) -> Result<(), Gone> {
-        match page {
-            Ok(page) => {
-                let mut last = after;
-                for event in &page {
-                    self.send_event(event).await?;
-                    last = event.seq;
-                }
-                self.delivered.insert(session, last);
-                if page.len() == REPLAY_PAGE as usize {
-                    self.read_page(session, last);
-                } else if let Some(reading) = self.readings.get_mut(&session) {
-                    reading.reached_the_end();
-                }
-            }
-            Err(error) => {
-                let asked = self.readings.get_mut(&session).is_some_and(Reading::failed);
-                if asked {
-                    self.error(Some(&session.to_string()), &error).await?;
-                } else {
-                    tracing::warn!(%error, "a session's log can't be read");
-                }
-            }
-        }
-        self.go_on(session).await
+    async fn not_understood(&mut self, wrong: NotUnderstood) -> Result<(), Gone> {
+        let session = wrong.session.map(|session| shortened(&session).to_owned());
+        let event = &invalid(&wrong.reason, session).into();
+        let command = wrong.command.as_ref();
+        self.send_text(Frame { event, command }.text()).await
     }
 
-    fn hears_all(&self) -> bool {
-        self.known.is_some()
+    /// Sends what no frame asked for.
+    pub(super) async fn send(&mut self, event: impl Into<ServerEvent>) -> Result<(), Gone> {
+        let event = &event.into();
+        self.send_text(Frame { event, command: None }.text()).await
     }
 
-    fn hears(&self, session: SessionId) -> bool {
-        self.hears_all() || self.delivered.contains_key(&session)
-    }
-
-    async fn notice(&mut self, notice: Notice) -> Result<(), Gone> {
-        if let Some(reading) = self.readings.get_mut(&notice.session()) {
-            reading.keep_back(notice);
-            return Ok(());
-        }
-        self.tell(&notice).await
-    }
-
-    async fn tell(&mut self, notice: &Notice) -> Result<(), Gone> {
-        if !self.hears(notice.session()) {
-            return Ok(());
-        }
-        match notice {
-            Notice::Event(event) => {
-                if let Some(delivered) = self.delivered.get_mut(&event.session) {
-                    if event.seq <= *delivered {
-                        return Ok(());
-                    }
-                    *delivered = event.seq;
-                }
-                self.send_event(event).await
-            }
-            Notice::Queue { session, prompts, .. } => {
-                let (session_id, prompts) = (session.to_string(), translate::texts(prompts));
-                self.send(&ServerEvent::SessionQueue { session_id, prompts })
-                    .await
-            }
-            Notice::Updated(session) => self.entry(*session).await,
-            Notice::HeldUp { session, reason } => {
-                self.send(&ServerEvent::RunnerError {
-                    message: reason.clone(),
-                    code: "held_up",
-                    session_id: Some(session.to_string()),
-                    driver: None,
-                })
-                .await
-            }
-            Notice::Hook { session, call } => self.send(&translate::hook_callback(*session, call)).await,
-            Notice::HookClosed {
-                session,
-                agent_request,
-            } => {
-                self.send(&ServerEvent::HookResolved {
-                    session_id: session.to_string(),
-                    callback_id: agent_request.clone(),
-                })
-                .await
-            }
-            Notice::Deleted(session) => {
-                self.delivered.remove(session);
-                self.deleting.remove(session);
-                self.send(&ServerEvent::SessionDeleted {
-                    session_id: session.to_string(),
-                })
-                .await
-            }
-        }
-    }
-
-    /// How a session stands now.
-    async fn entry(&mut self, session: SessionId) -> Result<(), Gone> {
-        match commands::entry(&self.sessions, session) {
-            Some(session) => {
-                let session = Box::new(session);
-                self.send(&ServerEvent::SessionUpdated { session }).await
-            }
-            // Deleted meanwhile, which is told next.
-            None => Ok(()),
-        }
-    }
-
-    /// The client was too slow: it has to ask again for what it missed. What no question would bring back, such as a session
-    /// that is gone, the list tells.
-    async fn reset(&mut self) -> Result<(), Gone> {
-        let listed = self.sessions.list();
-        let mut missed: HashSet<_> = self.delivered.keys().copied().collect();
-        if let Some(known) = &mut self.known {
-            missed.extend(known.changed(&listed));
-        }
-        for session in missed {
-            if let Some(reading) = self.readings.get_mut(&session) {
-                reading.lag();
-            } else {
-                self.reset_one(session).await?;
-            }
-        }
-        self.list().await
-    }
-
-    /// A session that is gone has nothing to ask for.
-    async fn reset_one(&mut self, session: SessionId) -> Result<(), Gone> {
-        let Some((record, _)) = self.sessions.find(session) else {
-            return self.tell(&Notice::Deleted(session)).await;
-        };
-        self.delivered.remove(&session);
-        let (session_id, last_seq) = (session.to_string(), record.last_seq);
-        self.send(&ServerEvent::SessionReset { session_id, last_seq })
-            .await
-    }
-
-    async fn error(&mut self, session: Option<&str>, error: &CommandError) -> Result<(), Gone> {
-        let session = session.map(|session| shortened(session).to_owned());
-        self.send(&translate::refusal(error, session)).await
-    }
-
-    async fn not_understood(&mut self, session: Option<&str>, reason: &str) -> Result<(), Gone> {
-        self.send(&ServerEvent::RunnerError {
-            message: shortened(reason).to_owned(),
-            code: "invalid_request",
-            session_id: session.map(|session| shortened(session).to_owned()),
-            driver: None,
-        })
-        .await
-    }
-
-    async fn send(&mut self, event: &ServerEvent) -> Result<(), Gone> {
-        self.send_text(serde_json::to_string(event)).await
-    }
-
-    async fn send_event(&mut self, event: &Event) -> Result<(), Gone> {
+    pub(super) async fn send_event(&mut self, event: &Event) -> Result<(), Gone> {
         self.send_text(translate::frame(event)).await
     }
 
@@ -649,6 +383,16 @@ impl Connection {
         };
         room?;
         self.socket.start_send_unpin(message).map_err(|_| Gone)
+    }
+}
+
+/// A refusal of a frame that makes no sense.
+fn invalid(reason: &str, session_id: Option<String>) -> RunnerError {
+    RunnerError {
+        message: shortened(reason).to_owned(),
+        code: "invalid_request",
+        session_id,
+        driver: None,
     }
 }
 

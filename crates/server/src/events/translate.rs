@@ -10,12 +10,21 @@ use tiller_core::{
     Settings, SettingsPatch, StartSession, Usage,
 };
 
+use super::commands::decisions::{PermissionResponse, PermissionResult};
+use super::commands::fork::SessionRewound;
+use super::commands::history::HistoryRequest;
+use super::commands::hooks::{HookCallback, HookEvent};
+use super::commands::inquire::Subject;
+use super::commands::prompts::NewAttachment;
+use super::commands::start::SessionStart;
+use super::commands::steer::SessionConfigure;
 use super::parse::NotUnderstood;
+use super::protocol::Frame;
+use super::table::ServerEvent;
 use super::wire::{
-    AgentInfo, AgentState, Approval, Attachment, Behavior, DriverInfo, History, HistoryRequest, HookEvent,
-    NewAttachment, PermissionMode, PermissionRequest, PermissionResponse, PermissionResult, ServerEvent,
-    SessionConfigure, SessionInfo, SessionInquire, SessionStart, SessionStatus, SettingsInfo, StatusChange,
-    Subject, UiContext,
+    AgentInfo, AgentState, Approval, Attachment, Behavior, DriverInfo, History, PermissionMode,
+    PermissionRequest, PermissionResolved, RunnerError, SessionInfo, SessionStatus, SettingsInfo,
+    StatusChange, StreamMessage, StreamUserPrompt, UiContext,
 };
 
 pub(super) fn start(start: SessionStart) -> Result<StartSession, CommandError> {
@@ -158,8 +167,8 @@ impl Rewound {
         serde_json::from_str(answer.as_str()).unwrap_or_default()
     }
 
-    pub(super) fn said(self, session_id: String, user_message_id: String, dry_run: bool) -> ServerEvent {
-        ServerEvent::SessionRewound {
+    pub(super) fn told(self, session_id: String, user_message_id: String, dry_run: bool) -> SessionRewound {
+        SessionRewound {
             session_id,
             user_message_id,
             dry_run,
@@ -172,7 +181,7 @@ impl Rewound {
     }
 }
 
-pub(super) fn refusal(error: &CommandError, session_id: Option<String>) -> ServerEvent {
+pub(super) fn refusal(error: &CommandError, session_id: Option<String>) -> RunnerError {
     let driver = match error {
         CommandError::DrivenElsewhere(driver) => Some(DriverInfo {
             pid: driver.pid,
@@ -181,7 +190,7 @@ pub(super) fn refusal(error: &CommandError, session_id: Option<String>) -> Serve
         }),
         _ => None,
     };
-    ServerEvent::RunnerError {
+    RunnerError {
         message: error.to_string(),
         code: code(error),
         session_id,
@@ -273,8 +282,8 @@ pub(super) fn decision(response: &PermissionResponse) -> Result<DecisionRef, Not
     }
 }
 
-pub(super) fn hook_callback(session: SessionId, call: &HookCall) -> ServerEvent {
-    ServerEvent::HookCallback {
+pub(super) fn hook_callback(session: SessionId, call: &HookCall) -> HookCallback {
+    HookCallback {
         session_id: session.to_string(),
         callback_id: call.agent_request.clone(),
         hook_event: call.event.clone(),
@@ -331,19 +340,19 @@ pub(super) fn event(event: &Event) -> ServerEvent {
             error: change.error.clone(),
             seq,
         }),
-        EventBody::UserPrompt { prompt } => ServerEvent::StreamUserPrompt {
+        EventBody::UserPrompt { prompt } => ServerEvent::StreamUserPrompt(StreamUserPrompt {
             session_id,
             prompt: prompt.text.clone(),
             uuid: prompt.id.to_string(),
             attachments: prompt.attachments.iter().map(attachment).collect(),
             context: prompt.context.as_ref().map(context),
             seq,
-        },
-        EventBody::Message { raw, .. } => ServerEvent::StreamMessage {
+        }),
+        EventBody::Message { raw, .. } => ServerEvent::StreamMessage(StreamMessage {
             session_id,
             message: raw.clone(),
             seq,
-        },
+        }),
         EventBody::DecisionRequested(asked) => {
             ServerEvent::PermissionRequest(request(session_id, asked, Some(seq)))
         }
@@ -352,7 +361,7 @@ pub(super) fn event(event: &Event) -> ServerEvent {
             tool_use_id,
             behavior,
             ..
-        } => ServerEvent::PermissionResolved {
+        } => ServerEvent::PermissionResolved(PermissionResolved {
             session_id,
             tool_use_id: tool_use_id.clone(),
             request_id: request.to_string(),
@@ -362,37 +371,36 @@ pub(super) fn event(event: &Event) -> ServerEvent {
                 tiller_core::Behavior::Withdrawn => Behavior::Withdrawn,
             },
             seq,
-        },
+        }),
     }
 }
 
 /// The event as the text of a frame.
 pub(super) fn frame(event: &Event) -> Result<String, serde_json::Error> {
-    match &event.body {
-        // Most of all frames, and the agent's words are JSON already.
-        EventBody::Message { raw, .. } => {
-            let mut session = [0; 36];
-            let session = event.session.in_text(&mut session);
-            let seq = event.seq.to_string();
-            Ok([
-                r#"{"type":"stream.message","payload":{"sessionId":""#,
-                session,
-                r#"","message":"#,
-                raw.as_str(),
-                r#","seq":"#,
-                &seq,
-                "}}",
-            ]
-            .concat())
-        }
-        _ => serde_json::to_string(&self::event(event)),
+    // Most of all frames, and the agent's words are JSON already.
+    if let EventBody::Message { raw, .. } = &event.body {
+        let mut session = [0; 36];
+        let session = event.session.in_text(&mut session);
+        let seq = event.seq.to_string();
+        return Ok([
+            r#"{"type":"stream.message","payload":{"sessionId":""#,
+            session,
+            r#"","message":"#,
+            raw.as_str(),
+            r#","seq":"#,
+            &seq,
+            "}}",
+        ]
+        .concat());
     }
+    let event = &self::event(event);
+    Frame { event, command: None }.text()
 }
 
-pub(super) fn history(page: HistoryPage) -> ServerEvent {
+pub(super) fn history(page: HistoryPage) -> History {
     let session_id = page.record.id.to_string();
     let (seqs, messages) = page.messages.into_iter().unzip();
-    ServerEvent::SessionHistory(History {
+    History {
         status: status(page.record.status),
         messages,
         seqs,
@@ -404,17 +412,6 @@ pub(super) fn history(page: HistoryPage) -> ServerEvent {
             .collect(),
         queue: texts(&page.record.queue),
         session_id,
-    })
-}
-
-/// The answer to a question that is not passed on.
-pub(super) fn unanswered(inquire: SessionInquire) -> ServerEvent {
-    ServerEvent::SessionAnswer {
-        session_id: inquire.session_id,
-        request_id: inquire.request_id,
-        subject: inquire.subject,
-        data: None,
-        error: Some("The agent has not answered what it was asked before. Ask again later.".to_owned()),
     }
 }
 
@@ -514,14 +511,14 @@ fn status(status: tiller_core::SessionStatus) -> SessionStatus {
 #[cfg(test)]
 mod tests {
     use super::super::parse::parse;
-    use super::super::wire::ClientEvent;
+    use super::super::table::ClientEvent;
     use super::*;
 
     #[test]
     fn an_answer_keeps_the_input_that_was_changed() {
         let frame = r#"{"type":"permission.response","payload":{"sessionId":"s","toolUseId":"t",
             "result":{"behavior":"allow","updatedInput":{"answers":{"Q":"A"}}}}}"#;
-        let Ok(ClientEvent::PermissionResponse(response)) = parse(frame) else {
+        let ClientEvent::PermissionResponse(response) = parse(frame).unwrap().event else {
             panic!("not understood")
         };
         let Ok(Answer::Allow {
@@ -547,7 +544,12 @@ mod tests {
         };
         assert_eq!(
             frame(&event).unwrap(),
-            serde_json::to_string(&self::event(&event)).unwrap()
+            Frame {
+                event: &self::event(&event),
+                command: None
+            }
+            .text()
+            .unwrap()
         );
     }
 

@@ -1,18 +1,18 @@
-//! The event API's types, to the letter of its contract. They are the source of `web/src/gen`.
+//! Types of the event API that several events share, to the letter of its contract.
 //!
-//! Each text frame is one [`ClientEvent`] or one [`ServerEvent`]. This module knows nothing of sessions: turning
-//! these types into commands, and events into these types, is the work of `translate`.
+//! A payload that belongs to one command is in that command's file. This module knows nothing of sessions: turning these
+//! types into the core's and back is the work of `translate`.
 
-mod client;
 mod server;
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
+use utoipa::ToSchema;
 
-pub use client::*;
+pub use super::table::{ClientEvent, ServerEvent};
 pub use server::*;
 
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, TS)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts")]
 pub enum PermissionMode {
@@ -23,7 +23,7 @@ pub enum PermissionMode {
 }
 
 /// Who answers when the agent asks for a tool.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, TS)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, TS, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[ts(export_to = "events.ts")]
 pub enum Approval {
@@ -33,7 +33,7 @@ pub enum Approval {
     Auto,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, TS)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, TS, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[ts(export_to = "events.ts")]
 pub enum SessionStatus {
@@ -43,8 +43,16 @@ pub enum SessionStatus {
     Error,
 }
 
+/// Names a session.
+#[derive(Debug, Deserialize, TS, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[ts(export_to = "events.ts")]
+pub struct SessionRef {
+    pub session_id: String,
+}
+
 /// What the user was looking at when they wrote a prompt.
-#[derive(Clone, Debug, Deserialize, Serialize, TS)]
+#[derive(Clone, Debug, Deserialize, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts", optional_fields)]
 pub struct UiContext {
@@ -59,7 +67,7 @@ pub struct UiContext {
     pub selected_file: Option<SelectedFile>,
 }
 
-#[derive(Clone, Debug, Deserialize, Serialize, TS)]
+#[derive(Clone, Debug, Deserialize, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts")]
 pub struct SelectedElement {
@@ -71,7 +79,7 @@ pub struct SelectedElement {
     pub text_content: String,
 }
 
-#[derive(Clone, Debug, Deserialize, Serialize, TS)]
+#[derive(Clone, Debug, Deserialize, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts", optional_fields)]
 pub struct SelectedFile {
@@ -82,24 +90,7 @@ pub struct SelectedFile {
     pub end_line: Option<u32>,
 }
 
-/// What can be asked of a session's agent beside its work.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, TS)]
-#[serde(rename_all = "camelCase")]
-#[ts(export_to = "events.ts")]
-pub enum Subject {
-    ContextUsage,
-    McpStatus,
-    /// Files to mention for `query`.
-    FileSuggestions,
-    Commands,
-    Models,
-    PermissionRules,
-    Hooks,
-    Usage,
-    Settings,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, TS)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, TS, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[ts(export_to = "events.ts")]
 pub enum Behavior {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use super::events;
 use crate::error::Language;
 
 pub(super) const STYLE: &str = include_str!("style.css");
@@ -60,7 +61,7 @@ const TAGS: &[(&str, &str, &str)] = &[
     ("machine", "The machine", "机器"),
 ];
 
-/// The WebSockets, which OpenAPI has no words for.
+/// The chat API, which OpenAPI has no words for.
 const PROTOCOLS_ENGLISH: &str = r#"
 <h2>The chat API</h2>
 <p>Connect to <code>/ws?session_id=NAME</code>. The first frame is <code>system</code> <code>session_start</code>; every
@@ -74,13 +75,6 @@ decision, updated_input?, updated_permissions?, message?, interrupt?}</code>, <c
 <code>permission_request</code>, <code>hook_callback</code>, <code>user_message</code>, <code>system</code>,
 <code>result</code> and <code>error</code> with <code>details.code</code>.</p>
 <pre>{"type": "user_message", "session_id": "demo", "message": {"content": "What files are here?"}}</pre>
-<h2>The event API</h2>
-<p>Connect to <code>/ws/events</code>. Each frame is <code>{type, payload}</code>: <code>session.start</code>,
-<code>session.continue</code>, <code>session.stop</code>, <code>session.list</code>, <code>session.history</code>,
-<code>session.subscribe</code>, <code>permission.response</code> and more one way; <code>session.status</code>,
-<code>stream.user_prompt</code>, <code>stream.message</code>, <code>permission.request</code>,
-<code>permission.resolved</code>, <code>runner.error</code> the other.</p>
-<pre>{"type": "session.start", "payload": {"title": "", "prompt": "Say hello", "cwd": "/home/me/project"}}</pre>
 "#;
 
 const PROTOCOLS_CHINESE: &str = r#"
@@ -95,13 +89,6 @@ decision, updated_input?, updated_permissions?, message?, interrupt?}</code>、<
 <code>permission_request</code>、<code>hook_callback</code>、<code>user_message</code>、<code>system</code>、
 <code>result</code>，以及带 <code>details.code</code> 的 <code>error</code>。</p>
 <pre>{"type": "user_message", "session_id": "demo", "message": {"content": "当前目录有哪些文件？"}}</pre>
-<h2>事件 API</h2>
-<p>连接 <code>/ws/events</code>。每一帧是 <code>{type, payload}</code>：客户端发送 <code>session.start</code>、
-<code>session.continue</code>、<code>session.stop</code>、<code>session.list</code>、<code>session.history</code>、
-<code>session.subscribe</code>、<code>permission.response</code> 等；服务器发送 <code>session.status</code>、
-<code>stream.user_prompt</code>、<code>stream.message</code>、<code>permission.request</code>、
-<code>permission.resolved</code>、<code>runner.error</code>。</p>
-<pre>{"type": "session.start", "payload": {"title": "", "prompt": "你好", "cwd": "/home/me/project"}}</pre>
 "#;
 
 struct Words {
@@ -143,6 +130,8 @@ macro_rules! put {
     ($page:expr, $($argument:tt)*) => { write!($page, $($argument)*).ok() };
 }
 
+pub(super) use put;
+
 pub(super) fn render(openapi: &Value, language: Language) -> String {
     let words = match language {
         Language::English => &ENGLISH,
@@ -171,8 +160,12 @@ pub(super) fn render(openapi: &Value, language: Language) -> String {
         }
     }
     page.push_str(words.protocols);
+    let payloads = events::render(&mut page, language);
     put!(page, "<h2>{}</h2>", words.forms);
-    for (name, schema) in openapi["components"]["schemas"].as_object().into_iter().flatten() {
+    let forms = openapi["components"]["schemas"].as_object().into_iter().flatten();
+    let is_new =
+        |(name, _): &(&String, &Value)| openapi["components"]["schemas"].get(name.as_str()).is_none();
+    for (name, schema) in forms.chain(payloads.iter().filter(is_new)) {
         put!(page, "<section id=\"{0}\"><h3>{0}</h3>", escaped(name));
         paragraph(&mut page, &schema["description"]);
         let required = schema["required"].as_array();
@@ -303,7 +296,7 @@ fn example(page: &mut String, example: &Value) {
     }
 }
 
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

@@ -1,148 +1,80 @@
-//! What the server sends.
+//! Payloads of events that the server sends of its own accord.
 
 use serde::Serialize;
 use tiller_core::RawJson;
 use ts_rs::TS;
+use utoipa::ToSchema;
 
-use super::{Approval, Behavior, PermissionMode, SessionStatus, Subject, UiContext};
+use super::{Approval, Behavior, PermissionMode, SessionStatus, UiContext};
 
-/// What the server sends.
-#[derive(Debug, Serialize, TS)]
-#[serde(tag = "type", content = "payload")]
+#[derive(Debug, Serialize, TS, ToSchema)]
+#[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts")]
-pub enum ServerEvent {
-    #[serde(rename = "session.list")]
-    SessionList { sessions: Vec<SessionInfo> },
-    #[serde(rename = "session.history")]
-    SessionHistory(History),
-    /// For a client that gave its `session.start` a `requestId`, and for nobody else.
-    #[serde(rename = "session.started", rename_all = "camelCase")]
-    SessionStarted { session_id: String, request_id: String },
-    #[serde(rename = "session.status")]
-    SessionStatus(StatusChange),
-    #[serde(rename = "session.deleted", rename_all = "camelCase")]
-    SessionDeleted { session_id: String },
-    #[serde(rename = "session.queue", rename_all = "camelCase")]
-    SessionQueue {
-        session_id: String,
-        prompts: Vec<String>,
-    },
-    /// Something about the session is another that `session.status` does not tell.
-    #[serde(rename = "session.updated")]
-    SessionUpdated { session: Box<SessionInfo> },
-    #[serde(rename = "session.forked", rename_all = "camelCase")]
-    SessionForked {
-        session_id: String,
-        new_session_id: String,
-    },
-    #[serde(rename = "session.rewound", rename_all = "camelCase")]
-    SessionRewound {
-        session_id: String,
-        user_message_id: String,
-        dry_run: bool,
-        can_rewind: bool,
-        files_changed: Vec<String>,
-        insertions: u32,
-        deletions: u32,
-        /// Why it can't be done.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[ts(optional)]
-        error: Option<String>,
-    },
-    /// Either `data`, in the agent's own form, or `error`.
-    #[serde(rename = "session.answer", rename_all = "camelCase")]
-    SessionAnswer {
-        session_id: String,
-        request_id: String,
-        subject: Subject,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[ts(optional, type = "unknown")]
-        data: Option<RawJson>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[ts(optional)]
-        error: Option<String>,
-    },
-    #[serde(rename = "session.reset", rename_all = "camelCase")]
-    SessionReset {
-        session_id: String,
-        #[ts(type = "number")]
-        last_seq: u64,
-    },
-    #[serde(rename = "stream.user_prompt", rename_all = "camelCase")]
-    StreamUserPrompt {
-        session_id: String,
-        prompt: String,
-        /// What the agent knows the prompt by; files can be rewound to it.
-        uuid: String,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        #[ts(optional, as = "Option<Vec<Attachment>>")]
-        attachments: Vec<Attachment>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[ts(optional)]
-        context: Option<UiContext>,
-        #[ts(type = "number")]
-        seq: u64,
-    },
-    #[serde(rename = "stream.message", rename_all = "camelCase")]
-    StreamMessage {
-        session_id: String,
-        /// The agent's own message, untouched.
-        #[ts(type = "Record<string, unknown>")]
-        message: RawJson,
-        #[ts(type = "number")]
-        seq: u64,
-    },
-    #[serde(rename = "permission.request")]
-    PermissionRequest(PermissionRequest),
-    /// The agent waits for a `hook.response`, a minute at most; then it goes on without a decision.
-    #[serde(rename = "hook.callback", rename_all = "camelCase")]
-    HookCallback {
-        session_id: String,
-        callback_id: String,
-        hook_event: String,
-        /// What has happened, in the agent's own form.
-        #[ts(type = "Record<string, unknown>")]
-        input: RawJson,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[ts(optional)]
-        tool_use_id: Option<String>,
-    },
-    /// The callback waits no longer: it was answered here or elsewhere, or its agent went on by itself.
-    #[serde(rename = "hook.resolved", rename_all = "camelCase")]
-    HookResolved { session_id: String, callback_id: String },
-    #[serde(rename = "permission.resolved", rename_all = "camelCase")]
-    PermissionResolved {
-        session_id: String,
-        tool_use_id: String,
-        request_id: String,
-        behavior: Behavior,
-        #[ts(type = "number")]
-        seq: u64,
-    },
-    /// Shares from 0 to 1.
-    #[serde(rename = "statistics", rename_all = "camelCase")]
-    Statistics {
-        cpu_usage: f64,
-        ram_usage: f64,
-        storage_usage: f64,
-    },
-    #[serde(rename = "runner.error", rename_all = "camelCase")]
-    RunnerError {
-        message: String,
-        /// For programs, and for those who read another language.
-        code: &'static str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[ts(optional)]
-        session_id: Option<String>,
-        /// With the code `driven_elsewhere`: the process that drives the session's conversation. The user may watch
-        /// it, take the session over, or fork it.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[ts(optional)]
-        driver: Option<DriverInfo>,
-    },
+pub struct SessionReset {
+    pub session_id: String,
+    #[ts(type = "number")]
+    pub last_seq: u64,
 }
 
-#[derive(Debug, Serialize, TS)]
+#[derive(Debug, Serialize, TS, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[ts(export_to = "events.ts", optional_fields)]
+pub struct StreamUserPrompt {
+    pub session_id: String,
+    pub prompt: String,
+    /// The id under which the agent knows the prompt; files can be rewound to it.
+    pub uuid: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional, as = "Option<Vec<Attachment>>")]
+    pub attachments: Vec<Attachment>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<UiContext>,
+    #[ts(type = "number")]
+    pub seq: u64,
+}
+
+#[derive(Debug, Serialize, TS, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[ts(export_to = "events.ts")]
+pub struct StreamMessage {
+    pub session_id: String,
+    /// The agent's own message, untouched.
+    #[ts(type = "Record<string, unknown>")]
+    #[schema(value_type = Object)]
+    pub message: RawJson,
+    #[ts(type = "number")]
+    pub seq: u64,
+}
+
+#[derive(Debug, Serialize, TS, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[ts(export_to = "events.ts")]
+pub struct PermissionResolved {
+    pub session_id: String,
+    pub tool_use_id: String,
+    pub request_id: String,
+    pub behavior: Behavior,
+    #[ts(type = "number")]
+    pub seq: u64,
+}
+
+#[derive(Debug, Serialize, TS, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[ts(export_to = "events.ts", optional_fields)]
+pub struct RunnerError {
+    /// In English.
+    pub message: String,
+    /// For programs, and for pages in other languages.
+    pub code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// With the code `driven_elsewhere`: the process that drives the session's conversation. The user may watch
+    /// it, take the session over, or fork it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver: Option<DriverInfo>,
+}
+
+#[derive(Debug, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts")]
 pub struct DriverInfo {
@@ -154,7 +86,7 @@ pub struct DriverInfo {
     pub since: i64,
 }
 
-#[derive(Debug, Serialize, TS)]
+#[derive(Debug, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts", optional_fields)]
 pub struct SessionInfo {
@@ -192,7 +124,7 @@ pub struct SessionInfo {
     pub last_seq: u64,
 }
 
-#[derive(Debug, Serialize, TS)]
+#[derive(Debug, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts", optional_fields)]
 pub struct SettingsInfo {
@@ -211,7 +143,7 @@ pub struct SettingsInfo {
 }
 
 /// The session's agent process.
-#[derive(Debug, Serialize, TS)]
+#[derive(Debug, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts", optional_fields)]
 pub struct AgentInfo {
@@ -225,7 +157,7 @@ pub struct AgentInfo {
     pub cpu: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, TS)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, TS, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[ts(export_to = "events.ts")]
 pub enum AgentState {
@@ -238,7 +170,7 @@ pub enum AgentState {
 }
 
 /// An image of a prompt. Its bytes are at `/api/sessions/SESSION/images/ID`.
-#[derive(Debug, Serialize, TS)]
+#[derive(Debug, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts", optional_fields)]
 pub struct Attachment {
@@ -250,7 +182,7 @@ pub struct Attachment {
     pub size: u64,
 }
 
-#[derive(Debug, Serialize, TS)]
+#[derive(Debug, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts")]
 pub struct History {
@@ -258,6 +190,7 @@ pub struct History {
     pub status: SessionStatus,
     /// `{type: "user_prompt", prompt, uuid?, attachments?, context?}` or the agent's own message, oldest first.
     #[ts(type = "Array<Record<string, unknown>>")]
+    #[schema(value_type = Vec<Object>)]
     pub messages: Vec<RawJson>,
     /// The `seq` of each message.
     #[ts(type = "Array<number>")]
@@ -271,7 +204,7 @@ pub struct History {
     pub queue: Vec<String>,
 }
 
-#[derive(Debug, Serialize, TS)]
+#[derive(Debug, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts", optional_fields)]
 pub struct StatusChange {
@@ -287,7 +220,7 @@ pub struct StatusChange {
     pub seq: u64,
 }
 
-#[derive(Debug, Serialize, TS)]
+#[derive(Debug, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts", optional_fields)]
 pub struct PermissionRequest {
@@ -298,10 +231,12 @@ pub struct PermissionRequest {
     pub request_id: String,
     pub tool_name: String,
     #[ts(type = "Record<string, unknown>")]
+    #[schema(value_type = Object)]
     pub input: RawJson,
     /// Rules that the agent offers to keep, for 'always allow'.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional, type = "Array<unknown>")]
+    #[schema(value_type = Option<Vec<Object>>)]
     pub suggestions: Option<RawJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,

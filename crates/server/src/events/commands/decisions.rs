@@ -1,0 +1,59 @@
+//! Answers to the decisions that agents ask for.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use ts_rs::TS;
+use utoipa::ToSchema;
+
+use super::session_id;
+use crate::events::request::{Context, Refused, Reply};
+use crate::events::translate;
+
+/// Names the decision by `toolUseId`, by `requestId`, or by both, which must then belong together.
+#[derive(Debug, Deserialize, TS, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[ts(export_to = "events.ts", optional_fields)]
+pub struct PermissionResponse {
+    pub session_id: String,
+    #[serde(default)]
+    pub tool_use_id: Option<String>,
+    #[serde(default)]
+    pub request_id: Option<String>,
+    pub result: PermissionResult,
+}
+
+#[derive(Debug, Deserialize, TS, ToSchema)]
+#[serde(tag = "behavior", rename_all = "lowercase", rename_all_fields = "camelCase")]
+#[ts(export_to = "events.ts", optional_fields)]
+pub enum PermissionResult {
+    Allow {
+        /// Absent: the tool runs with the input that was shown.
+        #[serde(default)]
+        #[ts(optional, type = "Record<string, unknown>")]
+        #[schema(value_type = Option<Object>)]
+        updated_input: Option<Map<String, Value>>,
+        /// Rules to keep, as the request's `suggestions` offer them.
+        #[serde(default)]
+        #[ts(optional, type = "Array<unknown>")]
+        #[schema(value_type = Option<Vec<Object>>)]
+        updated_permissions: Option<Vec<Value>>,
+    },
+    Deny {
+        #[serde(default)]
+        message: Option<String>,
+        /// Also ends the turn.
+        #[serde(default)]
+        interrupt: Option<bool>,
+    },
+}
+
+pub(in crate::events) async fn answer(
+    context: Context,
+    response: PermissionResponse,
+) -> Result<Reply, Refused> {
+    let decision = translate::decision(&response)?;
+    let answer = translate::answer(response.result)?;
+    let id = session_id(&response.session_id)?;
+    context.sessions.answer(id, decision, answer).await?;
+    Ok(Reply::Nothing)
+}

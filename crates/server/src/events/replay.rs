@@ -1,0 +1,184 @@
+//! What a connection reads of sessions' logs: pages of history, replays, and what was missed meanwhile.
+
+use std::sync::Arc;
+
+use tiller_core::{CommandError, Event, HistoryPage, SessionId};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::reading::{Hears, Next, Read, Reading};
+use super::request::{Origin, Refused, Request};
+use super::socket::{Connection, Done, Gone};
+use super::translate;
+use crate::underway::{Order, Place};
+
+/// A page of more messages than this may be a whole conversation.
+const LARGE_PAGE: u32 = 5000;
+
+/// How many events are read from the log at once while replaying.
+const REPLAY_PAGE: u32 = 512;
+
+impl Connection {
+    /// Reads something of a session once everything is done that was asked of it before.
+    pub(super) fn read_in_turn(&mut self, id: SessionId, read: Read, request: Request) {
+        let sessions = self.sessions.clone();
+        let Request { origin, place } = request;
+        let turn = async move {
+            let read = match read {
+                Read::Replay { after, .. } => Read::Replay {
+                    after,
+                    certain: sessions.until_found(id).await,
+                },
+                history @ Read::History(_) => history,
+            };
+            Done::Turn(id, read, origin)
+        };
+        self.underway.begin(Order::Question(id), place, turn);
+    }
+
+    /// The turn of a read has come.
+    pub(super) async fn read(
+        &mut self,
+        session: SessionId,
+        read: Read,
+        request: Request,
+    ) -> Result<(), Gone> {
+        self.readings.entry(session).or_default().ask(read, request);
+        self.go_on(session).await
+    }
+
+    /// Sends a page of history. `turn` is held by the one client that is sent a whole conversation.
+    pub(super) async fn history_page(
+        &mut self,
+        session: SessionId,
+        page: Result<HistoryPage, CommandError>,
+        turn: Option<OwnedSemaphorePermit>,
+        origin: &Origin,
+    ) -> Result<(), Gone> {
+        match page {
+            Ok(page) => self.answer(origin, &translate::history(page).into()).await?,
+            Err(error) => self.refuse(origin, error.into()).await?,
+        }
+        if turn.is_some() {
+            // Over when it is gone from memory.
+            self.flush().await?;
+            drop(turn);
+        }
+        if let Some(reading) = self.readings.get_mut(&session) {
+            reading.is_done();
+        }
+        self.go_on(session).await
+    }
+
+    /// Does what is next for a session of which something is read.
+    pub(super) async fn go_on(&mut self, session: SessionId) -> Result<(), Gone> {
+        loop {
+            let hears = match self.delivered.get(&session) {
+                Some(seen) => Hears::After(*seen),
+                None if self.hears_all() => Hears::Live,
+                None => Hears::Nothing,
+            };
+            let Some(reading) = self.readings.get_mut(&session) else {
+                return Ok(());
+            };
+            match reading.next(hears) {
+                Next::Wait => return Ok(()),
+                Next::Read(Read::Replay { after, certain }, origin) => {
+                    let after = if certain {
+                        self.known_place(session, after, &origin).await?
+                    } else {
+                        after
+                    };
+                    self.read_page(session, after);
+                }
+                Next::Read(Read::History(page), origin) => {
+                    let sessions = self.sessions.clone();
+                    let turns = Arc::clone(&self.app.whole_conversations);
+                    let history = async move {
+                        let turn = match page.limit() {
+                            Some(limit) if limit <= LARGE_PAGE => None,
+                            // Never closed.
+                            _ => turns.acquire_owned().await.ok(),
+                        };
+                        let page = sessions.history(session, page).await;
+                        Done::History(session, Box::new(page), turn, origin)
+                    };
+                    self.underway.begin(Order::Beside, Place::default(), history);
+                }
+                Next::CatchUp { after } => self.read_page(session, after),
+                Next::Tell(notices) => {
+                    for notice in notices {
+                        self.tell(&notice).await?;
+                    }
+                }
+                Next::Over => {
+                    self.readings.remove(&session);
+                }
+                Next::Lagged => {
+                    self.readings.remove(&session);
+                    self.reset_one(session).await?;
+                }
+            }
+        }
+    }
+
+    /// Where a replay begins that is to begin after `after`.
+    async fn known_place(&mut self, session: SessionId, after: u64, origin: &Origin) -> Result<u64, Gone> {
+        // The client claims events that this session does not have: a crash of the machine took them back, or the client
+        // confused one session or server with another.
+        if let Some((record, _)) = self.sessions.find(session)
+            && after > record.last_seq
+        {
+            let last = record.last_seq;
+            let reason = format!(
+                "The session's last event is number {last}, and 'afterSeq' is greater. Load the session again from its beginning."
+            );
+            self.refuse(origin, Refused::Invalid(reason)).await?;
+            return Ok(last);
+        }
+        Ok(after)
+    }
+
+    fn read_page(&mut self, session: SessionId, after: u64) {
+        if let Some(reading) = self.readings.get_mut(&session) {
+            reading.begins_a_page();
+        }
+        let sessions = self.sessions.clone();
+        let page = async move {
+            let page = sessions.replay(session, after, REPLAY_PAGE).await;
+            Done::Page(session, after, page)
+        };
+        self.underway.begin(Order::Beside, Place::default(), page);
+    }
+
+    /// Sends what the log has after `after`; from its end on the feed goes on.
+    pub(super) async fn page(
+        &mut self,
+        session: SessionId,
+        after: u64,
+        page: Result<Vec<Event>, CommandError>,
+    ) -> Result<(), Gone> {
+        match page {
+            Ok(page) => {
+                let mut last = after;
+                for event in &page {
+                    self.send_event(event).await?;
+                    last = event.seq;
+                }
+                self.delivered.insert(session, last);
+                if page.len() == REPLAY_PAGE as usize {
+                    self.read_page(session, last);
+                } else if let Some(reading) = self.readings.get_mut(&session) {
+                    reading.reached_the_end();
+                }
+            }
+            Err(error) => {
+                if let Some(origin) = self.readings.get_mut(&session).and_then(Reading::failed) {
+                    self.refuse(&origin, error.into()).await?;
+                } else {
+                    tracing::warn!(%error, "a session's log can't be read");
+                }
+            }
+        }
+        self.go_on(session).await
+    }
+}
