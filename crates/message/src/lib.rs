@@ -14,6 +14,7 @@ mod outcome;
 #[doc(hidden)]
 pub mod record;
 mod rules;
+mod stopped;
 mod summary;
 mod tasks;
 mod todos;
@@ -29,6 +30,7 @@ pub use message::*;
 pub use mode::PermissionMode;
 pub use outcome::TurnOutcome;
 pub use rules::split_rules;
+pub use stopped::{stopped_result, turn_stopped};
 pub use summary::{Summary, SummaryView};
 pub use tasks::{RunningTask, RunningTasks};
 pub use todos::{Todo, TodoStatus, Todos};

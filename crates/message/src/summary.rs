@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cost::Cost;
 use crate::files::{changed_file, is_editing_tool};
-use crate::message::{Body, Kind, Message, SystemMessage};
+use crate::message::{Body, Kind, Message, SystemMessage, TurnResult};
+use crate::stopped::stopped_result;
 use crate::tasks::{RunningTask, RunningTasks};
 use crate::todos::{Todo, Todos};
 
@@ -140,17 +141,14 @@ impl Summary {
                     }
                 }
             }
-            Body::Result(result) => {
-                self.cost.push(result);
-                let usage = &result.usage;
-                for tokens in [
-                    usage.input_tokens,
-                    usage.cache_creation_input_tokens,
-                    usage.cache_read_input_tokens,
-                ] {
-                    self.tokens_in = self.tokens_in.saturating_add(tokens);
+            Body::Result(result) => self.result(result),
+            Body::System(SystemMessage::TurnStopped(_)) => {
+                let result = stopped_result(message.json()).map(Message::parse);
+                if let Some(Ok(result)) = result
+                    && let Body::Result(result) = result.body()
+                {
+                    self.result(&result);
                 }
-                self.tokens_out = self.tokens_out.saturating_add(usage.output_tokens);
             }
             Body::System(SystemMessage::Init(init)) => {
                 self.cwd.clone_from(&init.cwd);
@@ -165,6 +163,20 @@ impl Summary {
             _ => {}
         }
         true
+    }
+
+    /// A turn ended, stopped or not.
+    fn result(&mut self, result: &TurnResult) {
+        self.cost.push(result);
+        let usage = &result.usage;
+        for tokens in [
+            usage.input_tokens,
+            usage.cache_creation_input_tokens,
+            usage.cache_read_input_tokens,
+        ] {
+            self.tokens_in = self.tokens_in.saturating_add(tokens);
+        }
+        self.tokens_out = self.tokens_out.saturating_add(usage.output_tokens);
     }
 
     /// A prompt was sent, and a turn begins.

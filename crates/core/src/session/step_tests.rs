@@ -353,6 +353,29 @@ fn a_stop_ends_in_idle_whatever_the_agent_says() {
 }
 
 #[test]
+fn a_stopped_turn_is_no_failure() {
+    let mut story = Story::running();
+    story.take(Input::Stop).tale();
+    story.take(failure("interrupted"));
+    let stopped = r#"{"type":"system","subtype":"turn_stopped","duration_ms":null,"usage":null,"total_cost_usd":null,"result":"result"}"#;
+    assert_eq!(story.tale(), [format!("message {stopped}"), "idle".to_owned()]);
+    story.take(prompt("again")).tale();
+    story.take(failure("broken"));
+    assert_eq!(
+        story.tale(),
+        [r#"message "result""#, "error: broken"],
+        "nobody stopped this one"
+    );
+    story.take(prompt("more")).take(Input::Stop).tale();
+    story.take(success());
+    assert_eq!(
+        story.tale(),
+        [r#"message "result""#, "idle"],
+        "it was faster than the stop"
+    );
+}
+
+#[test]
 fn an_agent_that_does_not_stop_is_ended() {
     let mut story = Story::running();
     story.take(Input::Stop).tale();

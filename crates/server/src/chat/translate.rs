@@ -434,7 +434,9 @@ impl Translator {
             }
             // What is no JSON that we know is for other readers.
             EventBody::Message { raw, .. } => {
-                if let Ok(message) = serde_json::from_str::<Value>(raw.as_str()) {
+                // Here a stop has its own words, and the result of the turn is told after them.
+                let raw = tiller_message::stopped_result(raw.as_str()).unwrap_or(raw.as_str());
+                if let Ok(message) = serde_json::from_str::<Value>(raw) {
                     self.message(message, &mut out);
                 }
             }

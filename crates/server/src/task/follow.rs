@@ -80,10 +80,10 @@ pub(super) async fn cost_before(
     before: u64,
 ) -> Result<f64, CommandError> {
     let total = search_back(sessions, session, Some(before), |_, raw| {
+        let raw = tiller_message::stopped_result(raw.as_str()).unwrap_or(raw.as_str());
         let message: serde_json::Value = raw
-            .as_str()
             .contains("total_cost_usd")
-            .then(|| serde_json::from_str(raw.as_str()).ok())??;
+            .then(|| serde_json::from_str(raw).ok())??;
         (message["type"] == "result").then(|| message["total_cost_usd"].as_f64())?
     });
     if let Some(total) = total.await? {

@@ -87,7 +87,8 @@ impl Translator {
             }
             EventBody::Message { raw, .. } => {
                 // What is no JSON that we know is for other readers.
-                if let Ok(message) = serde_json::from_str::<Value>(raw.as_str()) {
+                let raw = tiller_message::stopped_result(raw.as_str()).unwrap_or(raw.as_str());
+                if let Ok(message) = serde_json::from_str::<Value>(raw) {
                     self.message(message, &mut translated.events);
                 }
             }

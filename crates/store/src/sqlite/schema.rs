@@ -232,6 +232,22 @@ const MIGRATIONS: &[&str] = &[
     CREATE TABLE instance (id TEXT NOT NULL) STRICT;
     INSERT INTO instance (id) VALUES (lower(hex(randomblob(4))));
 ",
+    r#"
+    -- The failed result of a turn that the user stopped is not shown as a failure; what stands for it has it whole. Only a
+    -- stop ends a turn in 'idle'.
+    UPDATE messages SET data = '{"type":"system","subtype":"turn_stopped","duration_ms":'
+        || coalesce(data -> '$.duration_ms', 'null') || ',"usage":' || coalesce(data -> '$.usage', 'null')
+        || ',"total_cost_usd":' || coalesce(data -> '$.total_cost_usd', 'null') || ',"result":' || data || '}'
+    WHERE CASE
+        WHEN kind <> 'message' OR substr(data, 1, 16) <> '{"type":"result"' THEN 0
+        WHEN NOT json_valid(data) THEN 0
+        ELSE (json_extract(data, '$.is_error') = 1 OR json_extract(data, '$.subtype') <> 'success')
+            AND EXISTS (
+                SELECT 1 FROM events
+                WHERE events.session_id = messages.session_id AND events.seq = messages.seq + 1
+                    AND events.kind = 'session.status' AND substr(events.data, 1, 16) = '{"status":"idle"')
+        END;
+"#,
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
@@ -281,6 +297,9 @@ mod tests {
 
     /// The last schema in which prompts had no ids until their turns began.
     const BEFORE_PROMPTS: usize = 12;
+
+    /// The last schema in which the result of a stopped turn looked like a failure.
+    const BEFORE_STOPS: usize = 14;
 
     /// A file with a session each, with this schema.
     fn older_file(path: &std::path::Path, version: usize, ids: &[&str]) -> Connection {
@@ -480,6 +499,34 @@ mod tests {
             let raw: serde_json::Value = serde_json::from_str(raw.as_str()).unwrap();
             assert_eq!((&raw["promptId"], &raw["uuid"]), (&id.into(), &id.into()));
         }
+    }
+
+    #[tokio::test]
+    async fn stopped_turns_of_an_older_file_are_no_failures() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sessions.db");
+        let session = "00000000-0000-4000-8000-00000000000a";
+        let older = older_file(&path, BEFORE_STOPS, &[session]);
+        older.execute("UPDATE sessions SET number = 1", []).unwrap();
+        let failed = r#"{"type":"result","subtype":"error_during_execution","duration_ms":5,"usage":{"a":1},"total_cost_usd":0.50}"#;
+        let fine = r#"{"type":"result","subtype":"success","is_error":false}"#;
+        for (seq, data, status) in [(1, failed, "idle"), (3, failed, "error"), (5, fine, "idle")] {
+            let sql =
+                "INSERT INTO messages (id, session_id, data, created_at, place) VALUES ('m', ?1, ?2, 5, ?3)";
+            older.execute(sql, (session, data, (1_i64 << 32) + seq)).unwrap();
+            let sql = "INSERT INTO events (session_id, seq, kind, data, created_at) \
+                       VALUES (?1, ?2, 'session.status', ?3, 5)";
+            let status = format!(r#"{{"status":"{status}"}}"#);
+            older.execute(sql, (session, seq + 1, status)).unwrap();
+        }
+        drop(older);
+        let store = SqliteStore::open(&path).unwrap();
+        let page = store.history(session.parse().unwrap(), Page::All).await.unwrap();
+        let found: Vec<_> = page.iter().map(|(_, raw)| raw.as_str()).collect();
+        let stopped = format!(
+            r#"{{"type":"system","subtype":"turn_stopped","duration_ms":5,"usage":{{"a":1}},"total_cost_usd":0.50,"result":{failed}}}"#
+        );
+        assert_eq!(found, [stopped.as_str(), failed, fine]);
     }
 
     #[tokio::test]

@@ -130,10 +130,23 @@ impl Step<'_> {
         if uuid.as_deref().is_some_and(|uuid| !self.state.seen.insert(uuid)) {
             return;
         }
+        let raw = match &meaning {
+            // Not a failure for the user, who wanted it.
+            Meaning::TurnEnded(TurnEnd::Failure { .. }) if self.is_stopped() => {
+                RawJson::checked(tiller_message::turn_stopped(raw.as_str()).into())
+            }
+            _ => raw,
+        };
         self.record(EventBody::Message { raw, uuid });
         if let Meaning::TurnEnded(end) = meaning {
             self.turn_ended(end);
         }
+    }
+
+    /// The turn that runs has been given to the agent and was stopped by the user.
+    fn is_stopped(&self) -> bool {
+        let turn = self.state.turn.as_ref();
+        turn.is_some_and(|turn| turn.stopping && turn.undelivered.is_none() && turn.closing.is_none())
     }
 
     /// The agent has changed its mode, on its own or because we asked.
