@@ -6,6 +6,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use crate::ids::Timestamp;
+use crate::session::Approval;
 use crate::store::{StoreError, StoreFuture};
 
 /// A secret in the clear: shown to its owner once, never stored, never logged.
@@ -127,6 +128,8 @@ pub struct Viewer {
     /// A key sees the sessions that were started with it. `None` is the person at the machine, who sees all.
     pub key: Option<String>,
     pub scopes: Scopes,
+    /// Who answers in sessions that they start without saying so. `None`: as the server is configured.
+    pub approval: Option<Approval>,
 }
 
 impl Viewer {
@@ -134,6 +137,7 @@ impl Viewer {
     pub const PERSON: Self = Self {
         key: None,
         scopes: Scopes::ALL,
+        approval: None,
     };
 
     pub fn may_see(&self, owner: Option<&str>) -> bool {
@@ -149,6 +153,8 @@ impl Viewer {
 pub struct ApiKey {
     pub name: String,
     pub scopes: Scopes,
+    /// Who answers in sessions that are started with it and don't say so. `None`: as the server is configured.
+    pub approval: Option<Approval>,
     pub created_at: Timestamp,
 }
 

@@ -278,6 +278,11 @@ impl Sessions {
         }
     }
 
+    /// Who sees and uses them.
+    pub fn viewer(&self) -> &Viewer {
+        &self.viewer
+    }
+
     pub fn backend(&self) -> BackendInfo {
         self.shared.backend.info()
     }

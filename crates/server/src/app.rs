@@ -6,8 +6,8 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
-use tiller_core::Sessions;
 use tiller_core::credentials::{CredentialStore, SecretHash};
+use tiller_core::{Approval, Sessions};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
@@ -37,6 +37,8 @@ pub struct Access {
     pub task_starts_per_minute: u32,
     /// What tells this data folder from others; the cookie is named after it.
     pub instance: String,
+    /// Who answers in sessions whose client does not say so, unless its key does.
+    pub approval: Approval,
 }
 
 /// What the doors serve and how. Cheap to clone.

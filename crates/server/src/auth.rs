@@ -123,6 +123,7 @@ impl Doorkeeper {
                 Ok(key.map(|key| Viewer {
                     key: Some(key.name),
                     scopes: key.scopes,
+                    approval: key.approval,
                 }))
             }
         }

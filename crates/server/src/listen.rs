@@ -189,6 +189,7 @@ mod tests {
             language: Language::English,
             task_starts_per_minute: 10,
             instance: "test".to_owned(),
+            approval: tiller_core::Approval::Ask,
         };
         let guests = Arc::new(Guests::default());
         tokio::spawn(welcome(

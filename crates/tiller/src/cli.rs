@@ -57,6 +57,10 @@ pub(crate) enum KeyCommand {
         /// What it allows: read (look and watch), run (start, continue, stop, delete), approve (answer decisions).
         #[arg(long, default_value = "read,run,approve")]
         scope: String,
+        /// Who answers when an agent asks for a tool, in sessions that the key starts without saying so: ask (the user) or
+        /// auto (everything but questions and plans is allowed; needs the scope approve). Otherwise as in config.toml.
+        #[arg(long, value_name = "ask|auto")]
+        approval: Option<String>,
     },
     /// List the keys.
     List,

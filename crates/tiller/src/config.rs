@@ -23,6 +23,9 @@ pub(crate) struct Config {
     language: Language,
     /// How many tasks one address may start in a minute, at each endpoint of the task API.
     pub(crate) task_starts_per_minute: u32,
+    /// Who answers when an agent asks for a tool, in sessions whose client does not say so: `ask` (the default) asks the
+    /// user, `auto` allows everything but questions, plans and elicitations.
+    approval: Approval,
     /// Where the titles of sessions come from: `model` (the default), or `prompt`, which costs nothing.
     pub(crate) titles: Titles,
     /// Sessions that were not used for so many days are removed from our database; 0 keeps them for ever.
@@ -50,6 +53,7 @@ impl Default for Config {
             trusted_proxies: Vec::new(),
             language: Language::default(),
             task_starts_per_minute: 10,
+            approval: Approval::default(),
             titles: Titles::default(),
             retention_days: 30,
             delta_retention_hours: 24,
@@ -87,7 +91,22 @@ pub(crate) enum Titles {
     Prompt,
 }
 
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Approval {
+    #[default]
+    Ask,
+    Auto,
+}
+
 impl Config {
+    pub(crate) fn approval(&self) -> tiller_core::Approval {
+        match self.approval {
+            Approval::Ask => tiller_core::Approval::Ask,
+            Approval::Auto => tiller_core::Approval::Auto,
+        }
+    }
+
     pub(crate) fn trusted_proxies(&self) -> anyhow::Result<TrustedProxies> {
         TrustedProxies::parse(&self.trusted_proxies)
             .map_err(|error| anyhow::anyhow!("trusted_proxies in config.toml is not right: {error}"))
@@ -156,6 +175,9 @@ mod tests {
             config.retention().sessions,
             Some(std::time::Duration::from_hours(720))
         );
+        assert_eq!(config.approval(), tiller_core::Approval::Ask);
+        let config: Config = toml::from_str("approval = \"auto\"").unwrap();
+        assert_eq!(config.approval(), tiller_core::Approval::Auto);
         let config: Config = toml::from_str("retention_days = 0").unwrap();
         assert_eq!(config.retention().sessions, None);
         assert_eq!((config.on_stop, config.agent_grace_s), (OnStop::End, None));

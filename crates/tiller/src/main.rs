@@ -62,8 +62,14 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Some(Command::Doctor { json }) => doctor::run(&args, json).await,
             Some(Command::Restart) => restart::run(&args.data_dir()?).await.map(done),
             Some(Command::Link) => link::run(&args.data_dir()?).await.map(done),
-            Some(Command::Key(KeyCommand::Create { name, scope })) => {
-                keys::create(&args.data_dir()?, name, &scope).await.map(done)
+            Some(Command::Key(KeyCommand::Create {
+                name,
+                scope,
+                approval,
+            })) => {
+                let data_dir = args.data_dir()?;
+                let created = keys::create(&data_dir, name, &scope, approval.as_deref());
+                created.await.map(done)
             }
             Some(Command::Key(KeyCommand::List)) => keys::list(&args.data_dir()?).await.map(done),
             Some(Command::Key(KeyCommand::Revoke { name })) => {

@@ -191,6 +191,9 @@ impl Run {
                     self.result = payload["message"].clone();
                 }
             }
+            Some("stream.message") if payload["message"]["subtype"] == "turn_stopped" && self.begun => {
+                self.result = payload["message"]["result"].clone();
+            }
             Some("permission.request") if self.begun => self.asked(client, asking, payload).await?,
             Some("permission.resolved") => asking.forget(payload),
             _ => {}

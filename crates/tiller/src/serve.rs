@@ -164,6 +164,7 @@ impl Service {
             language: config.language(),
             task_starts_per_minute: config.task_starts_per_minute,
             instance: store.instance().await?,
+            approval: config.approval(),
         };
         let app = App::new(
             sessions.clone(),

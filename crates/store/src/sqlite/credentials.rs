@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use tiller_core::credentials::{
     ApiKey, CredentialStore, SIGN_IN_LIFETIME, Scopes, SecretHash, SignIn, SignInId, SignInSecrets,
 };
-use tiller_core::{StoreError, StoreFuture, Timestamp};
+use tiller_core::{Approval, StoreError, StoreFuture, Timestamp};
 
 use super::{SqliteStore, store_error};
 
@@ -166,16 +166,22 @@ impl CredentialStore for SqliteStore {
 
     fn add_key(&self, key: ApiKey, hash: SecretHash) -> StoreFuture<'_, bool> {
         Box::pin(self.change(move |connection| {
-            let sql =
-                "INSERT OR IGNORE INTO api_keys (name, hash, scopes, created_at) VALUES (?1, ?2, ?3, ?4)";
-            let row = params![key.name, hash.to_hex(), key.scopes.to_string(), key.created_at.0];
+            let sql = "INSERT OR IGNORE INTO api_keys (name, hash, scopes, created_at, approval) \
+                       VALUES (?1, ?2, ?3, ?4, ?5)";
+            let row = params![
+                key.name,
+                hash.to_hex(),
+                key.scopes.to_string(),
+                key.created_at.0,
+                key.approval.map(Approval::as_str),
+            ];
             Ok(connection.prepare_cached(sql)?.execute(row)? == 1)
         }))
     }
 
     fn find_key(&self, hash: SecretHash) -> StoreFuture<'_, Option<ApiKey>> {
         Box::pin(self.read(move |connection| {
-            let sql = "SELECT name, scopes, created_at FROM api_keys WHERE hash = ?1";
+            let sql = "SELECT name, scopes, created_at, approval FROM api_keys WHERE hash = ?1";
             let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
             statement
                 .query_row([hash.to_hex()], decode_key)
@@ -186,7 +192,7 @@ impl CredentialStore for SqliteStore {
 
     fn keys(&self) -> StoreFuture<'_, Vec<ApiKey>> {
         Box::pin(self.read(|connection| {
-            let sql = "SELECT name, scopes, created_at FROM api_keys ORDER BY created_at, name";
+            let sql = "SELECT name, scopes, created_at, approval FROM api_keys ORDER BY created_at, name";
             let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
             let rows = statement.query_map([], decode_key).map_err(store_error)?;
             rows.collect::<Result<_, _>>().map_err(store_error)
@@ -231,5 +237,9 @@ fn decode_key(row: &Row<'_>) -> rusqlite::Result<ApiKey> {
             approve: false,
         }),
         created_at: Timestamp(row.get(2)?),
+        // What this version does not know is asked.
+        approval: row
+            .get::<_, Option<String>>(3)?
+            .map(|name| Approval::parse(&name).unwrap_or(Approval::Ask)),
     })
 }

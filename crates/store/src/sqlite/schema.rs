@@ -248,6 +248,10 @@ const MIGRATIONS: &[&str] = &[
                     AND events.kind = 'session.status' AND substr(events.data, 1, 16) = '{"status":"idle"')
         END;
 "#,
+    "
+    -- Who answers in sessions that the key starts without saying so. Null: as the server is configured.
+    ALTER TABLE api_keys ADD COLUMN approval TEXT;
+",
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {

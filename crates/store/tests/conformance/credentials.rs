@@ -1,7 +1,7 @@
-use tiller_core::Timestamp;
 use tiller_core::credentials::{
     ApiKey, CredentialStore, SIGN_IN_LIFETIME, Scopes, SecretHash, SignIn, SignInId, SignInSecrets,
 };
+use tiller_core::{Approval, Timestamp};
 
 use super::open;
 
@@ -124,6 +124,7 @@ async fn keys_are_found_by_their_hash_until_they_are_revoked() {
     let key = ApiKey {
         name: "ci".to_owned(),
         scopes,
+        approval: Some(Approval::Auto),
         created_at: Timestamp(5),
     };
     assert!(store.add_key(key.clone(), hash("secret")).await.unwrap());
