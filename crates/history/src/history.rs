@@ -6,16 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
-use crate::card::Piece;
-use crate::catalogue::{Catalogue, Group, Listed, groups};
 use crate::error::{HistoryError, Result};
-use crate::index::{self, Cancel, Index, owner};
+use crate::index::Index;
+use crate::list::card::Piece;
+use crate::list::catalogue::{Catalogue, Group, Listed, groups};
 use crate::model::{
     Facets, Include, MessagePage, Page, ProjectList, ProjectSessions, Session, SessionFilter, SessionPage,
 };
-use crate::place::{ProjectId, Projects, SessionId, Transcript};
-use crate::record::millis;
-use crate::transcript::{Transcripts, save_outlines};
+use crate::read::place::{ProjectId, Projects, SessionId, Transcript};
+use crate::read::record::millis;
+use crate::read::transcript::{Transcripts, save_outlines};
+use crate::search::build::{self, Cancel};
+use crate::search::find::owner;
 
 /// The history of one user. Cheap to share behind an `Arc`; every function blocks, so call them where that is allowed.
 pub struct History {
@@ -184,11 +186,11 @@ impl History {
         let mut files = self.every_transcript()?;
         save_outlines(self, &files);
         self.sort_by_use(&mut files)?;
-        let built = index::build(index, &self.projects, files.clone(), &self.cancel);
+        let built = build::build(index, &self.projects, files.clone(), &self.cancel);
         let bytes = match built {
             Err(error) if error.is_damage() => {
                 index.mend_words(&error)?;
-                index::build(index, &self.projects, files, &self.cancel)?
+                build::build(index, &self.projects, files, &self.cancel)?
             }
             built => built?,
         };

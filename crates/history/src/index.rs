@@ -3,25 +3,15 @@
 //! It only ever makes things faster. Whatever it holds was read from the transcripts and can be read again, so anything
 //! wrong with it (another version, damage) is answered by starting a new one.
 
-mod build;
-mod find;
-mod gather;
-mod pairs;
-mod proof;
-mod runs;
-mod varint;
-
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{HistoryError, Result};
-use crate::follow::{Followed, Saved, Stamp};
 use crate::private;
-
-pub(crate) use build::{Cancel, build};
-pub(crate) use find::{Hit, Wanted, find, owner};
+use crate::read::follow::{Followed, Saved, Stamp};
+use crate::search::runs;
 
 /// Changes whenever the tables, or the meaning of what is in them, change.
 const VERSION: i64 = 8;
@@ -30,7 +20,7 @@ pub(crate) struct Index {
     /// What has been read of each transcript.
     parts: Database,
     /// Which messages have which words. A database of its own: filling it takes a while, and keeping parts must not wait.
-    words: Database,
+    pub(crate) words: Database,
 }
 
 impl Index {
@@ -205,7 +195,7 @@ const WORDS: Schema = Schema {
 };
 
 /// One SQLite file, with one writer and a few readers that need not wait for it. Opened when it is first needed.
-struct Database {
+pub(crate) struct Database {
     path: PathBuf,
     schema: &'static Schema,
     writer: Mutex<Option<Connection>>,
@@ -253,7 +243,7 @@ impl Database {
     }
 
     /// Runs something on the connection that may write.
-    fn write<T>(&self, run: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
+    pub(crate) fn write<T>(&self, run: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
         // A panic while writing rolled the transaction back; the connection itself is fine.
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let connection = match &mut *writer {
@@ -267,7 +257,7 @@ impl Database {
     }
 
     /// Runs something on a connection of its own.
-    fn read<T>(&self, run: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    pub(crate) fn read<T>(&self, run: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let pooled = self.prepare()?.idle.pop();
         let connection = match pooled {
             Some(connection) => connection,
@@ -281,7 +271,7 @@ impl Database {
         Ok(result)
     }
 
-    fn renew(&self) -> Result<()> {
+    pub(crate) fn renew(&self) -> Result<()> {
         // The old one must be closed before its file is replaced.
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,51 +7,25 @@
 //! It knows nothing of HTTP, of running sessions, or of the rest of the program.
 
 mod bytes;
-mod card;
-mod catalogue;
-mod chain;
-mod digest;
 mod error;
-mod export;
-mod follow;
-mod gaps;
 mod history;
 mod index;
-mod json;
-mod ledger;
-mod lines;
-mod message;
+mod list;
 mod model;
-mod names;
-mod outline;
-mod place;
-mod prices;
 mod private;
-mod record;
-mod scan;
+mod read;
 mod search;
-mod shared;
-mod spent;
-mod subagent;
-mod text;
-mod transcript;
-mod typed;
 mod usage;
 mod vault;
-mod watch;
 
 pub use error::{HistoryError, Result};
-pub use export::Format;
 pub use history::{History, Indexed};
-pub use ledger::Tokens;
+pub use list::{Change, Names, Text, Watch};
 pub use model::{
     Branch, Compaction, Facets, Include, Message, MessagePage, Offset, Page, Patch, Project, ProjectList,
     ProjectSessions, Role, Session, SessionDriver, SessionFilter, SessionPage,
 };
-pub use names::Names;
-pub use place::{ProjectId, SessionId};
+pub use read::{Format, ProjectId, SessionId};
 pub use search::{Fragment, SearchPage, SearchQuery, SearchResult};
-pub use shared::Text;
-pub use usage::{Usage, UsageQuery, UsageReport, UsageRow};
+pub use usage::{Tokens, Usage, UsageQuery, UsageReport, UsageRow};
 pub use vault::{Archived, Stored, Vault};
-pub use watch::{Change, Watch};

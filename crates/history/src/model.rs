@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ts_rs::TS;
 
-use crate::names::Names;
-use crate::place::{ProjectId, SessionId};
-use crate::shared::Text;
+use crate::list::names::Names;
+use crate::list::shared::Text;
+use crate::read::place::{ProjectId, SessionId};
 
 /// A folder that the CLI was used in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
@@ -100,7 +100,7 @@ pub struct SessionDriver {
 impl Session {
     /// When something was last said in it, in milliseconds since 1970.
     pub fn last_active_ms(&self) -> Option<i64> {
-        crate::record::millis(self.last_active.as_bytes())
+        crate::read::record::millis(self.last_active.as_bytes())
     }
 
     /// What to type into a shell to go on with the session: the CLI finds it only from its own folder.
@@ -285,7 +285,7 @@ impl SessionFilter {
                 .as_ref()
                 .is_none_or(|wanted| names.iter().any(|name| name.contains(wanted.as_str())))
         };
-        let at = |time: &str| crate::record::millis(time.as_bytes()).unwrap_or(0);
+        let at = |time: &str| crate::read::record::millis(time.as_bytes()).unwrap_or(0);
         self.project
             .as_ref()
             .is_none_or(|wanted| *wanted == session.project)

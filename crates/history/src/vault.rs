@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{HistoryError, Result};
 use crate::history::History;
 use crate::model::Session;
-use crate::place::{SessionId, Transcript};
 use crate::private;
+use crate::read::place::{SessionId, Transcript};
 
 /// Good compression at several hundred megabytes a second.
 const LEVEL: i32 = 3;
@@ -82,7 +82,7 @@ impl Vault {
         for listed in history
             .listed()?
             .into_iter()
-            .filter(super::catalogue::Listed::is_session)
+            .filter(crate::list::catalogue::Listed::is_session)
         {
             match self.archive_session(history, &listed.transcript, listed.session()?) {
                 Ok(bytes) => {

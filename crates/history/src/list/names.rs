@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-use crate::shared::Text;
+use crate::list::shared::Text;
 
 /// Behind every name. Paths can't have it.
 pub(crate) const END: char = '\0';

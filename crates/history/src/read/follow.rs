@@ -9,9 +9,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use cap_std::fs::MetadataExt as _;
 
-use crate::gaps::Gaps;
-use crate::lines::{Buffer, Line, take_lines};
-use crate::record::Record;
+use crate::read::gaps::Gaps;
+use crate::read::lines::{Buffer, Line, take_lines};
+use crate::read::record::Record;
 
 /// How a file looked when it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -187,8 +187,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::json::Raw;
-    use crate::record::Kind;
+    use crate::read::json::Raw;
+    use crate::read::record::Kind;
 
     /// What was read, as JSON.
     #[derive(Clone, Default, Debug, PartialEq)]

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 
-use crate::card::{Card, Piece};
-use crate::digest::Digest;
 use crate::error::Result;
-use crate::follow::{Followed, follow};
 use crate::index::Index;
-use crate::lines::Buffer;
+use crate::list::card::{Card, Piece};
+use crate::list::digest::Digest;
 use crate::model::{Project, ProjectSessions, Session};
-use crate::place::{ProjectId, Projects, SessionId, Transcript};
+use crate::read::follow::{Followed, follow};
+use crate::read::lines::Buffer;
+use crate::read::place::{ProjectId, Projects, SessionId, Transcript};
 
 thread_local! {
     /// Reading memory of each thread of the pool.

@@ -18,7 +18,7 @@ use super::gather::Gathered;
 use super::{pairs, varint};
 
 /// The tables. `last` and `first` are the numbers of the messages that a run is about; `word` is the first of a block.
-pub(super) const CREATE: &str =
+pub(crate) const CREATE: &str =
     "CREATE TABLE run (id INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL, size INTEGER NOT NULL);
      CREATE TABLE block (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, word BLOB NOT NULL, data BLOB NOT NULL);
      CREATE UNIQUE INDEX block_word ON block (run, word);";

@@ -1,12 +1,12 @@
 //! The outline of a transcript: where each message lies and which one it answers, without its text.
 //!
 //! With the outline a page of messages is read from its places in the file, however large the file is. Which messages the
-//! model would see when the session is resumed is decided by [`chain`](crate::chain).
+//! model would see when the session is resumed is decided by [`chain`](crate::read::chain).
 
 use crate::bytes::Input;
-use crate::follow::{Part, Saved, fingerprint};
-use crate::json::Raw;
-use crate::record::{Kind, Record, millis};
+use crate::read::follow::{Part, Saved, fingerprint};
+use crate::read::json::Raw;
+use crate::read::record::{Kind, Record, millis};
 
 /// A message id as a number: the UUID itself, or a hash of what is not one. 0 is none.
 pub(crate) type Key = u128;

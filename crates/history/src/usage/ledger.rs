@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::bytes::{Input, push_text};
-use crate::follow::{Part, Saved};
-use crate::json::Raw;
-use crate::outline::message_hash;
-use crate::record::{Kind, Record, millis};
+use crate::read::follow::{Part, Saved};
+use crate::read::json::Raw;
+use crate::read::outline::message_hash;
+use crate::read::record::{Kind, Record, millis};
 
 /// Tokens by what they cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]

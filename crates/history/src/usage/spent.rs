@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 
-use crate::catalogue::with_buffer;
 use crate::error::Result;
 use crate::history::History;
-use crate::lines::{Line, read_lines};
-use crate::place::SessionId;
+use crate::list::catalogue::with_buffer;
+use crate::read::lines::{Line, read_lines};
+use crate::read::place::SessionId;
 
 /// What the CLI writes when it leaves a conversation, and reads when it takes it up again.
 #[derive(Deserialize)]

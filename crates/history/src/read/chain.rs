@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::outline::{Key, Node, Outline, flag};
+use crate::read::outline::{Key, Node, Outline, flag};
 
 /// Why a message is not in the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -322,8 +322,8 @@ fn parent(nodes: &[Node], by_key: &Map<Key, usize>, index: usize) -> Option<usiz
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::follow::Part;
-    use crate::record::Record;
+    use crate::read::follow::Part;
+    use crate::read::record::Record;
 
     /// Lines in short: `u1<-0@5` is user 1, whose parent is 0 (none), at second 5; `a` assistant, `x` attachment,
     /// `s` sidechain user, `L4` notes leaf 4, `a2m7` is a line of model message 7 with a call, `r3<-2` its result.

@@ -3,7 +3,7 @@
 //! A word is looked up once for every time it occurs, so that is all this is made for: one table, one list of words, and
 //! one pool of bytes for all lists of numbers, without an allocation for any of them.
 
-use crate::text;
+use crate::search::text;
 
 use super::pairs::{Pairs, hash};
 use super::varint;
@@ -263,7 +263,7 @@ mod tests {
                 let mut numbers = Vec::new();
                 let mut at = 0;
                 while at < list.len() {
-                    number += super::super::varint::take(list, &mut at).unwrap();
+                    number += crate::search::varint::take(list, &mut at).unwrap();
                     numbers.push(number - 1);
                 }
                 assert!(

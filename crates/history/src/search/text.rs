@@ -4,8 +4,8 @@
 //! character and every pair of neighbours counts as one: any piece of Chinese text, of one character or of twenty, is found
 //! in the middle of any sentence.
 
-use crate::json::{Raw, unescape_into};
-use crate::record::{Kind, Record};
+use crate::read::json::{Raw, unescape_into};
+use crate::read::record::{Kind, Record};
 
 /// Longer words are cut: they are hashes and encoded data, which their beginning tells apart well enough.
 pub(crate) const MAX_WORD: usize = 40;

@@ -11,14 +11,15 @@ use rayon::prelude::*;
 use rusqlite::{Connection, params};
 
 use crate::error::Result;
-use crate::json::Raw;
-use crate::place::{Projects, Root, Transcript};
-use crate::record::{Kind, Record};
-use crate::text::{self, Term};
+use crate::read::json::Raw;
+use crate::read::place::{Projects, Root, Transcript};
+use crate::read::record::{Kind, Record};
+use crate::search::text::{self, Term};
 
 use super::build::{Place, append_persisted, decode};
 use super::proof::Proof;
-use super::{Index, runs};
+use super::runs;
+use crate::index::Index;
 
 /// Matches beyond this are not counted: nobody pages that far, and counting them all would take longer than finding them.
 const MAX_COUNT: usize = 10_000;
@@ -432,6 +433,6 @@ pub(crate) fn owner(path: &str) -> Transcript {
     let stem = parts.next().unwrap_or_default().trim_end_matches(".jsonl");
     Transcript {
         path: format!("{project}/{stem}.jsonl"),
-        stamp: crate::follow::Stamp::default(),
+        stamp: crate::read::follow::Stamp::default(),
     }
 }

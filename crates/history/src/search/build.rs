@@ -12,15 +12,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{HistoryError, Result};
-use crate::follow::{Stamp, fingerprint};
-use crate::json::Raw;
-use crate::lines::{Buffer, Line, read_lines};
-use crate::place::{Projects, Transcript};
-use crate::record::{Record, millis};
-use crate::text;
+use crate::read::follow::{Stamp, fingerprint};
+use crate::read::json::Raw;
+use crate::read::lines::{Buffer, Line, read_lines};
+use crate::read::place::{Projects, Transcript};
+use crate::read::record::{Record, millis};
+use crate::search::text;
 
 use super::gather::Gathered;
-use super::{Index, runs, varint};
+use super::{runs, varint};
+use crate::index::Index;
 
 /// Of a large result that lies in a file of its own, this much is made searchable.
 pub(crate) const MAX_PERSISTED: u64 = 2 * 1024 * 1024;
@@ -241,7 +242,7 @@ impl<'a> Indexing<'a> {
         let mut from = 0;
         if let Some(known) = known {
             let grown = known.stamp.inode == stamp.inode && known.offset <= stamp.size;
-            if grown && crate::follow::check(&mut file, known.offset)? == known.check {
+            if grown && crate::read::follow::check(&mut file, known.offset)? == known.check {
                 from = known.offset;
             }
         }
@@ -271,7 +272,7 @@ impl<'a> Indexing<'a> {
         })?
         .max(from);
         saved?;
-        let check = crate::follow::check(&mut file, end)?;
+        let check = crate::read::follow::check(&mut file, end)?;
         let id = save_source(self.connection, &transcript.path, stamp, end, check)?;
         if known.is_some() && from == 0 {
             self.connection
@@ -328,7 +329,11 @@ impl<'a> Indexing<'a> {
         text::searchable(record, &mut self.text);
         let is_elsewhere = memchr::memmem::find(&self.text, b"<persisted-output>").is_some();
         if is_elsewhere {
-            append_persisted(self.projects, &super::owner(&transcript.path), &mut self.text);
+            append_persisted(
+                self.projects,
+                &super::find::owner(&transcript.path),
+                &mut self.text,
+            );
         }
         let Self {
             gathered,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 
-use crate::typed::shortened;
+use crate::read::typed::shortened;
 
 /// A text that may be a part of a larger one. To clone it, or to take a part of it, copies nothing: a list of thousands of
 /// sessions has tens of thousands of texts, and memory of its own for each would cost more than everything else about it.

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::bytes::Input;
-use crate::digest::{Digest, relative};
-use crate::follow::Saved;
-use crate::names::{END, Names, Naming, is_list, listed};
-use crate::shared::Text;
-use crate::typed::TITLE_CHARS;
+use crate::list::digest::{Digest, relative};
+use crate::list::names::{END, Names, Naming, is_list, listed};
+use crate::list::shared::Text;
+use crate::read::follow::Saved;
+use crate::read::typed::TITLE_CHARS;
 
 /// A piece of a card's text. The first ones are in the order of [`Digest::texts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,7 +209,7 @@ impl Saved for Card {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::tests::digest;
+    use crate::list::digest::tests::digest;
 
     /// Something in every piece, of every length that a character can have.
     fn full() -> Digest {

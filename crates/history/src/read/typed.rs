@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::json::Raw;
-use crate::record::{Kind, Record};
+use crate::read::json::Raw;
+use crate::read::record::{Kind, Record};
 
 /// Characters of a title.
 pub(crate) const TITLE_CHARS: usize = 50;

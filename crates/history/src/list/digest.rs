@@ -1,17 +1,17 @@
 //! What the list of sessions shows of one transcript, built up line by line.
 //!
-//! A digest can go on from where it stopped when the file has grown. It is kept as a [`Card`](crate::card::Card), so nothing
+//! A digest can go on from where it stopped when the file has grown. It is kept as a [`Card`](crate::list::card::Card), so nothing
 //! in it depends on where the file lies.
 
 use std::collections::BTreeMap;
 
 use memchr::memmem;
 
-use crate::follow::Part;
-use crate::json::Raw;
-use crate::names::{Naming, nameable};
-use crate::record::{Kind, Record};
-use crate::typed::{self, Typed};
+use crate::list::names::{Naming, nameable};
+use crate::read::follow::Part;
+use crate::read::json::Raw;
+use crate::read::record::{Kind, Record};
+use crate::read::typed::{self, Typed};
 
 /// Characters kept of the first prompt; the title is its beginning.
 const PROMPT_CHARS: usize = 400;
@@ -129,7 +129,10 @@ impl Digest {
             self.cwd = Some(cwd.into_owned());
             self.cwd_is_of_user = record.kind == Kind::User;
             if self.cwd_is_of_user && !self.files.is_empty() {
-                self.files = relative(self.cwd.as_deref(), crate::names::listed(self.files.as_str()));
+                self.files = relative(
+                    self.cwd.as_deref(),
+                    crate::list::names::listed(self.files.as_str()),
+                );
             }
         }
         if let Some(version) = record.version.and_then(Raw::escaped) {
@@ -206,7 +209,7 @@ impl Digest {
             .and_then(|snapshot| snapshot.get(b"trackedFileBackups"))
         {
             backups.entries(|path, _| {
-                let path = crate::json::text_of(path);
+                let path = crate::read::json::text_of(path);
                 self.changed(&path);
             });
         }
@@ -270,7 +273,7 @@ fn add_name(names: &mut Naming, name: &str) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::card::Card;
+    use crate::list::card::Card;
 
     pub(crate) fn digest(lines: &[&str]) -> Digest {
         let mut digest = Digest::default();

@@ -6,7 +6,7 @@
 //! Not measured: Opus 4 and 4.1, which that release no longer runs, have their published price; Mythos 5.1 is taken to cost
 //! what Fable 5.1 does, as its siblings do.
 
-use crate::ledger::Tokens;
+use crate::usage::ledger::Tokens;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Price {

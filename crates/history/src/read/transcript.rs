@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use crate::catalogue::with_buffer;
-use crate::chain::{Chain, Mark};
 use crate::error::Result;
-use crate::follow::{Followed, follow};
 use crate::history::History;
-use crate::message::{self, Line};
+use crate::list::catalogue::with_buffer;
 use crate::model::{Branch, Include, Message, MessagePage, Page};
-use crate::outline::{Node, Outline, flag, key_of};
-use crate::place::{SessionId, Transcript};
-use crate::subagent;
+use crate::read::chain::{Chain, Mark};
+use crate::read::follow::{Followed, follow};
+use crate::read::message::{self, Line};
+use crate::read::outline::{Node, Outline, flag, key_of};
+use crate::read::place::{SessionId, Transcript};
+use crate::read::subagent;
 
 /// Outlines kept at hand, for people who page through a session.
 const AT_HAND: usize = 4;

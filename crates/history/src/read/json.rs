@@ -13,7 +13,7 @@
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-use crate::scan::{ALLOWED, BLOCK, Plain, Scan};
+use crate::read::scan::{ALLOWED, BLOCK, Plain, Scan};
 
 /// Deeper nesting is taken for damage.
 const MAX_DEPTH: u32 = 128;
@@ -537,7 +537,7 @@ mod tests {
     fn keys(line: &str) -> Option<Vec<String>> {
         let keys = keys_by::<Plain>(line);
         #[cfg(target_arch = "x86_64")]
-        assert_eq!(keys, keys_by::<crate::scan::Avx2>(line), "{line}");
+        assert_eq!(keys, keys_by::<crate::read::scan::Avx2>(line), "{line}");
         keys
     }
 

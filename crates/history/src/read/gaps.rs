@@ -12,9 +12,9 @@
 
 use std::cell::Cell;
 
-use crate::json::{Raw, Walk, text_of};
-use crate::record::{Inside, Key, Record};
-use crate::scan::Scan;
+use crate::read::json::{Raw, Walk, text_of};
+use crate::read::record::{Inside, Key, Record};
+use crate::read::scan::Scan;
 
 /// Places from which gaps begin: behind the value of a key, so many for each object. Keys of an object that share one by
 /// accident share its gaps; keys of different objects must not, since the same text means something else there.
@@ -241,7 +241,7 @@ fn begins_object(bytes: &[u8]) -> bool {
 }
 
 fn place(inside: Inside, name: &[u8]) -> u8 {
-    let hash = crate::follow::fingerprint(name);
+    let hash = crate::read::follow::fingerprint(name);
     let [low, ..] = (hash ^ hash >> 17 ^ hash >> 31).to_le_bytes();
     let object = match inside {
         Inside::Line => 0,

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::error::{HistoryError, Result};
-use crate::follow::Stamp;
+use crate::read::follow::Stamp;
 
 /// The id of a session: the name of its file without `.jsonl`. A UUID in everything the CLI writes today.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, TS)]

@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::error::{HistoryError, Result};
 use crate::history::History;
 use crate::model::{Branch, Include, Message, Role, Session};
-use crate::place::SessionId;
-use crate::transcript::Reader;
+use crate::read::place::SessionId;
+use crate::read::transcript::Reader;
 
 /// Messages held in memory at once.
 const CHUNK: usize = 100;

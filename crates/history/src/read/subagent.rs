@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::card::Piece;
-use crate::chain::Mark;
 use crate::error::Result;
 use crate::history::History;
-use crate::message::{self, Line};
-use crate::outline::flag;
-use crate::place::Transcript;
-use crate::transcript::{Item, Loaded, View};
+use crate::list::card::Piece;
+use crate::read::chain::Mark;
+use crate::read::message::{self, Line};
+use crate::read::outline::flag;
+use crate::read::place::Transcript;
+use crate::read::transcript::{Item, Loaded, View};
 
 /// A subagent, as far as it is known.
 #[derive(Clone, Debug, Default)]

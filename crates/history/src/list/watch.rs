@@ -12,7 +12,7 @@ use ts_rs::TS;
 
 use crate::error::{HistoryError, Result};
 use crate::history::History;
-use crate::place::{ProjectId, SessionId};
+use crate::read::place::{ProjectId, SessionId};
 
 /// What is written within so long of the first write is told together. Long enough for the lines of one step, too short to be felt.
 /// Not counted from the last write: agents that never pause would never be told of.

@@ -1,7 +1,7 @@
 //! Whether a text is what was asked for, where having the words alone does not prove it: phrases, and runs of characters in
 //! scripts without blanks.
 
-use crate::text::{self, Term};
+use crate::search::text::{self, Term};
 
 /// Places of a text that are looked at together.
 const TOGETHER: usize = 64;
@@ -151,7 +151,7 @@ fn rarity(byte: u8) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::terms;
+    use crate::search::text::terms;
 
     #[test]
     fn a_phrase_must_stand_as_it_is() {

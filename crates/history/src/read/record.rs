@@ -8,9 +8,9 @@
     reason = "what these compile to depends on the function that they become part of"
 )]
 
-use crate::gaps::{self, Gaps, Then};
-use crate::json::{Raw, Walk};
-use crate::scan::{Plain, Scan};
+use crate::read::gaps::{self, Gaps, Then};
+use crate::read::json::{Raw, Walk};
+use crate::read::scan::{Plain, Scan};
 
 /// What a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -135,7 +135,7 @@ impl<'a> Record<'a> {
     /// of a line is gathered on one walk: most of its bytes are text, and should be passed only once.
     pub(crate) fn begin(&mut self, bytes: &'a [u8], gaps: &mut Gaps) -> Option<usize> {
         #[cfg(target_arch = "x86_64")]
-        if crate::scan::has_avx2() {
+        if crate::read::scan::has_avx2() {
             // SAFETY: the machine has what it is compiled for.
             return unsafe { begin_wide(self, bytes, gaps) };
         }
@@ -298,7 +298,7 @@ impl Key {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,pclmulqdq")]
 fn begin_wide<'a>(record: &mut Record<'a>, bytes: &'a [u8], gaps: &mut Gaps) -> Option<usize> {
-    record.walk::<crate::scan::Avx2>(bytes, gaps)
+    record.walk::<crate::read::scan::Avx2>(bytes, gaps)
 }
 
 /// Milliseconds since 1970 of the CLI's times, which are all of the form `2026-11-15T22:14:20.809Z`; others go the long way.

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::error::Result;
 use crate::model::{Compaction, Message, Patch, Role};
-use crate::outline::Node;
-use crate::text;
+use crate::read::outline::Node;
+use crate::search::text;
 
 /// A line, whole.
 #[derive(Debug, Deserialize)]

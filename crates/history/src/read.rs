@@ -1,0 +1,23 @@
+//! From the bytes of a transcript to its messages.
+//!
+//! From the bottom up: [`place`] opens files, [`lines`] cuts them, [`scan`], [`json`], [`gaps`] and [`record`] read the keys of
+//! one line, [`follow`] reads on where a file has grown. Above them, [`outline`] and [`chain`] say which lines are messages of
+//! the conversation, [`message`] builds one of them, and [`transcript`], [`subagent`] and [`export`] whole views.
+
+pub(crate) mod chain;
+pub(crate) mod export;
+pub(crate) mod follow;
+pub(crate) mod gaps;
+pub(crate) mod json;
+pub(crate) mod lines;
+pub(crate) mod message;
+pub(crate) mod outline;
+pub(crate) mod place;
+pub(crate) mod record;
+pub(crate) mod scan;
+pub(crate) mod subagent;
+pub(crate) mod transcript;
+pub(crate) mod typed;
+
+pub use export::Format;
+pub use place::{ProjectId, SessionId};
