@@ -1,4 +1,7 @@
 //! How often one address may try.
+//!
+//! A window and not governor's cell rate: ten in a minute means that the eleventh is refused however slowly the ten came,
+//! where a cell rate lets one more in every six seconds. ARCHITECTURE.md has the comparison.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,7 +15,8 @@ pub(crate) struct Tally {
     counts: Mutex<HashMap<IpAddr, (Instant, u32)>>,
 }
 
-/// Beyond this many addresses the finished windows are thrown away first.
+/// No more addresses are remembered. Finished windows are forgotten first, then those that began first: an attacker with
+/// that many addresses needs no more tries from each.
 const ADDRESSES: usize = 4096;
 
 impl Tally {
@@ -29,6 +33,7 @@ impl Tally {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         if counts.len() >= ADDRESSES {
             counts.retain(|_, (since, _)| now.duration_since(*since) < self.window);
+            forget_half(&mut counts);
         }
         let (since, count) = counts.entry(group(address)).or_insert((now, 0));
         if now.duration_since(*since) >= self.window {
@@ -46,6 +51,23 @@ impl Tally {
             self.window.saturating_sub(now.duration_since(since))
         })
     }
+}
+
+/// Forgets the older half if there are still too many: half, so that it is not done for every new address.
+fn forget_half(counts: &mut HashMap<IpAddr, (Instant, u32)>) {
+    if counts.len() < ADDRESSES {
+        return;
+    }
+    let mut begun: Vec<Instant> = counts.values().map(|(since, _)| *since).collect();
+    let middle = begun.len() / 2;
+    let (_, middle, _) = begun.select_nth_unstable(middle);
+    let middle = *middle;
+    let mut left = ADDRESSES / 2;
+    counts.retain(|_, (since, _)| {
+        let kept = *since >= middle && left > 0;
+        left -= usize::from(kept);
+        kept
+    });
 }
 
 /// What counts as one address: a subscriber has a whole IPv6 /64.
@@ -71,6 +93,32 @@ mod tests {
         let later = now + Duration::from_secs(20);
         assert_eq!(tally.wait(one, later), Duration::from_secs(40));
         assert!(tally.count(one, now + Duration::from_mins(1)));
+    }
+
+    #[test]
+    fn however_many_addresses_come_memory_stays_bounded_and_the_newest_are_counted() {
+        let tally = Tally::new(1, Duration::from_mins(1));
+        let begin = Instant::now();
+        let address = |number: u32| IpAddr::from(number.to_be_bytes());
+        for number in 0..3 * 4096 {
+            let now = begin + Duration::from_millis(number.into());
+            assert!(tally.count(address(number), now));
+            assert!(!tally.count(address(number), now));
+        }
+        assert!(tally.counts.lock().unwrap().len() <= ADDRESSES);
+        let at_once = Tally::new(1, Duration::from_mins(1));
+        for number in 0..3 * 4096 {
+            at_once.count(address(number), begin);
+        }
+        assert!(at_once.counts.lock().unwrap().len() <= ADDRESSES);
+    }
+
+    #[test]
+    fn ten_in_a_minute_are_ten_however_slowly_they_come() {
+        let tally = Tally::new(10, Duration::from_mins(1));
+        let (begin, one) = (Instant::now(), "127.0.0.1".parse().unwrap());
+        let passed = (0..60).filter(|second| tally.count(one, begin + Duration::from_secs(*second)));
+        assert_eq!(passed.count(), 10);
     }
 
     #[test]
