@@ -2,7 +2,8 @@
 //! folder. Read from the user's and the project's files, never written. Values that may be secret (environment variables
 //! and headers of servers) are left out: their names are enough to see what is set.
 
-use std::collections::BTreeMap;
+mod front_matter;
+
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,8 @@ use serde_json::Value;
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
+
+use self::front_matter::FrontMatter;
 
 /// No file that a person wrote for the agent is longer; what is longer is not read.
 const LARGEST_FILE: u64 = 4 << 20;
@@ -317,45 +320,13 @@ fn describe_markdown(scope: Scope, path: &Path) -> Option<Described> {
 }
 
 fn describe(scope: Scope, path: &Path, fallback: &str) -> Option<Described> {
-    let mut front = front_matter(&read_text(path)?);
+    let front = FrontMatter::of(&read_text(path)?);
     Some(Described {
-        name: front.remove("name").unwrap_or_else(|| fallback.to_owned()),
-        description: front.remove("description"),
+        name: front.name.unwrap_or_else(|| fallback.to_owned()),
+        description: front.description,
         scope,
         path: path.display().to_string(),
     })
-}
-
-/// The simple `key: value` lines between the two `---` at a file's top. A value may go on in indented lines.
-fn front_matter(text: &str) -> BTreeMap<String, String> {
-    let mut fields: BTreeMap<String, String> = BTreeMap::new();
-    let mut lines = text.trim_start_matches('\u{feff}').lines();
-    if lines.next().map(str::trim_end) != Some("---") {
-        return fields;
-    }
-    let mut last = String::new();
-    for line in lines.take_while(|line| line.trim_end() != "---") {
-        if line.starts_with([' ', '\t']) {
-            if let Some(value) = fields.get_mut(&last) {
-                if !value.is_empty() {
-                    value.push(' ');
-                }
-                value.push_str(line.trim());
-            }
-        } else if let Some((key, value)) = line.split_once(':') {
-            key.trim().clone_into(&mut last);
-            let value = value.trim().trim_matches(['"', '\'']);
-            // What a multi-line value begins with is no part of it.
-            let value = if matches!(value, "|" | ">" | "|-" | ">-") {
-                ""
-            } else {
-                value
-            };
-            fields.insert(last.clone(), value.to_owned());
-        }
-    }
-    fields.retain(|_, value| !value.is_empty());
-    fields
 }
 
 fn text(value: &Value, field: &str) -> Option<String> {
