@@ -184,8 +184,9 @@ impl History {
             return Ok(Indexed { bytes: 0 });
         };
         let mut files = self.every_transcript()?;
-        save_outlines(self, &files);
+        // First the list: at the first start somebody waits for it.
         self.sort_by_use(&mut files)?;
+        save_outlines(self, &files);
         let built = build::build(index, &self.projects, files.clone(), &self.cancel);
         let bytes = match built {
             Err(error) if error.is_damage() => {

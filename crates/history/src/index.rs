@@ -162,6 +162,8 @@ fn kept<P: Saved>(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<Followed<P
 /// How a database is made, and how to see that it is not obviously damaged.
 struct Schema {
     create: &'static [&'static str],
+    /// Kilobytes that each connection may keep in memory.
+    cache: u32,
     /// Looks at the root of every table; a thorough check would read the whole file.
     check: &'static str,
 }
@@ -173,6 +175,8 @@ const PARTS: Schema = Schema {
                modified INTEGER NOT NULL, offset INTEGER NOT NULL, tail INTEGER NOT NULL, data BLOB NOT NULL);
              CREATE TABLE ledger (path TEXT PRIMARY KEY, inode INTEGER NOT NULL, size INTEGER NOT NULL,
                modified INTEGER NOT NULL, offset INTEGER NOT NULL, tail INTEGER NOT NULL, data BLOB NOT NULL);"],
+    // Read once as a whole, or row by row: what was read is not needed again.
+    cache: 500,
     check: "SELECT (SELECT count(path) FROM digest), (SELECT count(path) FROM outline), (SELECT count(path) FROM ledger)",
 };
 
@@ -190,6 +194,7 @@ const WORDS: Schema = Schema {
          INSERT INTO counter VALUES (1);",
         runs::CREATE,
     ],
+    cache: 4000,
     check: "SELECT (SELECT count(id) FROM source), (SELECT count(first) FROM span), (SELECT next FROM counter),
               (SELECT count(id) FROM run), (SELECT max(id) FROM block), (SELECT max(word) FROM block WHERE run = 1)",
 };
@@ -225,7 +230,8 @@ impl Database {
         if !readers.is_sound {
             // If it can't be made, then it can't be opened either, which is told next.
             private::make_file(&self.path).ok();
-            let checked = connect(&self.path).and_then(|connection| sound(connection, self.schema));
+            let checked =
+                connect(&self.path, self.schema).and_then(|connection| sound(connection, self.schema));
             let connection = match checked {
                 Ok(Some(connection)) => connection,
                 Ok(None) => create(&self.path, self.schema)?,
@@ -250,7 +256,7 @@ impl Database {
             Some(connection) => connection,
             none => {
                 drop(self.prepare()?);
-                none.insert(connect(&self.path)?)
+                none.insert(connect(&self.path, self.schema)?)
             }
         };
         run(connection)
@@ -261,7 +267,7 @@ impl Database {
         let pooled = self.prepare()?.idle.pop();
         let connection = match pooled {
             Some(connection) => connection,
-            None => connect(&self.path)?,
+            None => connect(&self.path, self.schema)?,
         };
         let result = run(&connection)?;
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -269,6 +275,16 @@ impl Database {
             readers.idle.push(connection);
         }
         Ok(result)
+    }
+
+    /// Gives back the memory that a long write took.
+    pub(crate) fn rest(&self) -> Result<()> {
+        *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        for reader in &readers.idle {
+            reader.execute_batch("PRAGMA shrink_memory")?;
+        }
+        Ok(())
     }
 
     pub(crate) fn renew(&self) -> Result<()> {
@@ -283,14 +299,15 @@ impl Database {
     }
 }
 
-fn connect(path: &Path) -> rusqlite::Result<Connection> {
+fn connect(path: &Path, schema: &Schema) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     // Everything in here can be read again from the transcripts: no write is worth waiting for the disk.
-    connection.execute_batch(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -4000; PRAGMA temp_store = MEMORY;
+    connection.execute_batch(&format!(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -{}; PRAGMA temp_store = MEMORY;
          PRAGMA journal_size_limit = 4000000;",
-    )?;
+        schema.cache
+    ))?;
     Ok(connection)
 }
 
@@ -324,7 +341,7 @@ fn create(path: &Path, schema: &Schema) -> Result<Connection> {
         }
     }
     private::make_file(path)?;
-    let connection = connect(path)?;
+    let connection = connect(path, schema)?;
     connection.execute_batch(&format!(
         "BEGIN; {} PRAGMA user_version = {VERSION}; COMMIT;",
         schema.create.concat()

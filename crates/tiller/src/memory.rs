@@ -6,12 +6,15 @@
 use std::time::Duration;
 
 /// How often it is looked at.
-const INTERVAL: Duration = Duration::from_secs(15);
+const INTERVAL: Duration = Duration::from_secs(5);
 
 /// What a server at rest may keep. Less is not worth the trouble.
-const KEPT: u64 = 64 << 20;
+const KEPT: u64 = 24 << 20;
 
-/// Whoever gives memory back keeps others from getting some for a moment, so it is done while little goes on: at most a
+/// Memory is given back again only if this much more is in use than after the last time.
+const GROWN: u64 = 4 << 20;
+
+/// Giving memory back makes other threads wait for theirs for a moment, so it is done while little goes on: at most a
 /// fiftieth of a processor.
 const REST: f64 = 0.02;
 
@@ -26,15 +29,19 @@ struct Usage {
 /// Looks after it, for ever.
 pub(crate) async fn look_after() {
     let mut before: Option<Usage> = None;
+    let mut least = 0;
     loop {
         tokio::time::sleep(INTERVAL).await;
         let now = usage();
+        least = now.map_or(least, |now| least.min(now.resident));
         if let (Some(before), Some(now)) = (before, now)
-            && now.resident > KEPT
+            && now.resident > KEPT.max(least + GROWN)
             && now.cpu - before.cpu < REST * INTERVAL.as_secs_f64()
-            && tokio::task::spawn_blocking(give_back).await.is_err()
         {
-            return;
+            if tokio::task::spawn_blocking(give_back).await.is_err() {
+                return;
+            }
+            least = usage().map_or(0, |after| after.resident);
         }
         before = now;
     }

@@ -61,9 +61,15 @@ pub(crate) struct Listed {
     pub(crate) digest: Arc<Followed<Card>>,
 }
 
+/// So much that is new is read by one caller at a time: at the first start the list that someone waits for and the one that
+/// indexing needs are the same, and reading a gigabyte twice side by side takes twice as long.
+const MUCH: u64 = 64 << 20;
+
 #[derive(Default)]
 pub(crate) struct Catalogue {
     known: Mutex<State>,
+    /// Held while [`MUCH`] is read. Never taken by a thread of the pool, which might be needed to finish the reading.
+    reading: Mutex<()>,
 }
 
 #[derive(Default)]
@@ -124,23 +130,14 @@ impl Catalogue {
         files: Vec<Transcript>,
     ) -> Vec<Listed> {
         let mut fresh = Vec::with_capacity(files.len());
-        let mut stale = Vec::new();
-        {
-            let state = match files.as_slice() {
-                [only] => self.one(index, &only.path),
-                _ => self.all(index),
-            };
-            for transcript in files {
-                match state.digests.get(transcript.path.as_str()) {
-                    Some(digest) if digest.is_as_of(transcript.stamp) => {
-                        fresh.push(Listed {
-                            digest: Arc::clone(digest),
-                            transcript,
-                        });
-                    }
-                    old => stale.push((old.cloned(), transcript)),
-                }
-            }
+        let mut stale = self.known_or_stale(index, files, &mut fresh);
+        let size: u64 = stale.iter().map(|(_, transcript)| transcript.stamp.size).sum();
+        let reading = (size >= MUCH && rayon::current_thread_index().is_none())
+            .then(|| self.reading.lock().unwrap_or_else(PoisonError::into_inner));
+        if reading.is_some() {
+            // Another caller may have read them in the meantime.
+            let files = stale.into_iter().map(|(_, transcript)| transcript).collect();
+            stale = self.known_or_stale(index, files, &mut fresh);
         }
         if stale.is_empty() {
             return fresh;
@@ -168,6 +165,14 @@ impl Catalogue {
                 }
             })
             .collect();
+        let mut state = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for listed in &read {
+            state
+                .digests
+                .insert(listed.transcript.path.as_str().into(), Arc::clone(&listed.digest));
+        }
+        drop(state);
+        drop(reading);
         if let Some(index) = index {
             let parts = read
                 .iter()
@@ -176,15 +181,34 @@ impl Catalogue {
                 tracing::warn!(%error, "the list of sessions could not be kept in the index");
             }
         }
-        let mut state = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        for listed in &read {
-            state
-                .digests
-                .insert(listed.transcript.path.as_str().into(), Arc::clone(&listed.digest));
-        }
-        drop(state);
         fresh.extend(read);
         fresh
+    }
+
+    /// Puts the transcripts whose digests are up to date into `fresh`, and returns the others with what is known of them.
+    fn known_or_stale(
+        &self,
+        index: Option<&Index>,
+        files: Vec<Transcript>,
+        fresh: &mut Vec<Listed>,
+    ) -> Vec<(Option<Arc<Followed<Card>>>, Transcript)> {
+        let mut stale = Vec::new();
+        let state = match files.as_slice() {
+            [only] => self.one(index, &only.path),
+            _ => self.all(index),
+        };
+        for transcript in files {
+            match state.digests.get(transcript.path.as_str()) {
+                Some(digest) if digest.is_as_of(transcript.stamp) => {
+                    fresh.push(Listed {
+                        digest: Arc::clone(digest),
+                        transcript,
+                    });
+                }
+                old => stale.push((old.cloned(), transcript)),
+            }
+        }
+        stale
     }
 
     /// What is known of every transcript, by path, without looking whether it is still so.

@@ -27,6 +27,8 @@ use crate::index::Index;
 pub(crate) const MAX_PERSISTED: u64 = 2 * 1024 * 1024;
 /// Words are written when they take this much memory.
 const ENOUGH: usize = 32 * 1024 * 1024;
+/// After so many bytes the memory that indexing took is given back.
+const MUCH: u64 = 16 * 1024 * 1024;
 /// How far back to look for the calls that the first new results answer.
 const LOOK_BACK: u64 = 512 * 1024;
 
@@ -91,7 +93,7 @@ pub(crate) fn build(
     if files.is_empty() && gone.is_empty() {
         return Ok(0);
     }
-    std::thread::scope(|scope| {
+    let bytes = std::thread::scope(|scope| {
         // A thread of its own: the caller's keeps its priority.
         let indexing = scope.spawn(|| {
             step_back();
@@ -102,7 +104,11 @@ pub(crate) fn build(
         });
         let unexpected = |_| HistoryError::Io(std::io::Error::other("indexing stopped unexpectedly"));
         indexing.join().map_err(unexpected)?
-    })
+    })?;
+    if bytes >= MUCH {
+        index.words.rest()?;
+    }
+    Ok(bytes)
 }
 
 /// Indexing is never urgent: what people wait for comes first.
