@@ -1,5 +1,7 @@
-//! `cargo xtask bench NAME`. `start` is measured here, from outside; the others are benchmarks of the crates.
+//! `cargo xtask bench NAME`. `start` and `lists` are measured here, from outside; the others are benchmarks of the crates.
 
+mod lists;
+mod server;
 mod start;
 
 use std::path::PathBuf;
@@ -18,6 +20,8 @@ const CCUSAGE_VERSION: &str = "18.0.11";
 
 pub(crate) fn list(project: &Project) {
     println!("start      release executable: size, time to the first page, idle memory");
+    println!("lists      release executable: the lists of a large history over HTTP, and memory afterwards");
+    println!("against    the history's own scanner and index beside sonic-rs, serde_json, tantivy and FTS5");
     println!("events     from an agent to a client: rate, delay, CPU and memory, beside a bare bridge");
     for name in ["agent", "history", "core", "store", "server"] {
         if benches(project, name).is_dir() {
@@ -31,6 +35,14 @@ pub(crate) fn run(project: &Project, name: &str) -> Result<()> {
     let _turn = target.take_turn(project)?;
     if name == "start" {
         return start::measure(project, &target);
+    }
+    if name == "lists" {
+        return lists::measure(project, &target);
+    }
+    if name == "against" {
+        let manifest = benches(project, "history").join("against/Cargo.toml");
+        let mut against = project.cargo(&target, ["run", "--release", "--locked", "--manifest-path"]);
+        return run::show(against.arg(manifest));
     }
     if name == "events" {
         let arguments = ["bench", "--locked", "--package", "tiller", "--bench", "events"];

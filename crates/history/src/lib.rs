@@ -6,6 +6,8 @@
 //! An index of its own makes it fast; whatever the index says can be read from the transcripts again.
 //! It knows nothing of HTTP, of running sessions, or of the rest of the program.
 
+#[cfg(feature = "against")]
+pub mod against;
 mod bytes;
 mod error;
 mod history;

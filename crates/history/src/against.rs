@@ -1,0 +1,65 @@
+//! What `benches/against` measures other libraries on: the same files, the same texts, the same words. No part of the API.
+
+use std::path::Path;
+
+use crate::error::Result;
+use crate::read::json::Raw;
+use crate::read::lines::{Buffer, Line, read_lines};
+use crate::read::place::Projects;
+use crate::read::record::Record;
+use crate::search::text;
+
+/// The keys of a line that lists and search need, each as it stands in the file.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Fields<'a> {
+    pub uuid: Option<&'a [u8]>,
+    pub timestamp: Option<&'a [u8]>,
+    pub cwd: Option<&'a [u8]>,
+    pub model: Option<&'a [u8]>,
+    pub content: Option<&'a [u8]>,
+    pub result_path: Option<&'a [u8]>,
+    pub is_sidechain: bool,
+}
+
+/// Reads the keys of a line with the crate's own scanner. `None` if the line is no JSON object.
+pub fn fields(line: &[u8]) -> Option<Fields<'_>> {
+    let record = Record::read(line)?;
+    let raw = |value: Option<Raw<'_>>| value.map(|value| value.0);
+    Some(Fields {
+        uuid: raw(record.uuid),
+        timestamp: raw(record.timestamp),
+        cwd: raw(record.cwd),
+        model: record.model,
+        content: raw(record.content),
+        result_path: raw(record.result_path),
+        is_sidechain: record.is_sidechain,
+    })
+}
+
+/// Everything that can be searched for in a line.
+pub fn searchable(line: &[u8], out: &mut Vec<u8>) {
+    if let Some(record) = Record::read(line) {
+        text::searchable(&record, out);
+    }
+}
+
+/// The words of a text.
+pub fn words(text: &str, each: impl FnMut(&str)) {
+    text::words(text, each);
+}
+
+/// Every whole line of every transcript.
+pub fn each_line(home: &Path, mut each: impl FnMut(&[u8])) -> Result<()> {
+    let projects = Projects::new(home);
+    let mut buffer = Buffer::default();
+    for transcript in projects.all_transcripts()? {
+        let (mut file, _) = projects.open(&transcript.path)?;
+        read_lines(&mut file, 0, &mut buffer, |line| {
+            if let Line::Whole { bytes, .. } = line {
+                each(bytes);
+            }
+            true
+        })?;
+    }
+    Ok(())
+}
