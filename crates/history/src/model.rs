@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tiller_message::Block;
 use ts_rs::TS;
 
 use crate::list::names::Names;
@@ -142,7 +143,7 @@ pub struct Message {
     /// Content blocks. A plain string of the file is one `text` block; a `tool_result` has the `tool_name` it belongs to, and
     /// `persisted_output {name, size}` if the whole of it lies in a file beside the transcript.
     #[ts(type = "Array<Record<string, unknown>>")]
-    pub content: Vec<Value>,
+    pub content: Vec<Block>,
     pub timestamp: String,
     pub uuid: String,
     #[serde(rename = "parentUuid")]

@@ -4,6 +4,8 @@
 //! one line, [`follow`] reads on where a file has grown. Above them, [`outline`] and [`chain`] say which lines are messages of
 //! the conversation, [`message`] builds one of them, and [`transcript`], [`subagent`] and [`export`] whole views.
 
+#[cfg(test)]
+mod agreement;
 pub(crate) mod chain;
 pub(crate) mod export;
 pub(crate) mod follow;

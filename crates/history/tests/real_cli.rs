@@ -82,6 +82,11 @@ fn pieces(role: &str, content: &Value) -> Vec<String> {
     blocks.iter().filter_map(piece).collect()
 }
 
+/// The blocks of a message, as clients get them.
+fn content(message: &Message) -> Value {
+    serde_json::to_value(&message.content).unwrap()
+}
+
 fn of_messages(messages: &[Message]) -> Vec<String> {
     let role = |message: &Message| {
         if message.role == Role::User {
@@ -92,7 +97,7 @@ fn of_messages(messages: &[Message]) -> Vec<String> {
     };
     messages
         .iter()
-        .flat_map(|message| pieces(role(message), &Value::Array(message.content.clone())))
+        .flat_map(|message| pieces(role(message), &content(message)))
         .collect()
 }
 
@@ -192,7 +197,7 @@ async fn after_a_compaction_the_chain_is_what_is_left_and_the_rest_is_marked() {
         let whole = history
             .messages(&id, Page::first(1000), Include::Conversation)
             .unwrap();
-        let first = &whole.messages[0].content[0]["text"];
+        let first = &content(&whole.messages[0])[0]["text"];
         assert_eq!(
             first,
             FIRST,
@@ -202,7 +207,10 @@ async fn after_a_compaction_the_chain_is_what_is_left_and_the_rest_is_marked() {
         );
         assert_eq!(whole.messages[0].branch, Some(Branch::Compacted));
         let page = history.messages(&id, Page::last(2), Include::Chain).unwrap();
-        assert_eq!(page.messages.last().unwrap().content[0]["text"], "now it is late");
+        assert_eq!(
+            content(page.messages.last().unwrap())[0]["text"],
+            "now it is late"
+        );
         assert_eq!(page.offset + 2, page.total);
     }
 }
@@ -219,23 +227,24 @@ async fn subagents_stand_behind_their_call_and_large_results_can_be_read_whole()
 
         let call = all
             .iter()
-            .position(|message| message.content[0]["name"] == "Task")
+            .position(|message| content(message)[0]["name"] == "Task")
             .unwrap();
-        let task = all[call].content[0]["id"].as_str().unwrap();
+        let call_block = content(&all[call]);
+        let task = call_block[0]["id"].as_str().unwrap();
         let of_agent: Vec<&Message> = all.iter().filter(|message| message.sidechain).collect();
         assert_eq!(of_agent.len(), 4, "{}", version.version());
         assert!(std::ptr::eq(of_agent[0], &raw const all[call + 1]));
-        assert_eq!(of_agent[0].content[0]["text"], "subagent, look around");
-        assert_eq!(of_agent[2].content[0]["tool_name"], "Bash");
-        assert_eq!(of_agent[3].content[0]["text"], "subagent says hi");
+        assert_eq!(content(of_agent[0])[0]["text"], "subagent, look around");
+        assert_eq!(content(of_agent[2])[0]["tool_name"], "Bash");
+        assert_eq!(content(of_agent[3])[0]["text"], "subagent says hi");
         for message in &of_agent {
             assert_eq!(message.parent_tool_use_id.as_deref(), Some(task));
             assert!(message.agent_id.is_some());
         }
 
-        let results: Vec<&Value> = all
+        let results: Vec<Value> = all
             .iter()
-            .flat_map(|message| &message.content)
+            .flat_map(|message| content(message).as_array().unwrap().clone())
             .filter(|block| block["type"] == "tool_result")
             .collect();
         assert!(results.iter().all(|block| block["tool_name"].is_string()));

@@ -7,7 +7,7 @@ mod crafted;
 use std::fs;
 use std::path::Path;
 
-use crafted::{Home, ID, assistant, conversation, id, line, texts, user};
+use crafted::{Home, ID, assistant, content, conversation, id, line, texts, user};
 use serde_json::{Value, json};
 use tiller_history::{
     Branch, Change, Format, History, HistoryError, Include, Page, ProjectId, SearchQuery, SessionId,
@@ -44,17 +44,17 @@ fn a_transcript_of_2_1_49_reads_as_any_other() {
         .messages;
     let call = all
         .iter()
-        .position(|message| message.content[0]["name"] == "Task")
+        .position(|message| content(message)[0]["name"] == "Task")
         .unwrap();
     assert!(all[call + 1].sidechain);
     assert_eq!(
         all[call + 1].parent_tool_use_id.as_deref(),
-        all[call].content[0]["id"].as_str()
+        content(&all[call])[0]["id"].as_str()
     );
     assert_eq!(all.iter().filter(|message| message.sidechain).count(), 4);
     assert!(
         all.iter()
-            .flat_map(|message| &message.content)
+            .flat_map(|message| content(message).as_array().unwrap().clone())
             .any(|block| block["persisted_output"]["size"] == 38_893)
     );
 }

@@ -12,7 +12,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     ("tiller-message", &[]),
     ("tiller-process", &[]),
     ("tiller-agent", &["tiller-message", "tiller-process"]),
-    ("tiller-history", &[]),
+    ("tiller-history", &["tiller-message"]),
     ("tiller-keeper", &["tiller-process"]),
     ("tiller-testkit", &[]),
     ("tiller-core", &["tiller-message", "tiller-process"]),

@@ -6,6 +6,7 @@
 use std::io::Write;
 
 use serde_json::Value;
+use tiller_message::{Block, Content};
 
 use crate::error::{HistoryError, Result};
 use crate::history::History;
@@ -242,7 +243,14 @@ fn heading(message: &Message) -> String {
     let who = match message.role {
         Role::User if message.compaction.is_some() => "Summary",
         Role::User if message.is_meta => "CLI",
-        Role::User if message.content.iter().any(|block| block["type"] == "tool_result") => "Result",
+        Role::User
+            if message
+                .content
+                .iter()
+                .any(|block| block.as_tool_result().is_some()) =>
+        {
+            "Result"
+        }
         Role::User => "User",
         Role::Assistant => "Assistant",
     };
@@ -274,36 +282,48 @@ enum Piece<'a> {
     Other(&'a str),
 }
 
-fn piece(block: &Value) -> Piece<'_> {
-    let field = |name: &str| block[name].as_str().unwrap_or_default();
-    match field("type") {
-        "text" => Piece::Text(field("text")),
-        "thinking" => Piece::Thinking(field("thinking")),
-        "tool_use" | "server_tool_use" => {
-            let input = serde_json::to_string_pretty(&block["input"]).unwrap_or_default();
-            Piece::Call {
-                name: field("name"),
-                input,
-            }
-        }
-        "tool_result" => {
-            let text = match &block["content"] {
-                Value::String(text) => text.clone(),
-                Value::Array(parts) => parts
+fn piece(block: &Block) -> Piece<'_> {
+    match block {
+        Block::Text(block) => Piece::Text(&block.text),
+        Block::Thinking(block) => Piece::Thinking(&block.thinking),
+        Block::ToolUse(call) | Block::ServerToolUse(call) | Block::McpToolUse(call) => Piece::Call {
+            name: &call.name,
+            input: serde_json::to_string_pretty(&call.input).unwrap_or_default(),
+        },
+        Block::ToolResult(result) | Block::McpToolResult(result) => {
+            let text = match &result.content {
+                Content::Text(text) => text.clone(),
+                Content::Blocks(parts) => parts
                     .iter()
-                    .map(|part| part["text"].as_str().unwrap_or("[image]"))
+                    .map(|part| part.as_text().unwrap_or("[image]"))
                     .collect::<Vec<_>>()
                     .join("\n"),
-                _ => String::new(),
             };
-            let name = field("tool_name");
+            let name = result.extra.get("tool_name").and_then(Value::as_str);
             Piece::Result {
-                name: if name.is_empty() { "Tool" } else { name },
+                name: name.unwrap_or("Tool"),
                 text,
             }
         }
-        other => Piece::Other(other),
+        other => Piece::Other(kind(other)),
     }
+}
+
+/// The type of a block that has nothing to read.
+fn kind(block: &Block) -> &str {
+    let fields = match block {
+        Block::Image(media) | Block::Document(media) => &media.extra,
+        Block::RedactedThinking(thoughts) => &thoughts.extra,
+        Block::WebSearchToolResult(result)
+        | Block::WebFetchToolResult(result)
+        | Block::CodeExecutionToolResult(result)
+        | Block::BashCodeExecutionToolResult(result)
+        | Block::TextEditorCodeExecutionToolResult(result)
+        | Block::ToolSearchToolResult(result) => &result.extra,
+        Block::Other(fields) => fields,
+        _ => return "",
+    };
+    fields.get("type").and_then(Value::as_str).unwrap_or_default()
 }
 
 fn escaped(text: &str) -> String {

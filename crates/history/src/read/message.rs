@@ -5,14 +5,15 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use tiller_message::{Block, Content};
 
 use crate::error::Result;
 use crate::model::{Compaction, Message, Patch, Role};
 use crate::read::outline::Node;
 use crate::search::text;
 
-/// A line, whole.
+/// A line, whole. What is around a message is the transcript's; the blocks inside are those of `tiller-message`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Line {
@@ -24,7 +25,7 @@ pub(crate) struct Line {
     #[serde(default)]
     timestamp: String,
     #[serde(default)]
-    message: Value,
+    message: ModelMessage,
     agent_id: Option<String>,
     #[serde(default)]
     is_sidechain: bool,
@@ -38,6 +39,50 @@ pub(crate) struct Line {
     tool_use_result: Value,
     #[serde(default)]
     compact_metadata: Value,
+}
+
+/// What a person or the model said.
+#[derive(Debug, Default)]
+struct ModelMessage {
+    id: Option<String>,
+    model: Option<String>,
+    blocks: Vec<Block>,
+}
+
+impl<'de> Deserialize<'de> for ModelMessage {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        // Whatever a release writes here, the line is still shown.
+        let Value::Object(mut fields) = Value::deserialize(deserializer)? else {
+            return Ok(Self::default());
+        };
+        let mut text = |name: &str| match fields.remove(name) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        let (id, model) = (text("id"), text("model"));
+        let blocks = match fields.remove("content") {
+            Some(Value::String(text)) => vec![text_block(text)],
+            Some(Value::Array(values)) => values.into_iter().filter_map(block).collect(),
+            _ => Vec::new(),
+        };
+        Ok(Self { id, model, blocks })
+    }
+}
+
+fn text_block(text: String) -> Block {
+    let mut fields = Map::new();
+    fields.insert("type".into(), "text".into());
+    fields.insert("text".into(), text.into());
+    Block::from(fields)
+}
+
+fn block(value: Value) -> Option<Block> {
+    match value {
+        Value::Object(fields) => Some(Block::from(fields)),
+        // Some releases wrote plain strings among the blocks.
+        Value::String(text) => Some(text_block(text)),
+        _ => None,
+    }
 }
 
 /// Reads the line of a node; `None` if something else is there by now.
@@ -55,45 +100,37 @@ pub(crate) fn read(file: &mut File, node: &Node) -> Result<Option<Line>> {
 }
 
 impl Line {
-    fn blocks(&self) -> impl Iterator<Item = &Value> {
-        self.message["content"].as_array().into_iter().flatten()
-    }
-
     /// Calls `each` with the id and name of every tool that is called.
     pub(crate) fn calls(&self, mut each: impl FnMut(&str, &str)) {
-        for block in self.blocks() {
-            let is_call = block["type"]
-                .as_str()
-                .is_some_and(|kind| kind.ends_with("tool_use"));
-            if let (true, Some(id), Some(name)) = (is_call, block["id"].as_str(), block["name"].as_str()) {
-                each(id, name);
+        for call in self.message.blocks.iter().filter_map(Block::as_tool_use) {
+            if !call.id.is_empty() && !call.name.is_empty() {
+                each(&call.id, &call.name);
             }
         }
     }
 
     /// The ids of calls that are answered here.
     pub(crate) fn results(&self) -> impl Iterator<Item = &str> {
-        self.blocks().filter_map(|block| block["tool_use_id"].as_str())
+        self.message.blocks.iter().filter_map(answered)
     }
 
     /// Calls that start a subagent: their ids, and what it was told.
     pub(crate) fn prompts(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.blocks()
-            .filter_map(|block| Some((block["id"].as_str()?, block["input"]["prompt"].as_str()?)))
+        let calls = self.message.blocks.iter().filter_map(Block::as_tool_use);
+        calls.filter_map(|call| Some((call.id.as_str(), call.input.get("prompt")?.as_str()?)))
     }
 
     /// The subagent whose result this is.
     pub(crate) fn finished_agent(&self) -> Option<&str> {
-        self.tool_use_result["agentId"].as_str()
+        self.tool_use_result.get("agentId")?.as_str()
     }
 
     /// The text of a message that is nothing but text.
     pub(crate) fn plain_text(&self) -> Option<&str> {
-        let content = &self.message["content"];
-        content.as_str().or_else(|| match content.as_array()?.as_slice() {
-            [only] => only["text"].as_str(),
+        match self.message.blocks.as_slice() {
+            [only] => only.as_text(),
             _ => None,
-        })
+        }
     }
 
     pub(crate) fn compaction(&self) -> Compaction {
@@ -104,21 +141,10 @@ impl Line {
     }
 
     pub(crate) fn into_message(mut self, calls: &HashMap<String, String>) -> Message {
-        let mut content = match self.message["content"].take() {
-            Value::String(text) => vec![json!({"type": "text", "text": text})],
-            Value::Array(blocks) => blocks,
-            _ => Vec::new(),
-        };
+        let mut content = self.message.blocks;
         for block in &mut content {
-            // Some releases wrote plain strings among the blocks.
-            if let Value::String(text) = block {
-                *block = json!({"type": "text", "text": std::mem::take(text)});
-            }
-            let name = block["tool_use_id"]
-                .as_str()
-                .and_then(|id| calls.get(id))
-                .cloned();
-            if let (Some(name), Some(fields)) = (name, block.as_object_mut()) {
+            let name = answered(block).and_then(|id| calls.get(id)).cloned();
+            if let (Some(name), Some(fields)) = (name, extra(block)) {
                 fields.insert("tool_name".into(), name.into());
             }
         }
@@ -130,7 +156,6 @@ impl Line {
                 file_path,
                 structured_patch: result["structuredPatch"].take(),
             });
-        let text_of = |value: &Value| value.as_str().map(str::to_owned);
         Message {
             role: if self.kind == "user" {
                 Role::User
@@ -141,8 +166,8 @@ impl Line {
             timestamp: self.timestamp,
             uuid: self.uuid,
             parent_uuid: self.parent_uuid,
-            model: text_of(&self.message["model"]),
-            message_id: text_of(&self.message["id"]),
+            model: self.message.model,
+            message_id: self.message.id,
             branch: None,
             sidechain: self.is_sidechain,
             agent_id: self.agent_id,
@@ -155,17 +180,51 @@ impl Line {
     }
 }
 
-/// Notes on a result whose whole text lies in a file beside the transcript where that is.
-pub(crate) fn note_persisted(block: &mut Value, size_of: impl FnOnce(&str) -> Option<u64>) {
-    if block["type"] != "tool_result" {
-        return;
+/// The call that a block answers.
+fn answered(block: &Block) -> Option<&str> {
+    match block {
+        Block::ToolResult(result) | Block::McpToolResult(result) => Some(result.tool_use_id.as_str()),
+        Block::WebSearchToolResult(result)
+        | Block::WebFetchToolResult(result)
+        | Block::CodeExecutionToolResult(result)
+        | Block::BashCodeExecutionToolResult(result)
+        | Block::TextEditorCodeExecutionToolResult(result)
+        | Block::ToolSearchToolResult(result) => Some(result.tool_use_id.as_str()),
+        Block::Other(fields) => fields.get("tool_use_id")?.as_str(),
+        _ => None,
     }
-    let content = &block["content"];
-    let text = content.as_str().or_else(|| content[0]["text"].as_str());
+    .filter(|id| !id.is_empty())
+}
+
+/// Where a block has fields that its type does not know: ours are added there.
+fn extra(block: &mut Block) -> Option<&mut Map<String, Value>> {
+    match block {
+        Block::ToolResult(result) | Block::McpToolResult(result) => Some(&mut result.extra),
+        Block::WebSearchToolResult(result)
+        | Block::WebFetchToolResult(result)
+        | Block::CodeExecutionToolResult(result)
+        | Block::BashCodeExecutionToolResult(result)
+        | Block::TextEditorCodeExecutionToolResult(result)
+        | Block::ToolSearchToolResult(result) => Some(&mut result.extra),
+        Block::Other(fields) => Some(fields),
+        _ => None,
+    }
+}
+
+/// Notes on a result whose whole text lies in a file beside the transcript where that is.
+pub(crate) fn note_persisted(block: &mut Block, size_of: impl FnOnce(&str) -> Option<u64>) {
+    let Block::ToolResult(result) = block else {
+        return;
+    };
+    let text = match &result.content {
+        Content::Text(text) => Some(text.as_str()),
+        Content::Blocks(blocks) => blocks.first().and_then(Block::as_text),
+    };
     let Some(name) = text.and_then(text::persisted_name).map(str::to_owned) else {
         return;
     };
-    if let (Some(size), Some(fields)) = (size_of(&name), block.as_object_mut()) {
-        fields.insert("persisted_output".into(), json!({"name": name, "size": size}));
+    if let Some(size) = size_of(&name) {
+        let place = json!({"name": name, "size": size});
+        result.extra.insert("persisted_output".into(), place);
     }
 }

@@ -88,8 +88,13 @@ pub(crate) fn assistant(uuid: &str, parent: &str, text: &str) -> Value {
     )
 }
 
+/// The blocks of a message, as clients get them.
+pub(crate) fn content(message: &Message) -> Value {
+    serde_json::to_value(&message.content).unwrap()
+}
+
 pub(crate) fn texts(messages: &[Message]) -> Vec<String> {
-    let text = |message: &Message| message.content[0]["text"].as_str().unwrap_or("-").to_owned();
+    let text = |message: &Message| content(message)[0]["text"].as_str().unwrap_or("-").to_owned();
     messages.iter().map(text).collect()
 }
 
