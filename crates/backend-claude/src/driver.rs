@@ -8,7 +8,8 @@
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use rustix::process::{Pid, Signal};
 
@@ -78,26 +79,25 @@ pub(crate) fn find(wanted: &Wanted<'_>) -> Option<Driver> {
 /// which one it drives is taken to drive the one of its folder that was written to last, if that was after it began.
 pub(crate) fn find_all(conversations: &[(String, PathBuf)], claude_home: &Path) -> HashMap<String, Driver> {
     let mut found = HashMap::new();
-    for Process {
-        pid,
-        place,
-        arguments,
-    } in processes()
-    {
-        if let Some(driven) = noted(claude_home, pid).or_else(|| driven(&arguments)) {
+    for candidate in candidates(claude_home).iter().filter(|found| found.is_there()) {
+        let Candidate {
+            pid,
+            place,
+            arguments,
+            driven,
+            ..
+        } = candidate;
+        if let Some(driven) = driven {
             if conversations
                 .iter()
-                .any(|(conversation, _)| *conversation == driven)
-                && let Some(driver) = describe(pid, &arguments)
+                .any(|(conversation, _)| conversation == driven)
+                && let Some(driver) = describe(*pid, arguments)
             {
-                found.insert(driven, driver);
+                found.insert(driven.clone(), driver);
             }
             continue;
         }
-        let Some(here) = is_cli(&arguments)
-            .then(|| std::fs::read_link(place.join("cwd")).ok())
-            .flatten()
-        else {
+        let Ok(here) = std::fs::read_link(place.join("cwd")) else {
             continue;
         };
         let of_folder = conversations.iter().filter(|(_, folder)| *folder == here);
@@ -107,12 +107,81 @@ pub(crate) fn find_all(conversations: &[(String, PathBuf)], claude_home: &Path) 
             })
             .max();
         if let Some((written, conversation)) = newest
-            && let Some(driver) = describe(pid, &arguments)
+            && let Some(driver) = describe(*pid, arguments)
             && written > driver.since.0
         {
             found.entry(conversation.clone()).or_insert(driver);
         }
     }
+    found
+}
+
+/// For how long one look at all processes answers everybody who asks. Forty lists of the history are asked for in a moment,
+/// and each look takes milliseconds. A process that has begun since then is seen by the next list.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// A process that may drive a conversation.
+struct Candidate {
+    pid: u32,
+    /// With the pid, this identifies the process.
+    started: u64,
+    /// Its folder under `/proc`.
+    place: PathBuf,
+    arguments: Vec<String>,
+    /// The conversation, if the process says which; otherwise the process is a CLI.
+    driven: Option<String>,
+}
+
+impl Candidate {
+    /// Whether the process still runs.
+    fn is_there(&self) -> bool {
+        Stat::of(self.pid).is_some_and(|stat| !stat.is_zombie() && stat.started() == Some(self.started))
+    }
+}
+
+/// A look at all processes, and where the CLI's notes were looked for.
+struct Look {
+    at: Instant,
+    claude_home: PathBuf,
+    found: Arc<[Candidate]>,
+}
+
+/// The processes that may drive a conversation, as of at most [`LOOK`] ago.
+fn candidates(claude_home: &Path) -> Arc<[Candidate]> {
+    static LAST: Mutex<Option<Look>> = Mutex::new(None);
+    // Held while looking: callers that come meanwhile get the same answer.
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(last) = &*last
+        && last.at.elapsed() < LOOK
+        && last.claude_home == claude_home
+    {
+        return Arc::clone(&last.found);
+    }
+    let found: Arc<[Candidate]> = processes()
+        .filter_map(|process| {
+            let Process {
+                pid,
+                place,
+                arguments,
+            } = process;
+            let driven = noted(claude_home, pid).or_else(|| driven(&arguments));
+            if driven.is_none() && !is_cli(&arguments) {
+                return None;
+            }
+            Some(Candidate {
+                pid,
+                started: Stat::of(pid)?.started()?,
+                place,
+                arguments,
+                driven,
+            })
+        })
+        .collect();
+    *last = Some(Look {
+        at: Instant::now(),
+        claude_home: claude_home.to_owned(),
+        found: Arc::clone(&found),
+    });
     found
 }
 
