@@ -9,7 +9,6 @@ mod driver;
 mod inquiry;
 mod lease;
 mod meaning;
-mod options;
 mod relay;
 mod runs;
 

@@ -11,7 +11,8 @@ use crate::index::Index;
 use crate::list::card::Piece;
 use crate::list::catalogue::{Catalogue, Group, Listed, groups};
 use crate::model::{
-    Facets, Include, MessagePage, Page, ProjectList, ProjectSessions, Session, SessionFilter, SessionPage,
+    EntryPage, Facets, Include, MessagePage, Page, ProjectList, ProjectSessions, Session, SessionFilter,
+    SessionPage,
 };
 use crate::read::place::{ProjectId, Projects, SessionId, Transcript};
 use crate::read::record::millis;
@@ -128,6 +129,11 @@ impl History {
     /// One session with a page of its messages.
     pub fn messages(&self, id: &SessionId, page: Page, include: Include) -> Result<MessagePage> {
         self.transcripts.page(self, id, page, include)
+    }
+
+    /// One session with a page of its entries, which are told as a live session tells them.
+    pub fn entries(&self, id: &SessionId, page: Page, include: Include) -> Result<EntryPage> {
+        self.transcripts.entries(self, id, page, include)
     }
 
     /// The whole of a large tool result that lies beside the session's transcript, by the name that `persisted_output` gives.

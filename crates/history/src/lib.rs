@@ -24,8 +24,9 @@ pub use error::{HistoryError, Result};
 pub use history::{History, Indexed};
 pub use list::{Change, Names, Text, Watch};
 pub use model::{
-    Branch, Compaction, Facets, Include, Message, MessagePage, Offset, Page, Patch, Project, ProjectList,
-    ProjectSessions, Role, Session, SessionDriver, SessionFilter, SessionPage,
+    Branch, Compaction, EntryPage, Facets, Include, Message, MessagePage, Offset, Page, Patch, Project,
+    ProjectList, ProjectSessions, Role, Session, SessionDriver, SessionFilter, SessionPage, TranscriptEntry,
+    WholeResult,
 };
 pub use read::{Format, ProjectId, SessionId};
 pub use search::{Fragment, SearchPage, SearchQuery, SearchResult};

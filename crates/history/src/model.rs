@@ -342,6 +342,44 @@ pub struct SessionPage {
     pub total: usize,
 }
 
+/// One line of a transcript, told as a live session tells it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts", optional_fields)]
+pub struct TranscriptEntry {
+    pub uuid: String,
+    pub timestamp: String,
+    /// Set when it is not in the chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<Branch>,
+    /// The agent's message, or `{type: "user_prompt", prompt, promptId, uuid}`. Absent where a conversation shows nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(type = "Record<string, unknown>")]
+    pub message: Option<Value>,
+    /// Results of which the message has only the beginning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[ts(as = "Option<Vec<WholeResult>>", optional)]
+    pub whole_results: Vec<WholeResult>,
+}
+
+/// A result whose whole text lies in a file beside the transcript.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts")]
+pub struct WholeResult {
+    pub name: String,
+    /// In bytes.
+    pub size: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(export_to = "history.ts")]
+pub struct EntryPage {
+    pub session: Session,
+    pub entries: Vec<TranscriptEntry>,
+    pub total: usize,
+    /// The number of the first entry of this page.
+    pub offset: usize,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[ts(export_to = "history.ts")]
 pub struct MessagePage {

@@ -652,3 +652,70 @@ fn what_was_compacted_comes_in_the_order_in_which_it_was_said() {
         ]
     );
 }
+
+#[test]
+fn entries_are_told_as_a_live_session_tells_them() {
+    let home = Home::new();
+    let mut lines = conversation();
+    lines[1]["message"]["usage"] = json!({"input_tokens": 7});
+    let mut result = line(
+        "user",
+        "u2",
+        Some("a1"),
+        json!([{"type": "tool_result", "tool_use_id": "t", "content": "x"}]),
+    );
+    result["toolUseResult"] = json!({"filePath": "/p/a", "structuredPatch": [], "originalFile": "b"});
+    lines.push(result);
+    let command = "<command-name>/review</command-name>\n<command-args>the diff</command-args>";
+    lines.push(user("u3", Some("u2"), command));
+    let mut meta = user("u4", Some("u3"), "Caveat: written by the CLI");
+    meta["isMeta"] = json!(true);
+    lines.push(meta);
+    let mut summary = user("u5", Some("u4"), "What was said before.");
+    summary["isCompactSummary"] = json!(true);
+    lines.push(summary);
+    home.write(&format!("{ID}.jsonl"), &lines);
+
+    let history = home.without_index();
+    let page = history.entries(&id(), Page::first(10), Include::All).unwrap();
+    let messages = history.messages(&id(), Page::first(10), Include::All).unwrap();
+    assert_eq!((page.total, page.offset), (messages.total, messages.offset));
+    let same: Vec<_> = messages.messages.iter().map(|message| &message.uuid).collect();
+    assert_eq!(
+        page.entries.iter().map(|entry| &entry.uuid).collect::<Vec<_>>(),
+        same
+    );
+
+    let told: Vec<_> = page.entries.iter().map(|entry| entry.message.clone()).collect();
+    let [prompt, answer, result, command, meta, summary] = told.as_slice() else {
+        panic!("{told:?}")
+    };
+    let question = json!({"type": "user_prompt", "prompt": "first question", "promptId": "u1", "uuid": "u1"});
+    assert_eq!(prompt.as_ref(), Some(&question));
+    let answer = answer.as_ref().unwrap();
+    assert_eq!(
+        (
+            &answer["type"],
+            &answer["message"]["usage"]["input_tokens"],
+            &answer["message"]["content"][0]["text"]
+        ),
+        (&json!("assistant"), &json!(7), &json!("first answer"))
+    );
+    let result = result.as_ref().unwrap();
+    assert_eq!(
+        (&result["type"], &result["tool_use_result"]["originalFile"]),
+        (&json!("user"), &json!("b"))
+    );
+    assert_eq!(command.as_ref().unwrap()["prompt"], "/review the diff");
+    assert_eq!(meta, &None);
+    let summary = summary.as_ref().unwrap();
+    assert_eq!(
+        (&summary["subtype"], &summary["summary"]),
+        (&json!("compact_boundary"), &json!("What was said before."))
+    );
+    // What a reader of live messages makes of them.
+    for message in told.iter().flatten() {
+        let text = message.to_string();
+        assert!(tiller_message::Message::parse(&text).is_ok(), "{text}");
+    }
+}

@@ -170,7 +170,10 @@ impl From<CommandError> for ApiError {
             CommandError::Refused(Refusal::RequestNotFound) => Self::RequestNotFound,
             CommandError::Refused(Refusal::AlreadyAnswered) => Self::AlreadyAnswered,
             CommandError::Prompt(_)
-            | CommandError::Option(_)
+            | CommandError::Model(_)
+            | CommandError::Effort(_)
+            | CommandError::Budget
+            | CommandError::Turns
             | CommandError::Backend { .. }
             | CommandError::Title
             | CommandError::Name

@@ -18,7 +18,6 @@ mod inventory;
 mod limit;
 mod listen;
 mod openapi;
-mod options;
 mod oversize;
 mod pages;
 mod proxy;

@@ -6,7 +6,8 @@ use tiller_history::{SearchPage, UsageReport};
 use tiller_message::{Body, SummaryView};
 use tiller_server::event_wire::{ClientEvent, ServerEvent};
 use tiller_server::history_wire::{
-    HistoryChanges, HistoryMessages, HistoryProjects, HistorySessions, VaultSetting, VaultState,
+    HistoryChanges, HistoryEntries, HistoryMessages, HistoryProjects, HistorySessions, VaultSetting,
+    VaultState,
 };
 use ts_rs::{Config, TS};
 
@@ -25,6 +26,7 @@ fn typescript_types_are_in_step_with_the_rust_types() {
     HistoryProjects::export_all(&config).unwrap();
     HistorySessions::export_all(&config).unwrap();
     HistoryMessages::export_all(&config).unwrap();
+    HistoryEntries::export_all(&config).unwrap();
     HistoryChanges::export_all(&config).unwrap();
     VaultSetting::export_all(&config).unwrap();
     VaultState::export_all(&config).unwrap();

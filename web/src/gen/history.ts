@@ -36,6 +36,19 @@ is_match: boolean, };
 export type HistoryChanges = { changes: Array<Change>, };
 
 /**
+ * `GET /api/history/sessions/{id}?as=entries`
+ */
+export type HistoryEntries = { 
+/**
+ * What to type to go on in a terminal.
+ */
+resume_command: string, session: Session, entries: Array<TranscriptEntry>, total: number, 
+/**
+ * The number of the first entry of this page.
+ */
+offset: number, };
+
+/**
  * `GET /api/history/sessions/{id}`
  */
 export type HistoryMessages = { 
@@ -225,6 +238,23 @@ export type SessionDriver = { pid: number,
 command: string, };
 
 /**
+ * One line of a transcript, told as a live session tells it.
+ */
+export type TranscriptEntry = { uuid: string, timestamp: string, 
+/**
+ * Set when it is not in the chain.
+ */
+branch?: Branch, 
+/**
+ * The agent's message, or `{type: "user_prompt", prompt, promptId, uuid}`. Absent where a conversation shows nothing.
+ */
+message?: Record<string, unknown>, 
+/**
+ * Results of which the message has only the beginning.
+ */
+whole_results?: Array<WholeResult>, };
+
+/**
  * Tokens and what they cost.
  */
 export type Usage = { cost_usd: number, 
@@ -297,3 +327,12 @@ retention_days: number,
  * Sessions in the vault, and the bytes they take.
  */
 stored_sessions: number, stored_bytes: number, sessions: Array<Session>, total: number, };
+
+/**
+ * A result whose whole text lies in a file beside the transcript.
+ */
+export type WholeResult = { name: string, 
+/**
+ * In bytes.
+ */
+size: number, };

@@ -18,6 +18,10 @@ export function readMessage(said: unknown): AgentMessage {
 /** The tool call of the subagent that said it. */
 export const parentOf = (message: AgentMessage): string | undefined => asString(message.parent_tool_use_id);
 
+/** The id of a model's message, the same on all of its lines. */
+export const messageIdOf = (message: AgentMessage): string | undefined =>
+  message.type === "assistant" ? asString(message.message?.id) : undefined;
+
 /** The blocks of a content; none for a mere text. */
 export const blocksOf = (content: unknown): readonly Block[] => asObjects(content) as unknown as Block[];
 

@@ -1,6 +1,6 @@
 /** The calls of the history. */
 import type {
-  HistoryMessages,
+  HistoryEntries,
   HistoryProjects,
   HistorySessions,
   SearchPage,
@@ -18,8 +18,11 @@ export const getProjects = (): Promise<HistoryProjects> => call("/api/history/pr
 export const getSessions = (values: Values): Promise<HistorySessions> =>
   call(`/api/history/sessions${query(values)}`);
 
-export const getMessages = (id: string, values: Values): Promise<HistoryMessages> =>
-  call(`/api/history/sessions/${encodeURIComponent(id)}${query({ include: "all", ...values })}`);
+/** What was said, as a live session tells it. */
+export const getEntries = (id: string, values: Values): Promise<HistoryEntries> =>
+  call(
+    `/api/history/sessions/${encodeURIComponent(id)}${query({ as: "entries", include: "all", ...values })}`,
+  );
 
 export const search = (values: Values): Promise<SearchPage> => call(`/api/history/search${query(values)}`);
 

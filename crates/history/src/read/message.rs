@@ -9,8 +9,9 @@ use serde_json::{Map, Value, json};
 use tiller_message::{Block, Content};
 
 use crate::error::Result;
-use crate::model::{Compaction, Message, Patch, Role};
+use crate::model::{Compaction, Message, Patch, Role, TranscriptEntry, WholeResult};
 use crate::read::outline::Node;
+use crate::read::typed;
 use crate::search::text;
 
 /// A line, whole. What is around a message is the transcript's; the blocks inside are those of `tiller-message`.
@@ -47,6 +48,16 @@ struct ModelMessage {
     id: Option<String>,
     model: Option<String>,
     blocks: Vec<Block>,
+    /// Its other fields, such as the usage.
+    other: Map<String, Value>,
+}
+
+/// What a [`Message`] has no place for and a live session tells.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    /// Fields of the model's message.
+    message: Map<String, Value>,
+    tool_use_result: Value,
 }
 
 impl<'de> Deserialize<'de> for ModelMessage {
@@ -65,7 +76,12 @@ impl<'de> Deserialize<'de> for ModelMessage {
             Some(Value::Array(values)) => values.into_iter().filter_map(block).collect(),
             _ => Vec::new(),
         };
-        Ok(Self { id, model, blocks })
+        Ok(Self {
+            id,
+            model,
+            blocks,
+            other: fields,
+        })
     }
 }
 
@@ -140,6 +156,13 @@ impl Line {
         }
     }
 
+    pub(crate) fn take_rest(&mut self) -> Rest {
+        Rest {
+            message: std::mem::take(&mut self.message.other),
+            tool_use_result: self.tool_use_result.clone(),
+        }
+    }
+
     pub(crate) fn into_message(mut self, calls: &HashMap<String, String>) -> Message {
         let mut content = self.message.blocks;
         for block in &mut content {
@@ -178,6 +201,68 @@ impl Line {
             patch,
         }
     }
+}
+
+/// A message as an entry: told as a live session tells it.
+pub(crate) fn entry(message: Message, rest: Rest) -> TranscriptEntry {
+    let whole_results = message.content.iter().filter_map(whole_result).collect();
+    let (uuid, timestamp, branch) = (message.uuid.clone(), message.timestamp.clone(), message.branch);
+    TranscriptEntry {
+        uuid,
+        timestamp,
+        branch,
+        message: told(message, rest),
+        whole_results,
+    }
+}
+
+fn told(message: Message, rest: Rest) -> Option<Value> {
+    if message.is_meta {
+        return None;
+    }
+    let texts: Vec<&str> = message.content.iter().filter_map(Block::as_text).collect();
+    let text = texts.join("\n");
+    let (uuid, parent) = (message.uuid, message.parent_tool_use_id);
+    if let Some(compaction) = message.compaction {
+        return Some(json!({
+            "type": "system", "subtype": "compact_boundary", "uuid": uuid,
+            "summary": text, "compact_metadata": compaction,
+        }));
+    }
+    let is_result = message.content.iter().any(|block| answered(block).is_some());
+    match message.role {
+        Role::Assistant => {
+            let mut body = rest.message;
+            // Lines of one answer are told apart from others' by the id of the answer.
+            let id = message.message_id.unwrap_or_else(|| uuid.clone());
+            body.insert("id".into(), id.into());
+            body.insert("model".into(), message.model.into());
+            body.insert("content".into(), json!(message.content));
+            Some(json!({
+                "type": "assistant", "message": body, "uuid": uuid, "parent_tool_use_id": parent,
+            }))
+        }
+        Role::User if is_result || message.sidechain => Some(json!({
+            "type": "user", "message": {"role": "user", "content": message.content},
+            "tool_use_result": rest.tool_use_result, "uuid": uuid, "parent_tool_use_id": parent,
+        })),
+        Role::User => {
+            let prompt = typed::as_typed(&text);
+            (!prompt.is_empty())
+                .then(|| json!({"type": "user_prompt", "prompt": prompt, "promptId": uuid, "uuid": uuid}))
+        }
+    }
+}
+
+fn whole_result(block: &Block) -> Option<WholeResult> {
+    let Block::ToolResult(result) = block else {
+        return None;
+    };
+    let place = result.extra.get("persisted_output")?;
+    Some(WholeResult {
+        name: place.get("name")?.as_str()?.to_owned(),
+        size: place.get("size")?.as_u64()?,
+    })
 }
 
 /// The call that a block answers.

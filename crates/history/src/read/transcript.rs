@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::error::Result;
 use crate::history::History;
 use crate::list::catalogue::with_buffer;
-use crate::model::{Branch, Include, Message, MessagePage, Page};
+use crate::model::{Branch, EntryPage, Include, Message, MessagePage, Page, TranscriptEntry};
 use crate::read::chain::{Chain, Mark};
 use crate::read::follow::{Followed, follow};
 use crate::read::message::{self, Line};
@@ -77,6 +77,28 @@ impl Transcripts {
         Ok(MessagePage {
             session,
             messages,
+            total: view.items.len(),
+            offset: range.start,
+        })
+    }
+
+    /// The page, told as a live session tells it.
+    pub(crate) fn entries(
+        &self,
+        history: &History,
+        id: &SessionId,
+        page: Page,
+        include: Include,
+    ) -> Result<EntryPage> {
+        let listed = history.find(id)?;
+        let session = listed.session()?;
+        let view = self.view(history, &listed.transcript, include)?;
+        let range = page.range(view.items.len());
+        let mut reader = Reader::new(history, &view);
+        let entries = reader.entries(range.clone())?;
+        Ok(EntryPage {
+            session,
+            entries,
             total: view.items.len(),
             offset: range.start,
         })
@@ -230,8 +252,34 @@ impl<'a> Reader<'a> {
 
     /// Messages of a part of the view. One that has become unreadable since its outline was made is left out.
     pub(crate) fn messages(&mut self, range: std::ops::Range<usize>) -> Result<Vec<Message>> {
-        let mut messages = Vec::with_capacity(range.len());
-        for position in range.clone() {
+        self.lines(
+            range,
+            |line, calls| (line.into_message(calls), ()),
+            |message, ()| message,
+        )
+    }
+
+    /// The same part, told as a live session tells it.
+    pub(crate) fn entries(&mut self, range: std::ops::Range<usize>) -> Result<Vec<TranscriptEntry>> {
+        self.lines(
+            range,
+            |mut line, calls| {
+                let rest = line.take_rest();
+                (line.into_message(calls), rest)
+            },
+            message::entry,
+        )
+    }
+
+    /// `read` makes a message of a line, and `make` what is wanted of the message once it is described.
+    fn lines<R, T>(
+        &mut self,
+        range: std::ops::Range<usize>,
+        read: impl Fn(Line, &HashMap<String, String>) -> (Message, R),
+        make: impl Fn(Message, R) -> T,
+    ) -> Result<Vec<T>> {
+        let mut made = Vec::with_capacity(range.len());
+        for position in range {
             let item = self.view.items[position];
             let Some(line) = self.line(item)? else { continue };
             line.calls(|id, name| {
@@ -244,11 +292,11 @@ impl<'a> Reader<'a> {
             {
                 self.look_back(position, &missing)?;
             }
-            let mut message = line.into_message(&self.calls);
+            let (mut message, rest) = read(line, &self.calls);
             self.describe(item, &mut message)?;
-            messages.push(message);
+            made.push(make(message, rest));
         }
-        Ok(messages)
+        Ok(made)
     }
 
     fn node(&self, item: Item) -> &'a Node {

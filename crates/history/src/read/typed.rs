@@ -85,13 +85,19 @@ fn of_text(text: &str) -> Typed {
     if !prompt.is_empty() && !STOCK.iter().any(|stock| prompt.starts_with(stock)) {
         return Typed::Prompt(prompt.to_owned());
     }
-    match inside(text, "command-name") {
-        Some(name) => {
-            let arguments = inside(text, "command-args").unwrap_or_default();
-            Typed::Command(format!("{} {}", name.trim(), arguments.trim()).trim().to_owned())
-        }
-        None => Typed::Nothing,
-    }
+    command(text).map_or(Typed::Nothing, Typed::Command)
+}
+
+/// A slash command as it was typed, of the form in which the CLI records it.
+fn command(text: &str) -> Option<String> {
+    let name = inside(text, "command-name")?;
+    let arguments = inside(text, "command-args").unwrap_or_default();
+    Some(format!("{} {}", name.trim(), arguments.trim()).trim().to_owned())
+}
+
+/// A prompt as it was typed: a slash command without the form in which the CLI records it.
+pub(crate) fn as_typed(text: &str) -> String {
+    command(text).unwrap_or_else(|| text.trim().to_owned())
 }
 
 /// The first characters, to be shown as a title.

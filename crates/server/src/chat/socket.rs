@@ -11,7 +11,7 @@ use axum::response::Response;
 use futures_util::SinkExt;
 use serde::Deserialize;
 use tiller_core::{
-    Accepted, CommandError, DecisionRef, LiveFeed, NewPrompt, Notice, OptionChange, PromptId, RawJson,
+    Accepted, CommandError, DecisionRef, LiveFeed, NewPrompt, Notice, PermissionMode, PromptId, RawJson,
     SessionId, SessionStatus, Sessions, Settings, SettingsPatch, StartSession,
 };
 
@@ -22,7 +22,6 @@ use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
 use crate::follow::{Follow, Step, is_prompt, search_back};
-use crate::options::{self, PermissionMode};
 use crate::oversize;
 use crate::pulse::Pulse;
 use crate::underway::{Order, Underway};
@@ -153,8 +152,8 @@ struct Told {
 impl Told {
     fn of(settings: &Settings) -> Self {
         Self {
-            model: options::text(&settings.options, options::MODEL),
-            permission_mode: PermissionMode::of(&settings.options),
+            model: settings.model.clone(),
+            permission_mode: settings.permission_mode,
         }
     }
 }
@@ -452,12 +451,12 @@ impl Connection {
                 return Ok(self.answer_hook(callback_id, &output));
             }
             ClientMessage::SetModel { model } => self.model(&model).map(|model| SettingsPatch {
-                options: vec![OptionChange::new(options::MODEL, model)],
+                model: Some(model),
                 ..SettingsPatch::default()
             }),
             ClientMessage::SetPermissionMode { mode } => PermissionMode::parse(&mode)
                 .map(|mode| SettingsPatch {
-                    options: vec![mode.change()],
+                    permission_mode: Some(mode),
                     ..SettingsPatch::default()
                 })
                 .ok_or_else(|| translate::unknown_mode(&mode)),

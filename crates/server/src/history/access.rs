@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tiller_core::Sessions;
 use tiller_history::{
-    Change, Facets, History, HistoryError, Include, MessagePage, Offset, Page, Project, ProjectId,
+    Change, EntryPage, Facets, History, HistoryError, Include, MessagePage, Offset, Page, Project, ProjectId,
     ProjectList, Result, SearchPage, SearchQuery, Session, SessionFilter, SessionId, SessionPage,
 };
 
@@ -23,7 +23,7 @@ pub(super) fn own_conversations(sessions: &Sessions, sees_all: bool) -> Option<B
     }
     let ids = sessions.list().into_iter().flat_map(|(record, _)| {
         // A session that was started afresh has a second conversation; the first had the session's own id.
-        [Some(record.id.to_string()), record.conversation]
+        [Some(record.id.to_string()), record.claude_session_id]
     });
     Some(
         ids.flatten()
@@ -95,9 +95,28 @@ impl<'a> Seen<'a> {
         Ok(SessionPage { sessions, total })
     }
 
+    /// The page itself, or the one around a message.
+    pub(super) fn page_at(
+        &self,
+        id: &SessionId,
+        around: Option<&str>,
+        page: Page,
+        include: Include,
+    ) -> Result<Page> {
+        match around {
+            Some(uuid) => self.page_around(id, uuid, page.limit, include),
+            None => Ok(page),
+        }
+    }
+
     pub(super) fn messages(&self, id: &SessionId, page: Page, include: Include) -> Result<MessagePage> {
         self.may_see(id)?;
         self.history.messages(id, page, include)
+    }
+
+    pub(super) fn entries(&self, id: &SessionId, page: Page, include: Include) -> Result<EntryPage> {
+        self.may_see(id)?;
+        self.history.entries(id, page, include)
     }
 
     pub(super) fn session(&self, id: &SessionId) -> Result<Session> {

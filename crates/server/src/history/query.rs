@@ -9,6 +9,15 @@ use crate::error::ApiError;
 /// How many items a page has unless said.
 const DEFAULT_LIMIT: usize = 50;
 
+/// How the messages of a session are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ToldAs {
+    /// As what was said, in the form of the history.
+    Messages,
+    /// As a live session tells them.
+    Entries,
+}
+
 /// The parameters of a request, each at most once.
 pub(super) struct Parameters(HashMap<String, String>);
 
@@ -59,6 +68,14 @@ impl Parameters {
             None | Some("chain") => Ok(Include::Chain),
             Some("conversation") => Ok(Include::Conversation),
             Some("all") => Ok(Include::All),
+            Some(_) => Err(ApiError::WrongForm),
+        }
+    }
+
+    pub(super) fn told_as(&self) -> Result<ToldAs, ApiError> {
+        match self.text("as") {
+            None | Some("messages") => Ok(ToldAs::Messages),
+            Some("entries") => Ok(ToldAs::Entries),
             Some(_) => Err(ApiError::WrongForm),
         }
     }

@@ -13,10 +13,12 @@ use tiller_history::{
 
 use super::access::{Seen, own_conversations};
 use super::live::live;
-use super::query::Parameters;
+use super::query::{Parameters, ToldAs};
 use super::running;
 use super::stream::written_by;
-use super::wire::{HistoryMessages, HistoryProjects, HistorySessions, VaultSetting, VaultState};
+use super::wire::{
+    HistoryEntries, HistoryMessages, HistoryProjects, HistorySessions, VaultSetting, VaultState,
+};
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
@@ -134,21 +136,32 @@ async fn messages(
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let parameters = Parameters::parse(query.as_deref())?;
-    let (page, include) = (parameters.page()?, parameters.include()?);
+    let (page, include, told_as) = (parameters.page()?, parameters.include()?, parameters.told_as()?);
     let id = session_id(&id)?;
     let around = parameters.text("around").map(str::to_owned);
     let viewer = app.sessions.seen_by(visitor.viewer.clone());
-    let mut page = ask(&app, visitor, move |_, seen| {
-        let page = match around {
-            Some(uuid) => seen.page_around(&id, &uuid, page.limit, include)?,
-            None => page,
-        };
-        seen.messages(&id, page, include)
-    })
-    .await?;
-    running::note(&viewer, [&mut page.session]).await;
-    let resume_command = page.session.resume_command();
-    Ok(Json(HistoryMessages { page, resume_command }).into_response())
+    match told_as {
+        ToldAs::Messages => {
+            let mut page = ask(&app, visitor, move |_, seen| {
+                let page = seen.page_at(&id, around.as_deref(), page, include)?;
+                seen.messages(&id, page, include)
+            })
+            .await?;
+            running::note(&viewer, [&mut page.session]).await;
+            let resume_command = page.session.resume_command();
+            Ok(Json(HistoryMessages { page, resume_command }).into_response())
+        }
+        ToldAs::Entries => {
+            let mut page = ask(&app, visitor, move |_, seen| {
+                let page = seen.page_at(&id, around.as_deref(), page, include)?;
+                seen.entries(&id, page, include)
+            })
+            .await?;
+            running::note(&viewer, [&mut page.session]).await;
+            let resume_command = page.session.resume_command();
+            Ok(Json(HistoryEntries { page, resume_command }).into_response())
+        }
+    }
 }
 
 /// Ends the program that works on a conversation elsewhere, so that it can go on here. Someone else's process is ended, so

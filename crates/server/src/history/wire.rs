@@ -1,7 +1,7 @@
 //! What the routes of the history answer, beyond the shapes of the history itself.
 
 use serde::{Deserialize, Serialize};
-use tiller_history::{Change, Facets, MessagePage, ProjectList, SessionPage};
+use tiller_history::{Change, EntryPage, Facets, MessagePage, ProjectList, SessionPage};
 use ts_rs::TS;
 
 /// `GET /api/history/projects`
@@ -30,6 +30,16 @@ pub struct HistorySessions {
 pub struct HistoryMessages {
     #[serde(flatten)]
     pub page: MessagePage,
+    /// What to type to go on in a terminal.
+    pub resume_command: String,
+}
+
+/// `GET /api/history/sessions/{id}?as=entries`
+#[derive(Debug, Serialize, TS)]
+#[ts(export_to = "history.ts")]
+pub struct HistoryEntries {
+    #[serde(flatten)]
+    pub page: EntryPage,
     /// What to type to go on in a terminal.
     pub resume_command: String,
 }

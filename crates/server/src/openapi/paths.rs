@@ -171,6 +171,7 @@ operations! {
         ("id" = String, Path),
         ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query, minimum = 1),
         ("include" = Option<String>, Query, description = "`chain`, `conversation` or `all`."),
+        ("as" = Option<String>, Query, description = "`messages`, or `entries`: each message as a live session tells it."),
     ), responses(
         (status = 200, body = Messages), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody), Refusals,
     ))]

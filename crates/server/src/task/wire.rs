@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tiller_core::{PromptId, SessionId};
-
-use crate::options::PermissionMode;
+use tiller_core::{PermissionMode, PromptId, SessionId};
 
 use crate::body::Refusal;
 use crate::error::{ApiError, FieldProblem, WrongField};

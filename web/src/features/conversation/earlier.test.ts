@@ -1,15 +1,13 @@
 import { expect, test } from "vitest";
-import type { Message } from "../../gen/history";
+import type { TranscriptEntry } from "../../gen/history";
 import { messageEntry } from "../../session/entries";
 import { append, emptyTranscript } from "../../session/transcript";
 import { hasAny } from "./earlier";
 
-const answer = (id: string): Message => ({
-  role: "assistant",
+const answer = (id: string): TranscriptEntry => ({
   uuid: `line of ${id}`,
-  message_id: id,
   timestamp: "2026-11-16T10:00:00Z",
-  content: [{ type: "text", text: "Yes." }],
+  message: { type: "assistant", message: { id, content: [{ type: "text", text: "Yes." }] } },
 });
 
 test("a log that begins with what was said before is told from one that does not", () => {

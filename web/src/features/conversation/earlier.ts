@@ -1,12 +1,13 @@
 /** What was said in a conversation before it was continued here: it is in Claude Code's transcript, not in our log. */
 import { useEffect, useMemo, useRef, useState } from "react";
 import type { SessionInfo } from "../../gen/events";
-import type { Message } from "../../gen/history";
+import type { TranscriptEntry } from "../../gen/history";
 import { openLog } from "../../session/log";
 import { projectRows, type Row } from "../../session/rows";
 import { append, emptyTranscript, type Transcript } from "../../session/transcript";
-import { getMessages } from "../../wire/history";
-import { entriesOf } from "../../session/historyEntries";
+import { getEntries } from "../../wire/history";
+import { messageIdOf, readMessage } from "../../session/message";
+import { entriesOf } from "../../session/transcriptEntries";
 
 /** The newest of them; the history page has all. */
 const MOST = 500;
@@ -23,8 +24,8 @@ export function useEarlier(session: SessionInfo, own: Transcript, wanted: boolea
   const { id, createdAt } = session;
   // A fork has its transcript only when its first turn is under way: until one is there, it is asked for again.
   const moment = `${session.status} ${session.claudeSessionId}`;
-  const [found, setFound] = useState<{ moment: string; messages?: readonly Message[] }>();
-  const asks = wanted && !found?.messages && found?.moment !== moment;
+  const [found, setFound] = useState<{ moment: string; lines?: readonly TranscriptEntry[] }>();
+  const asks = wanted && !found?.lines && found?.moment !== moment;
   const log = useRef(own);
   useEffect(() => {
     log.current = own;
@@ -32,10 +33,10 @@ export function useEarlier(session: SessionInfo, own: Transcript, wanted: boolea
   useEffect(() => {
     if (!asks) return;
     let current = true;
-    messagesBefore(id, createdAt).then(
-      (messages) => {
+    linesBefore(id, createdAt).then(
+      (lines) => {
         // A fork of one of our own sessions has all of it in its own log.
-        if (current) setFound({ moment, messages: hasAny(log.current, messages) ? [] : messages });
+        if (current) setFound({ moment, lines: hasAny(log.current, lines) ? [] : lines });
       },
       () => current && setFound({ moment }),
     );
@@ -43,31 +44,28 @@ export function useEarlier(session: SessionInfo, own: Transcript, wanted: boolea
       current = false;
     };
   }, [id, createdAt, asks, moment]);
-  const messages = found?.messages;
-  return useMemo(() => (messages && messages.length > 0 ? earlierOf(messages) : nothing), [messages]);
+  const lines = found?.lines;
+  return useMemo(() => (lines && lines.length > 0 ? earlierOf(lines) : nothing), [lines]);
 }
 
-async function messagesBefore(id: string, time: number): Promise<readonly Message[]> {
-  const first = await getMessages(id, { limit: 1 });
+async function linesBefore(id: string, time: number): Promise<readonly TranscriptEntry[]> {
+  const first = await getEntries(id, { limit: 1 });
   if (Date.parse(first.session.timestamp) >= time) return [];
-  const { messages } = await getMessages(id, { from: "end", limit: MOST });
-  return messages.filter((message) => Date.parse(message.timestamp) < time);
+  const { entries } = await getEntries(id, { from: "end", limit: MOST });
+  return entries.filter((line) => Date.parse(line.timestamp) < time);
 }
 
-/** Whether one of these messages stands in a session's own log. */
-export function hasAny(own: Transcript, messages: readonly Message[]): boolean {
-  const answers = new Set(messages.flatMap((message) => message.message_id ?? []));
+/** Whether one of these lines stands in a session's own log: an answer has the same id in both. */
+export function hasAny(own: Transcript, lines: readonly TranscriptEntry[]): boolean {
+  const answers = new Set(lines.flatMap(({ message }) => messageIdOf(readMessage(message)) ?? []));
   return own.entries.some(
-    (entry) =>
-      entry.kind === "message" &&
-      entry.message.type === "assistant" &&
-      answers.has(entry.message.message?.id ?? ""),
+    (entry) => entry.kind === "message" && answers.has(messageIdOf(entry.message) ?? ""),
   );
 }
 
-function earlierOf(messages: readonly Message[]): Earlier {
+function earlierOf(lines: readonly TranscriptEntry[]): Earlier {
   const end = { kind: "status" as const, seq: Number.MAX_SAFE_INTEGER, status: "completed" as const };
-  const transcript = append(emptyTranscript, [...entriesOf(messages, 0), end]);
+  const transcript = append(emptyTranscript, [...entriesOf(lines, 0), end]);
   const rows = projectRows({ ...openLog(0, 0), transcript }, "completed");
   // Numbers are counted anew in our own log, so keys must say which they belong to.
   return { transcript, rows: rows.map((row) => ({ ...row, key: `h${row.key}` }) as Row) };

@@ -40,7 +40,7 @@ export function ReadView({ id, at }: { id: string; at?: string }) {
   return (
     <div className="flex min-h-0 flex-1 flex-col">
       <Title reading={reading} />
-      {reading.messages.length === 0 ? (
+      {reading.entries.length === 0 ? (
         <div className="min-h-0 flex-1 px-4 py-8">
           <Empty title={t("history.read.empty")} />
         </div>

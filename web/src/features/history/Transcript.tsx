@@ -6,7 +6,7 @@ import { expand } from "../../ui/expansion";
 import { RawSource } from "../../tools/rawSource";
 import { RowView } from "../conversation/rows";
 import { useFollowEnd } from "../conversation/useFollowEnd";
-import type { Branch, Message } from "../../gen/history";
+import type { Branch, TranscriptEntry } from "../../gen/history";
 import { cn } from "../../lib/cn";
 import { formatBytes } from "../../lib/format";
 import type { Item } from "../../session/items";
@@ -18,7 +18,7 @@ import { IconButton } from "../../ui/IconButton";
 import { tellFailure } from "../../ui/toasts";
 import { openText } from "../../wire/files";
 import { resultAddress } from "../../wire/history";
-import { entriesOf, messageIndex, wholeResults } from "../../session/historyEntries";
+import { entriesOf, indexOf } from "../../session/transcriptEntries";
 import { useIsLive } from "./SessionRow";
 import type { Reading } from "./useTranscript";
 
@@ -27,7 +27,8 @@ const EDGE = 800;
 
 interface Shown {
   readonly row: Row;
-  readonly messages: readonly Message[];
+  /** The lines that it came from. */
+  readonly lines: readonly TranscriptEntry[];
   /** Set for the first row of a stretch that the model no longer sees. */
   readonly begins: Branch | undefined;
   readonly branch: Branch | undefined;
@@ -43,18 +44,18 @@ interface TranscriptProps {
 /** What was said, in the same cards as in a running session. */
 export function Transcript({ reading, at, onOlder, onNewer }: TranscriptProps) {
   const { t } = useTranslation();
-  const { session, messages, first, total } = reading;
+  const { session, entries: lines, first, total } = reading;
   const live = useIsLive(session);
   const transcript = useMemo(() => {
-    const entries = entriesOf(messages, first);
+    const entries = entriesOf(lines, first);
     const end = { kind: "status" as const, seq: Number.MAX_SAFE_INTEGER, status: "completed" as const };
     // Where nobody works any more, a call without a result will not get one.
     return append(emptyTranscript, live ? entries : [...entries, end]);
-  }, [messages, first, live]);
+  }, [lines, first, live]);
   const rows = useMemo(() => {
     const log = { ...openLog(0, 0), transcript };
-    return withBranches(projectRows(log, "completed"), messages, first);
-  }, [transcript, messages, first]);
+    return withBranches(projectRows(log, "completed"), lines, first);
+  }, [transcript, lines, first]);
 
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
@@ -72,30 +73,29 @@ export function Transcript({ reading, at, onOlder, onNewer }: TranscriptProps) {
   });
 
   // Opened at a message: it comes into sight once, as soon as it is there, and so does what is folded away in it.
-  const wanted =
-    at === undefined ? -1 : rows.findIndex((row) => row.messages.some(({ uuid }) => uuid === at));
+  const wanted = at === undefined ? -1 : rows.findIndex((row) => row.lines.some(({ uuid }) => uuid === at));
   const shown = useRef(false);
   useLayoutEffect(() => {
     if (shown.current || wanted < 0) return;
     shown.current = true;
     const row = rows[wanted]?.row;
     if (row?.kind === "item") {
-      const has = (item: Item) => item.seqs.some((seq) => messages[messageIndex(seq, first)]?.uuid === at);
+      const has = (item: Item) => item.seqs.some((seq) => lines[indexOf(seq, first)]?.uuid === at);
       for (const item of [row.item, ...row.children.filter(has)]) expand(item.key);
     }
     virtualizer.scrollToIndex(wanted, { align: "center" });
-  }, [wanted, virtualizer, rows, messages, first, at]);
+  }, [wanted, virtualizer, rows, lines, first, at]);
 
   const offset = virtualizer.scrollOffset ?? 0;
   const left = virtualizer.getTotalSize() - offset - (virtualizer.scrollRect?.height ?? 0);
   const nearTop = offset < EDGE && first > 0;
-  const nearEnd = left < EDGE && first + messages.length < total;
+  const nearEnd = left < EDGE && first + lines.length < total;
   useEffect(() => {
     if (nearTop) onOlder();
   }, [nearTop, first, onOlder]);
   useEffect(() => {
     if (nearEnd) onNewer();
-  }, [nearEnd, messages.length, onNewer]);
+  }, [nearEnd, lines.length, onNewer]);
 
   return (
     <RawSource value={transcript}>
@@ -179,7 +179,7 @@ function ShownRow({
   wanted: boolean;
 }) {
   const { t, i18n } = useTranslation();
-  const whole = shown.messages.flatMap(wholeResults);
+  const whole = shown.lines.flatMap((line) => line.whole_results ?? []);
   return (
     <div
       data-wanted={wanted || undefined}
@@ -207,16 +207,16 @@ function ShownRow({
   );
 }
 
-function withBranches(rows: readonly Row[], messages: readonly Message[], first: number): Shown[] {
+function withBranches(rows: readonly Row[], lines: readonly TranscriptEntry[], first: number): Shown[] {
   let before: Branch | undefined;
   return rows.map((row) => {
     const seqs = row.kind === "item" ? row.item.seqs : [];
-    const own = seqs.flatMap((seq) => messages[messageIndex(seq, first)] ?? []);
+    const own = seqs.flatMap((seq) => lines[indexOf(seq, first)] ?? []);
     const inside = row.kind === "item" ? row.children.flatMap((child) => child.seqs) : [];
-    const nested = inside.flatMap((seq) => messages[messageIndex(seq, first)] ?? []);
-    const branch = own.find((message) => message.branch)?.branch;
+    const nested = inside.flatMap((seq) => lines[indexOf(seq, first)] ?? []);
+    const branch = own.find((line) => line.branch)?.branch;
     const begins = branch !== before ? branch : undefined;
     before = branch;
-    return { row, messages: [...own, ...nested], branch, begins };
+    return { row, lines: [...own, ...nested], branch, begins };
   });
 }

@@ -1,11 +1,11 @@
-/** The messages of a conversation, page by page from its end, or around a message, and on as it grows. */
+/** The entries of a conversation, page by page from its end, or around a message, and on as it grows. */
 import { useCallback, useEffect, useEffectEvent, useRef, useState } from "react";
-import type { HistoryMessages, Message, Session } from "../../gen/history";
-import { getMessages } from "../../wire/history";
+import type { HistoryEntries, Session, TranscriptEntry } from "../../gen/history";
+import { getEntries } from "../../wire/history";
 import { concerns, useHistoryChanges } from "./live";
 
 const PAGE = 100;
-/** How many of the last messages are read again when something was added: a call may have got its result. */
+/** How many of the last entries are read again when something was added: a call may have got its result. */
 const AGAIN = 60;
 /** How often to see whether a program works on the conversation. */
 const LOOK_AGAIN_MS = 5_000;
@@ -15,7 +15,7 @@ const MOST = 1_000;
 export interface Reading {
   readonly session: Session;
   readonly resumeCommand: string;
-  readonly messages: readonly Message[];
+  readonly entries: readonly TranscriptEntry[];
   /** The number of the first of them. */
   readonly first: number;
   readonly total: number;
@@ -37,7 +37,7 @@ export function useTranscript(
   useEffect(() => {
     let current = true;
     const where = at ? { around: at } : { from: "end" };
-    getMessages(id, { ...where, limit: PAGE }).then(
+    getEntries(id, { ...where, limit: PAGE }).then(
       (page) => current && setState({ state: "ready", reading: joined(page, [], page.offset) }),
       (error: Error) => current && setState({ state: "failed", message: error.message }),
     );
@@ -51,11 +51,11 @@ export function useTranscript(
 
   /** One question at a time: answers are joined to what they were asked beside. */
   const extend = useCallback(
-    async (offset: number, limit: number, join: (page: HistoryMessages) => Reading): Promise<void> => {
+    async (offset: number, limit: number, join: (page: HistoryEntries) => Reading): Promise<void> => {
       if (busy.current || limit <= 0) return;
       busy.current = true;
       try {
-        const page = await getMessages(id, { offset, limit: Math.min(limit, MOST) });
+        const page = await getEntries(id, { offset, limit: Math.min(limit, MOST) });
         setState({ state: "ready", reading: join(page) });
       } catch {
         // What is there stays; the next scroll or the next change asks again.
@@ -70,15 +70,15 @@ export function useTranscript(
     if (!reading || reading.first === 0) return;
     const from = Math.max(0, reading.first - PAGE);
     void extend(from, reading.first - from, (page) =>
-      joined(page, [...page.messages, ...reading.messages], from),
+      joined(page, [...page.entries, ...reading.entries], from),
     );
   }, [extend, reading]);
 
   const newer = useCallback(() => {
     if (!reading) return;
-    const end = reading.first + reading.messages.length;
+    const end = reading.first + reading.entries.length;
     void extend(end, Math.min(PAGE, reading.total - end), (page) =>
-      joined(page, [...reading.messages, ...page.messages], reading.first),
+      joined(page, [...reading.entries, ...page.entries], reading.first),
     );
   }, [extend, reading]);
 
@@ -87,10 +87,10 @@ export function useTranscript(
       setRound((count) => count + 1);
       return;
     }
-    const end = reading.first + reading.messages.length;
+    const end = reading.first + reading.entries.length;
     const from = Math.max(reading.first, end - AGAIN);
     void extend(from, MOST, (page) =>
-      joined(page, [...reading.messages.slice(0, from - reading.first), ...page.messages], reading.first),
+      joined(page, [...reading.entries.slice(0, from - reading.first), ...page.entries], reading.first),
     );
   }
   useHistoryChanges((changes) => concerns(changes, id) && grow());
@@ -108,7 +108,7 @@ export function useTranscript(
   return { state, older, newer, again: grow, retry };
 }
 
-function joined(page: HistoryMessages, messages: readonly Message[], first: number): Reading {
+function joined(page: HistoryEntries, entries: readonly TranscriptEntry[], first: number): Reading {
   const { session, resume_command: resumeCommand, total } = page;
-  return { session, resumeCommand, total, first, messages: messages.length > 0 ? messages : page.messages };
+  return { session, resumeCommand, total, first, entries: entries.length > 0 ? entries : page.entries };
 }
