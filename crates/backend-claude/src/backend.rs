@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use tiller_agent::{Channel, Executable, Grace, Inbox, Link, LinkSettings, Options};
+use tiller_agent::{Channel, Executable, Grace, Inbox, Link, LinkSettings, Options, PermissionMode};
 use tiller_keeper::{Keeping, Lost, Run};
 use tokio::sync::{mpsc, oneshot};
 
@@ -14,14 +14,15 @@ use tokio::sync::{mpsc, oneshot};
 use crate::driver;
 use crate::inquiry::{Exchange, LastOffers, initialize, inquire};
 use crate::lease::{self, Claims, Lease};
+use crate::options::{Chosen, ClaudeOptions};
 use crate::relay::Relay;
 use crate::runs::{self, Runs};
 
 use tiller_core::backend::{
     AgentChannels, AgentCommand, AgentEvent, Attach, Backend, BackendInfo, Connections, Conversation, Driver,
-    Exit, HOOK_TIME, Heard, Inquiry, Launch, Offers,
+    Exit, HOOK_TIME, Heard, Inquiry, Launch, Offers, OptionRules,
 };
-use tiller_core::{PermissionMode, SessionId, Timestamp, title_from_model};
+use tiller_core::{SessionId, Timestamp, title_from_model};
 use tiller_process::is_running;
 
 /// How many commands may wait for an agent that does not read.
@@ -47,6 +48,7 @@ pub struct ClaudeBackend {
     /// Found out in the background: the CLI takes its time to say it.
     version: Arc<OnceLock<String>>,
     offers: LastOffers,
+    rules: Arc<ClaudeOptions>,
     claims: Claims,
     /// How agents outlive us; `None`: they don't.
     keeping: Option<Keeping>,
@@ -64,12 +66,14 @@ impl ClaudeBackend {
 
     /// `claude_home` is where the CLI keeps its settings and transcripts, if not in its usual place.
     pub fn new(executable: Executable, claude_home: Option<PathBuf>, info: BackendInfo) -> Self {
+        let offers = LastOffers::default();
         Self {
             executable,
             claude_home,
             info,
             version: Arc::default(),
-            offers: LastOffers::default(),
+            rules: Arc::new(ClaudeOptions::new(offers.clone())),
+            offers,
             claims: Claims::default(),
             keeping: None,
             hook_time: HOOK_TIME,
@@ -117,6 +121,10 @@ impl Backend for ClaudeBackend {
         let mut info = self.info.clone();
         info.version = info.version.or_else(|| self.version.get().cloned());
         info
+    }
+
+    fn options(&self) -> Arc<dyn OptionRules> {
+        Arc::clone(&self.rules) as Arc<dyn OptionRules>
     }
 
     fn launch(&self, launch: Launch) -> AgentChannels {
@@ -340,12 +348,12 @@ impl Backend for ClaudeBackend {
 }
 
 fn options(launch: &Launch, claude_home: Option<PathBuf>) -> Options {
-    let settings = &launch.settings;
+    let chosen = Chosen(&launch.options);
     let mut options = Options::new()
         .cwd(&launch.cwd)
         .partial_messages(true)
         .ask_permission(true)
-        .permission_mode(cli_mode(settings.permission_mode))
+        .permission_mode(chosen.mode())
         // So that files can be rewound to any prompt.
         .file_checkpointing(true)
         .grace(GRACE)
@@ -354,32 +362,28 @@ fn options(launch: &Launch, claude_home: Option<PathBuf>) -> Options {
     if let Some(home) = claude_home {
         options = options.claude_home(home);
     }
-    if let Some(model) = &settings.model {
+    if let Some(model) = chosen.model() {
         options = options.model(model);
     }
-    let mut granted = settings
-        .allowed_tools
-        .as_deref()
-        .map(split_rules)
-        .unwrap_or_default();
-    if let Some(tools) = &settings.tools {
+    let mut granted = chosen.allowed_tools();
+    if let Some(tools) = chosen.tools() {
         options = options
-            .tools(tools)
+            .tools(&tools)
             // The CLI's list is of its own tools; those of MCP servers would come beside it.
             .strict_mcp(!tools.iter().any(|tool| tool.starts_with("mcp__")));
-        granted.extend(tools.iter().cloned());
+        granted.extend(tools);
     }
     options = options.allowed_tools(granted);
-    if let Some(effort) = &settings.effort {
+    if let Some(effort) = chosen.effort() {
         options = options.effort(effort);
     }
-    if let Some(budget) = settings.max_budget_usd {
+    if let Some(budget) = chosen.max_budget_usd() {
         options = options.max_budget_usd(budget);
     }
-    if let Some(turns) = settings.max_turns {
+    if let Some(turns) = chosen.max_turns() {
         options = options.max_turns(turns);
     }
-    if settings.permission_mode == PermissionMode::BypassPermissions && is_root() {
+    if chosen.mode() == PermissionMode::BypassPermissions && is_root() {
         // As root the CLI wants to be told that someone has thought about it. The user has: they chose the mode.
         options = options.env("IS_SANDBOX", "1");
     }
@@ -399,15 +403,6 @@ fn options(launch: &Launch, claude_home: Option<PathBuf>) -> Options {
     }
 }
 
-pub(crate) fn cli_mode(mode: PermissionMode) -> tiller_agent::PermissionMode {
-    match mode {
-        PermissionMode::Default => tiller_agent::PermissionMode::Default,
-        PermissionMode::AcceptEdits => tiller_agent::PermissionMode::AcceptEdits,
-        PermissionMode::Plan => tiller_agent::PermissionMode::Plan,
-        PermissionMode::BypassPermissions => tiller_agent::PermissionMode::BypassPermissions,
-    }
-}
-
 fn is_root() -> bool {
     #[cfg(unix)]
     {
@@ -417,23 +412,6 @@ fn is_root() -> bool {
     {
         false
     }
-}
-
-/// Splits `Read,Bash(git log, git diff)` at the commas outside of parentheses.
-fn split_rules(rules: &str) -> Vec<String> {
-    let mut depth = 0usize;
-    let parts = rules.split(|character| {
-        match character {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        character == ',' && depth == 0
-    });
-    parts
-        .map(|rule| rule.trim().to_owned())
-        .filter(|rule| !rule.is_empty())
-        .collect()
 }
 
 /// What a CLI is told first, and where its answer goes.
@@ -675,15 +653,5 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert!(run("wanted").exists() && run("new").exists());
-    }
-
-    #[test]
-    fn rules_are_split_outside_of_parentheses() {
-        assert_eq!(split_rules("Read, Edit,Bash"), ["Read", "Edit", "Bash"]);
-        assert_eq!(
-            split_rules("Bash(git log, git diff),Read"),
-            ["Bash(git log, git diff)", "Read"]
-        );
-        assert_eq!(split_rules(" , "), [""; 0]);
     }
 }

@@ -9,6 +9,7 @@ mod driver;
 mod inquiry;
 mod lease;
 mod meaning;
+mod options;
 mod relay;
 mod runs;
 

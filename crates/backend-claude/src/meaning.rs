@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use tiller_agent::{CONVERSATION_NOT_FOUND, Kind, Message};
 
-use tiller_core::PermissionMode;
+use crate::options::mode_change;
 use tiller_core::backend::{Meaning, TurnEnd};
 
 pub(crate) fn meaning(message: &Message) -> Meaning {
@@ -14,8 +14,8 @@ pub(crate) fn meaning(message: &Message) -> Meaning {
         (Kind::System, Some("status"), _) => {
             let status: Status = serde_json::from_str(message.json()).unwrap_or_default();
             // A mode that has no name here is between the user and the CLI.
-            let mode = status.permission_mode.as_deref().and_then(PermissionMode::parse);
-            mode.map_or(Meaning::Nothing, Meaning::Mode)
+            let mode = status.permission_mode.as_deref().and_then(mode_change);
+            mode.map_or(Meaning::Nothing, Meaning::Option)
         }
         (Kind::System, Some("background_tasks_changed"), _) => {
             let background: Background = serde_json::from_str(message.json()).unwrap_or_default();
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_status_tells_the_permission_mode() {
         let json = r#"{"type":"system","subtype":"status","status":null,"permissionMode":"plan"}"#;
-        assert_eq!(end(json), Meaning::Mode(PermissionMode::Plan));
+        assert_eq!(end(json), Meaning::Option(mode_change("plan").unwrap()));
         let json = r#"{"type":"system","subtype":"status","permissionMode":"dontAsk"}"#;
         assert_eq!(end(json), Meaning::Nothing);
     }

@@ -17,12 +17,14 @@ use tiller_agent::{
 use tiller_keeper::Run;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::backend::cli_mode;
 use crate::inquiry::{Exchange, aside, inquire};
 use crate::meaning::meaning;
+use crate::options::{Chosen, MODEL, PERMISSION_MODE};
 use tiller_core::Answer;
 use tiller_core::RawJson;
-use tiller_core::backend::{AgentCommand, AgentEvent, Exit, Heard, HookCall, Meaning, Question, Switch};
+use tiller_core::backend::{
+    AgentCommand, AgentEvent, Exit, Heard, HookCall, Meaning, OptionChange, Options, Question,
+};
 
 /// How long an interrupted turn may take to end when its agent is to end. The CLI needs about 25 ms.
 const INTERRUPT_TIME: Duration = Duration::from_millis(1500);
@@ -211,13 +213,22 @@ impl Relay {
                     run.forget(before);
                 }
             }
-            AgentCommand::Switch(switch) => match switch.clone() {
-                Switch::Model(model) => self.switch(switch, SetModel { model }, "model"),
-                Switch::Mode(mode) => {
-                    let request = SetPermissionMode { mode: cli_mode(mode) };
-                    self.switch(switch, request, "permission mode");
+            AgentCommand::Configure(change) => {
+                let mut options = Options::default();
+                options.apply(&change);
+                match change.name.as_str() {
+                    MODEL => {
+                        let model = Chosen(&options).model().map(str::to_owned);
+                        self.configure(change, SetModel { model }, "model");
+                    }
+                    PERMISSION_MODE => {
+                        let mode = Chosen(&options).mode();
+                        self.configure(change, SetPermissionMode { mode }, "permission mode");
+                    }
+                    // Nothing else is offered as a change that a running CLI can make.
+                    name => tracing::error!(name, "a running CLI can't change this option"),
                 }
-            },
+            }
             AgentCommand::AnswerHook {
                 agent_request,
                 output,
@@ -247,9 +258,9 @@ impl Relay {
     }
 
     /// Changes how the CLI works from the next prompt on at the latest. If it won't, people are told.
-    fn switch<R: ControlRequest<Answer: Send> + 'static>(
+    fn configure<R: ControlRequest<Answer: Send> + 'static>(
         &self,
-        switch: Switch,
+        change: OptionChange,
         request: R,
         what: &'static str,
     ) {
@@ -257,7 +268,7 @@ impl Relay {
         aside(async move {
             let outcome = link.request(request).await;
             let done = outcome.is_ok();
-            let mut heard = vec![Heard::lost(AgentEvent::Switched { switch, done })];
+            let mut heard = vec![Heard::lost(AgentEvent::Configured { change, done })];
             if let Err(error) = outcome {
                 let text = format!("The agent did not change its {what}: {error}.");
                 heard.extend(notice(&text).map(Heard::lost));
@@ -544,7 +555,6 @@ mod tests {
 
     use super::*;
     use crate::inquiry::{LastOffers, initialize};
-    use tiller_core::PermissionMode;
 
     /// Lives for as long as the test.
     struct Immortal;
@@ -691,8 +701,8 @@ mod tests {
     async fn the_agent_hears_everything_in_the_order_in_which_it_was_said() {
         let mut agent = Played::start(Duration::from_mins(1));
         for command in [
-            AgentCommand::Switch(Switch::Model(Some("haiku".to_owned()))),
-            AgentCommand::Switch(Switch::Mode(PermissionMode::Plan)),
+            AgentCommand::Configure(OptionChange::new(MODEL, "haiku")),
+            AgentCommand::Configure(OptionChange::new(PERMISSION_MODE, "plan")),
             prompt("one"),
             AgentCommand::Interrupt,
             prompt("two"),
@@ -710,10 +720,10 @@ mod tests {
     async fn the_session_is_told_whether_the_agent_has_changed() {
         let mut agent = Played::start(Duration::from_mins(1));
         for (subtype, done) in [("success", true), ("error", false)] {
-            let switch = Switch::Mode(PermissionMode::Plan);
+            let change = OptionChange::new(PERMISSION_MODE, "plan");
             agent
                 .commands
-                .send(AgentCommand::Switch(switch.clone()))
+                .send(AgentCommand::Configure(change.clone()))
                 .await
                 .unwrap();
             let asked = agent.hear().await;
@@ -722,14 +732,14 @@ mod tests {
                 .say(json!({ "type": "control_response", "response": response }))
                 .await;
             let heard = agent.events.recv().await.expect("an event");
-            let AgentEvent::Switched {
-                switch: told,
+            let AgentEvent::Configured {
+                change: told,
                 done: is_done,
             } = &heard[0].event
             else {
                 panic!("{heard:?}")
             };
-            assert_eq!((told, *is_done), (&switch, done));
+            assert_eq!((told, *is_done), (&change, done));
             assert_eq!(
                 heard.len(),
                 1 + usize::from(!done),

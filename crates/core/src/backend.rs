@@ -3,6 +3,8 @@
 //! An agent is a pair of channels. Starting one never blocks and never fails on the spot: whatever goes wrong arrives
 //! as [`AgentEvent::Exited`], the same way as a crash an hour later. Only the implementations know a wire format.
 
+mod options;
+
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
@@ -19,11 +21,16 @@ use tokio::sync::{mpsc, oneshot};
 use crate::ids::{SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Image;
-use crate::session::{Answer, PermissionMode, Settings};
+use crate::session::Answer;
+
+pub use self::options::{OptionChange, OptionInfo, OptionKind, OptionRefused, OptionRules, Options, Verdict};
 
 /// Starts agents of one kind.
 pub trait Backend: Send + Sync + 'static {
     fn info(&self) -> BackendInfo;
+
+    /// What can be chosen for an agent of this kind, and what that means for a session.
+    fn options(&self) -> Arc<dyn OptionRules>;
 
     /// Begins to start an agent. Dropping [`AgentChannels::commands`] ends it, the whole process tree.
     fn launch(&self, launch: Launch) -> AgentChannels;
@@ -163,7 +170,7 @@ pub struct Launch {
     pub cwd: PathBuf,
     /// The name of the agent's run, by which it can be found again. Never used twice.
     pub run: String,
-    pub settings: Settings,
+    pub options: Options,
     pub conversation: Conversation,
     /// The events that the agent is to call back for, by the agent's names.
     pub hooks: Vec<String>,
@@ -276,8 +283,8 @@ pub enum AgentCommand {
         before: u64,
     },
     Interrupt,
-    /// From now on. What becomes of it is told by [`AgentEvent::Switched`].
-    Switch(Switch),
+    /// Change an option now. [`AgentEvent::Configured`] tells the outcome.
+    Configure(OptionChange),
     /// What a callback is answered with, in the agent's own form.
     AnswerHook {
         agent_request: String,
@@ -394,29 +401,21 @@ pub enum AgentEvent {
     Hook(Box<HookCall>),
     /// The agent no longer waits for an answer to this.
     TakesBack { agent_request: String },
-    /// What it was told to change, and whether it did.
-    Switched { switch: Switch, done: bool },
+    /// Whether it made a change that it was asked for.
+    Configured { change: OptionChange, done: bool },
     /// The agent is gone. Always the last event, always exactly one.
     Exited(Exit),
 }
 
-/// What an agent can change while it runs.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Switch {
-    /// `None` is the agent's default.
-    Model(Option<String>),
-    Mode(PermissionMode),
-}
-
 /// What a message means for the life of the session. Everything else in it is for the reader.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Meaning {
     /// The conversation's id, at the start of each turn.
     Init {
         conversation: String,
     },
-    /// The agent has another permission mode from now on.
-    Mode(PermissionMode),
+    /// The agent has changed one of its options, by itself or because it was told to.
+    Option(OptionChange),
     /// The turn is over.
     TurnEnded(TurnEnd),
     /// How much goes on in the background.

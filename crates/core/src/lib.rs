@@ -17,7 +17,10 @@ pub mod session;
 mod store;
 mod title;
 
-pub use backend::{Backend, BackendInfo, Driver, HookCall, Inquiry, InquiryFailed, Offers};
+pub use backend::{
+    Backend, BackendInfo, Driver, HookCall, Inquiry, InquiryFailed, Offers, OptionChange, OptionRefused,
+    Options,
+};
 pub use event::{Behavior, DecisionRequest, Event, EventBody, Notice, Reply, StatusChange};
 pub use hub::{Lagged, LiveFeed};
 pub use ids::{Cause, PromptId, RequestId, SessionId, Timestamp};
@@ -28,8 +31,8 @@ pub use registry::{
     Accepted, CommandError, HistoryPage, Page, Rest, Retention, Sessions, StartSession, Titles, Usage,
 };
 pub use session::{
-    AgentSettings, AgentStatus, Answer, Approval, DecisionRef, PermissionMode, QueueItem, Refusal, Run,
-    SessionRecord, SessionStatus, Settings, SettingsPatch, TitleSource, TurnRecord,
+    AgentStatus, Answer, Approval, DecisionRef, QueueItem, Refusal, Run, SessionRecord, SessionStatus,
+    Settings, SettingsPatch, TitleSource, TurnRecord,
 };
 pub use store::{AcceptedPrompt, Commit, Store, StoreError, StoreFuture};
 pub use title::{title_from_model, title_from_prompt};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, oneshot};
 
 use crate::backend::{
-    Backend, BackendInfo, Connections, Driver, Inquiry, InquiryFailed, InquiryReply, Offers,
+    Backend, BackendInfo, Connections, Driver, Inquiry, InquiryFailed, InquiryReply, OptionRefused, Options,
 };
 use crate::credentials::Viewer;
 use crate::event::{DecisionRequest, Event, EventBody};
@@ -142,16 +142,10 @@ pub enum CommandError {
     UnknownSession,
     #[error(transparent)]
     Prompt(#[from] PromptRefused),
-    #[error("'{0}' is no model that the agent offers.")]
-    Model(String),
+    #[error(transparent)]
+    Option(#[from] OptionRefused),
     #[error("A session's name has 1 to {MAX_NAME} bytes, none of them a control character.")]
     Name,
-    #[error("'{0}' is no level of effort that the agent offers.")]
-    Effort(String),
-    #[error("A budget is an amount of dollars above zero.")]
-    Budget,
-    #[error("A turn has at least one call of the model: give a number above zero, or none.")]
-    Turns,
     #[error(
         "Agents here are run by '{have}', not by '{wanted}': leave 'backend' out, or start a server with --backend."
     )]
@@ -388,7 +382,7 @@ impl Sessions {
         allowed(self.viewer.scopes.run)?;
         let (prompt, images) = start.prompt.checked()?;
         let prompt_id = prompt.id;
-        check_settings(&start.settings, self.offers().as_deref())?;
+        let settings = self.checked_settings(start.settings, None)?;
         let cwd = self.shared.paths.working_directory(start.cwd.as_deref()).await?;
         let (title, title_source) = match title_as_given(&start.title) {
             empty if empty.is_empty() => (title_from_prompt(&prompt.text), TitleSource::Prompt),
@@ -405,14 +399,15 @@ impl Sessions {
             title,
             title_source,
             archived: false,
-            claude_session_id: start.resume.map(|id| id.to_string()),
+            conversation: start.resume.map(|id| id.to_string()),
             expired: false,
             fork_of: start.fork_of.map(|id| id.to_string()),
             fork_at: None,
             delete_at: None,
             status: SessionStatus::Idle,
             cwd: cwd.to_string_lossy().into_owned(),
-            settings: start.settings,
+            backend: None,
+            settings,
             last_prompt: None,
             created_at: now,
             updated_at: now,
@@ -429,7 +424,7 @@ impl Sessions {
                 place.insert(Entry::Dormant(Box::new((record.clone(), Vec::new()))));
             }
         }
-        if let Some(conversation) = &record.claude_session_id {
+        if let Some(conversation) = &record.conversation {
             let cwd = record.cwd.clone().into();
             // Not ours so far, so nothing that was written to it was written by us.
             let driver = self
@@ -473,6 +468,15 @@ impl Sessions {
             after: 0,
             again: false,
         })
+    }
+
+    fn checked_settings(
+        &self,
+        settings: Settings,
+        before: Option<&Options>,
+    ) -> Result<Settings, CommandError> {
+        let options = self.shared.backend.options().check(settings.options, before)?;
+        Ok(Settings { options, ..settings })
     }
 
     /// Says something more in a session. If the prompt's id is that of a prompt which was accepted before, that is
@@ -707,7 +711,7 @@ impl Sessions {
             let shared = &self.shared;
             let (store, backend) = (Arc::clone(&shared.store), Arc::clone(&shared.backend));
             *entry = Entry::Awake(spawn(
-                State::new(record, pending),
+                State::new(record, pending, shared.backend.options()),
                 store,
                 backend,
                 Arc::clone(&shared.paths),
@@ -776,33 +780,6 @@ fn allowed(scope: bool) -> Result<(), CommandError> {
     } else {
         Err(CommandError::Forbidden)
     }
-}
-
-/// What ends up on a command line must look like what it is meant to be.
-fn check_settings(settings: &Settings, offers: Option<&Offers>) -> Result<(), CommandError> {
-    let in_name = |character: char| character.is_ascii_alphanumeric() || "._:/@[]-".contains(character);
-    let is_name = |name: &str| name.len() <= 128 && !name.starts_with('-') && name.chars().all(in_name);
-    if let Some(model) = settings.model.as_ref().filter(|model| !is_name(model)) {
-        return Err(CommandError::Model(model.clone()));
-    }
-    let is_word = |word: &str| {
-        !word.is_empty() && word.len() <= 32 && word.chars().all(|character| character.is_ascii_lowercase())
-    };
-    let levels = offers.map_or(&[][..], |offers| &offers.efforts);
-    let is_level = |level: &String| is_word(level) && (levels.is_empty() || levels.contains(level));
-    if let Some(effort) = settings.effort.as_ref().filter(|effort| !is_level(effort)) {
-        return Err(CommandError::Effort(effort.clone()));
-    }
-    if settings.max_turns == Some(0) {
-        return Err(CommandError::Turns);
-    }
-    if settings
-        .max_budget_usd
-        .is_some_and(|budget| !budget.is_finite() || budget <= 0.0)
-    {
-        return Err(CommandError::Budget);
-    }
-    Ok(())
 }
 
 fn check_name(name: &str) -> Result<(), CommandError> {

@@ -170,10 +170,7 @@ impl From<CommandError> for ApiError {
             CommandError::Refused(Refusal::RequestNotFound) => Self::RequestNotFound,
             CommandError::Refused(Refusal::AlreadyAnswered) => Self::AlreadyAnswered,
             CommandError::Prompt(_)
-            | CommandError::Model(_)
-            | CommandError::Effort(_)
-            | CommandError::Budget
-            | CommandError::Turns
+            | CommandError::Option(_)
             | CommandError::Backend { .. }
             | CommandError::Title
             | CommandError::Name

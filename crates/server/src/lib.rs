@@ -18,6 +18,7 @@ mod inventory;
 mod limit;
 mod listen;
 mod openapi;
+mod options;
 mod oversize;
 mod pages;
 mod proxy;

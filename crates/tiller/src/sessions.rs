@@ -21,10 +21,10 @@ pub(crate) async fn list(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> 
         let sessions = stored.into_iter().map(|(record, pending)| {
             json!({
                 "id": record.id.to_string(), "title": record.title, "status": record.status.as_str(),
-                "cwd": record.cwd, "claudeSessionId": record.claude_session_id,
+                "cwd": record.cwd, "claudeSessionId": record.conversation,
                 "createdAt": record.created_at.0, "updatedAt": record.updated_at.0,
-                "lastPrompt": record.last_prompt, "model": record.settings.model,
-                "permissionMode": record.settings.permission_mode.as_str(),
+                "lastPrompt": record.last_prompt, "model": record.settings.options.text("model"),
+                "permissionMode": record.settings.options.text("permissionMode").unwrap_or("default"),
                 "approval": record.settings.approval.as_str(), "pending": pending.len(), "lastSeq": record.last_seq,
             })
         });

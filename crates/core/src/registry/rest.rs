@@ -146,7 +146,7 @@ impl Sessions {
                     pid: view.pid?,
                     idle: view.may_hibernate,
                     last_seq: view.record.last_seq,
-                    conversation: view.record.claude_session_id.clone(),
+                    conversation: view.record.conversation.clone(),
                 })
             })
             .collect()

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{CommandError, Entry, Page, Sessions, Titles, allowed, check_settings};
+use super::{CommandError, Entry, Page, Sessions, Titles, allowed};
 use crate::backend::{Driver, Inquiry, Offers};
 use crate::event::Notice;
 use crate::ids::{PromptId, SessionId, Timestamp};
@@ -27,26 +27,21 @@ const WRAPPED: u32 = 4;
 const FINDING: Duration = Duration::from_secs(5);
 
 impl Sessions {
-    /// Changes settings: at once where a running agent can be told (model, permission mode, approval), else from the
+    /// Changes settings: at once where a running agent can be told, else from the
     /// next turn on, for which the agent is started anew and goes on with its conversation.
     ///
-    /// A model must be one that the agent offers, as soon as an agent has told what it offers. The agent may change
-    /// its permission mode by itself (a plan that was approved), which shows in the session's settings and as
-    /// [`Notice::Updated`](crate::Notice).
+    /// The agent may change an option by itself (a plan that was approved ends the plan mode), which shows in the
+    /// session's settings and as [`Notice::Updated`](crate::Notice).
     pub async fn configure(&self, session: SessionId, patch: SettingsPatch) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
         let (record, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
-        let settings = patch.applied(&record.settings);
-        let offers = self.offers();
-        check_settings(&settings, offers.as_deref())?;
-        if let (Some(model), Some(offers)) = (&settings.model, offers)
-            && record.settings.model.as_ref() != Some(model)
-            && !offers.models.contains(model)
-            // The agent lists the newest of each family; whoever pins another by its full name knows what they do.
-            && !model.starts_with("claude-")
-        {
-            return Err(CommandError::Model(model.clone()));
-        }
+        let before = &record.settings.options;
+        let settings = self.checked_settings(patch.applied(&record.settings), Some(before))?;
+        // In canonical form: what is set to its default is not set.
+        let patch = SettingsPatch {
+            options: before.changes_to(&settings.options),
+            ..patch
+        };
         self.input(session, Input::Configure(Box::new(patch)))
             .await
             .map(drop)
@@ -157,7 +152,7 @@ impl Sessions {
     pub async fn fork(&self, session: SessionId, title: Option<&str>) -> Result<SessionId, CommandError> {
         allowed(self.viewer.scopes.run)?;
         let (source, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
-        let conversation = source.claude_session_id.or(source.fork_of);
+        let conversation = source.conversation.or(source.fork_of);
         let fork_of = Some(conversation.ok_or(Refusal::NoResumeId)?);
         let fork_at = match source.fork_at {
             None if source.status != SessionStatus::Running => self.last_message(session).await?,
@@ -173,7 +168,7 @@ impl Sessions {
                 .unwrap_or_else(|| title_as_given(&format!("{} ⑂", source.title))),
             title_source: TitleSource::User,
             archived: false,
-            claude_session_id: None,
+            conversation: None,
             expired: false,
             fork_of,
             fork_at,
@@ -296,10 +291,7 @@ impl Sessions {
             Entry::Awake(actor) => {
                 let view = actor.view.borrow();
                 let rests = view.record.turn.is_none();
-                (
-                    view.record.claude_session_id.clone().filter(|_| rests)?,
-                    view.pid?,
-                )
+                (view.record.conversation.clone().filter(|_| rests)?, view.pid?)
             }
             Entry::Dormant(_) => return None,
         };
@@ -340,7 +332,7 @@ impl Sessions {
             self.agent_status(session),
             AgentStatus::Absent | AgentStatus::Hibernated
         );
-        let conversation = record.claude_session_id.clone().filter(|_| !has_agent)?;
+        let conversation = record.conversation.clone().filter(|_| !has_agent)?;
         Some((conversation, record))
     }
 

@@ -136,14 +136,14 @@ impl Inbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::step_tests::{Story, prompt, record, success};
+    use crate::session::step_tests::{Story, TestRules, prompt, record, success};
 
     #[test]
     fn a_session_that_someone_uses_again_is_not_deleted() {
         let unused = Deletion::UnusedSince(Timestamp(50));
         let due = Deletion::Due(Timestamp(50));
         let mut story = Story {
-            state: State::new(record(), Vec::new()),
+            state: State::new(record(), Vec::new(), std::sync::Arc::new(TestRules)),
             effects: Vec::new(),
         };
         assert!(unused.applies_to(&story.state));

@@ -1,12 +1,16 @@
 //! A server that dies at any moment, and the next one.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
-use super::state::{AgentState, AgentStatus, PermissionMode, State};
+use super::state::{AgentState, AgentStatus, State};
 use super::step::{Effect, Input, Refusal, step};
 use super::step_tests::sequences::any_input;
-use super::step_tests::{Story, allow, asks, exited, max_turns, message, mode, prompt, record, success};
-use crate::backend::{AgentCommand, AgentEvent, Exit, Meaning, Switch};
+use super::step_tests::{
+    Story, TestRules, allow, asks, exited, max_turns, message, mode, mode_change, prompt, record, success,
+};
+use crate::backend::{AgentCommand, AgentEvent, Exit, Meaning};
 use crate::event::{DecisionRequest, Event, EventBody};
 use crate::ids::Timestamp;
 use crate::session::SessionRecord;
@@ -45,7 +49,7 @@ impl Disk {
             .cloned()
             .collect();
         let mut story = Story {
-            state: State::new(self.record.clone(), self.pending.clone()),
+            state: State::new(self.record.clone(), self.pending.clone(), Arc::new(TestRules)),
             effects: Vec::new(),
         };
         story.take(Input::Recovered {
@@ -190,14 +194,14 @@ fn a_prompt_for_the_next_process_gets_one_though_the_server_died() {
 #[test]
 fn a_wish_that_the_agent_has_not_confirmed_is_told_it_again() {
     let mut story = Story::running();
-    story.take(mode(PermissionMode::Plan));
+    story.take(mode(Some("plan")));
     let disk = disk_of(&story);
     let mut next = disk.recover();
     next.tale();
     next.take(attached(2)).take(caught_up());
     assert_eq!(next.tale(), ["> mode plan"]);
-    let switch = Switch::Mode(PermissionMode::Plan);
-    story.take(Input::Agent(AgentEvent::Switched { switch, done: true }));
+    let change = mode_change(Some("plan"));
+    story.take(Input::Agent(AgentEvent::Configured { change, done: true }));
     let mut next = disk_of(&story).recover();
     next.tale();
     next.take(attached(2)).take(caught_up());
@@ -273,7 +277,7 @@ proptest! {
         inputs in prop::collection::vec((any_input(), any::<bool>()), 0..40),
         written in any::<u8>(),
     ) {
-        let mut state = State::new(record(), Vec::new());
+        let mut state = State::new(record(), Vec::new(), Arc::new(TestRules));
         let mut log: Vec<Event> = Vec::new();
         let mut disk = Disk::of(&state, &log);
         // What the agent has said since what is on disk.

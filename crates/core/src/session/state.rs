@@ -1,10 +1,11 @@
 //! What a session is at one moment.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::backend::Switch;
+use crate::backend::{OptionChange, OptionRules, Options};
 use crate::event::{DecisionRequest, Event};
 use crate::ids::{Cause, PromptId, RequestId, SessionId, Timestamp};
 use crate::json::RawJson;
@@ -34,17 +35,12 @@ macro_rules! named {
 
 named!(SessionStatus { Idle = "idle", Running = "running", Completed = "completed", Error = "error" });
 
-named!(PermissionMode {
-    Default = "default",
-    AcceptEdits = "acceptEdits",
-    Plan = "plan",
-    BypassPermissions = "bypassPermissions",
-});
-
 named!(
     /// Who answers when the agent asks for a tool.
+    #[derive(Default)]
     Approval {
         /// The user.
+        #[default]
         Ask = "ask",
         /// Everything is allowed but what only a person can answer.
         Auto = "auto",
@@ -67,7 +63,7 @@ pub struct SessionRecord {
     /// Put away by the user: kept, but out of sight.
     pub archived: bool,
     /// The agent's id of the conversation, once it has told it.
-    pub claude_session_id: Option<String>,
+    pub conversation: Option<String>,
     /// The conversation was lost on the agent's side: the next message may start a new one.
     pub expired: bool,
     /// The agent's id of the conversation that this one goes on from, under an id of its own, with its first message.
@@ -78,6 +74,8 @@ pub struct SessionRecord {
     pub delete_at: Option<Timestamp>,
     pub status: SessionStatus,
     pub cwd: String,
+    /// The name of the backend that runs its agent; `None`: the server's default one.
+    pub backend: Option<String>,
     pub settings: Settings,
     pub last_prompt: Option<String>,
     pub created_at: Timestamp,
@@ -124,14 +122,20 @@ pub struct Run {
     pub position: u64,
     /// Whether it was started to go on with an earlier conversation.
     pub resumes: bool,
-    /// What it was started with, and what it has changed since.
-    pub with: AgentSettings,
+    /// The options that its process was started with.
+    pub started: Options,
+    /// The options that it has now.
+    pub options: Options,
+    /// The events that it calls back for.
+    pub hooks: Vec<String>,
 }
 
 /// A session as its actor sees it.
 #[derive(Clone, Debug)]
 pub struct State {
     pub record: SessionRecord,
+    /// What the options of the session's backend mean.
+    pub rules: Arc<dyn OptionRules>,
     pub agent: AgentState,
     /// The agent has said something.
     pub agent_heard: bool,
@@ -140,8 +144,8 @@ pub struct State {
     pub background: usize,
     /// The agent was ended to save memory, and the next message wakes it.
     pub hibernated: bool,
-    /// What the agent was told to change and has not answered, in order.
-    pub switching: Vec<Switch>,
+    /// Changes of options that the agent was told and has not confirmed, in order.
+    pub configuring: Vec<OptionChange>,
     /// The events that someone wants to be called back for.
     pub hooks: Vec<String>,
     /// The agent's ids of the callbacks that wait for an answer.
@@ -163,15 +167,16 @@ pub struct State {
 
 impl State {
     /// A session without an agent, with the decisions that were left open.
-    pub fn new(record: SessionRecord, pending: Vec<DecisionRequest>) -> Self {
+    pub fn new(record: SessionRecord, pending: Vec<DecisionRequest>, rules: Arc<dyn OptionRules>) -> Self {
         Self {
             record,
+            rules,
             agent: AgentState::Absent,
             agent_heard: false,
             agent_pid: None,
             background: 0,
             hibernated: false,
-            switching: Vec::new(),
+            configuring: Vec::new(),
             hooks: Vec::new(),
             hooks_open: Vec::new(),
             turn: None,
@@ -196,7 +201,7 @@ impl State {
             && self.unconfirmed.is_empty()
             && self.background == 0
             // Without it the conversation could not be gone on with.
-            && self.record.claude_session_id.is_some()
+            && self.record.conversation.is_some()
     }
 
     /// How the agent looks from outside.
@@ -223,24 +228,6 @@ named!(
         Hibernated = "hibernated",
     }
 );
-
-impl Switch {
-    pub(super) fn apply_to(&self, settings: &mut Settings) {
-        match self {
-            Self::Model(model) => settings.model.clone_from(model),
-            Self::Mode(mode) => settings.permission_mode = *mode,
-        }
-    }
-}
-
-/// What an agent's process runs with.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AgentSettings {
-    pub settings: Settings,
-    pub hooks: Vec<String>,
-    /// Whether it may be switched to `bypassPermissions`.
-    pub may_bypass: bool,
-}
 
 /// The ids of the agent's latest messages, so that a doubled line is taken once.
 #[derive(Clone, Debug, Default)]

@@ -5,15 +5,14 @@ mod heard;
 
 use std::sync::Arc;
 
-use crate::backend::{AgentCommand, AgentEvent, Attach, Conversation, HookCall, Launch};
+use crate::backend::{AgentCommand, AgentEvent, Attach, Conversation, HookCall, Launch, Options};
 use crate::event::{Behavior, DecisionRequest, Event, EventBody, Reply, StatusChange};
 use crate::ids::{PromptId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Prompt;
-use crate::session::settings::{Settings, SettingsPatch};
+use crate::session::settings::SettingsPatch;
 use crate::session::state::{
-    AgentSettings, AgentState, Answer, DecisionRef, Delivery, PermissionMode, Run, SessionStatus, State,
-    TitleSource, Turn, TurnRecord,
+    AgentState, Answer, DecisionRef, Delivery, Run, SessionStatus, State, TitleSource, Turn, TurnRecord,
 };
 
 mod steering;
@@ -230,7 +229,7 @@ impl Step<'_> {
     fn can_go_on(&self) -> Result<(), Refusal> {
         let record = &self.state.record;
         let first = record.last_seq == 0;
-        if first || record.expired || record.claude_session_id.is_some() || record.fork_of.is_some() {
+        if first || record.expired || record.conversation.is_some() || record.fork_of.is_some() {
             Ok(())
         } else {
             Err(Refusal::NoResumeId)
@@ -293,30 +292,25 @@ impl Step<'_> {
 
     /// The agent's process can't be what the session's settings want.
     fn is_outdated(&self) -> bool {
-        let wanted = &self.state.record.settings;
-        let (Some(runs_with), Some(run)) = (self.runs_with(), &self.state.record.run) else {
+        let (Some(options), Some(run)) = (self.run_options(), &self.state.record.run) else {
             return false;
         };
-        // Who approves is between us and the user; no process knows it.
-        let settings = Settings {
-            approval: wanted.approval,
-            ..runs_with
-        };
-        settings != *wanted || run.with.hooks != self.state.hooks
+        // Who approves is between the server and the user; no process knows it.
+        options != self.state.record.settings.options || run.hooks != self.state.hooks
     }
 
-    /// What the agent's process has, or will have when it has done what it was told.
-    fn runs_with(&self) -> Option<Settings> {
-        let mut settings = self.state.record.run.as_ref()?.with.settings.clone();
-        for switch in &self.state.switching {
-            switch.apply_to(&mut settings);
+    /// The options that the agent's process has, or will have when it has made the changes that it was told.
+    fn run_options(&self) -> Option<Options> {
+        let mut options = self.state.record.run.as_ref()?.options.clone();
+        for change in &self.state.configuring {
+            options.apply(change);
         }
-        Some(settings)
+        Some(options)
     }
 
     fn launch(&mut self) {
         let record = &self.state.record;
-        let conversation = match (&record.claude_session_id, &record.fork_of) {
+        let conversation = match (&record.conversation, &record.fork_of) {
             (Some(id), _) => Conversation::Resume(id.clone()),
             (None, Some(from)) => Conversation::Fork {
                 from: from.clone(),
@@ -332,29 +326,26 @@ impl Step<'_> {
         let record = &mut self.state.record;
         record.runs += 1;
         let run = record.id.run_name(record.created_at, record.runs);
-        let with = AgentSettings {
-            may_bypass: record.settings.permission_mode == PermissionMode::BypassPermissions,
-            settings: record.settings.clone(),
-            hooks: self.state.hooks.clone(),
-        };
         record.run = Some(Run {
             name: run.clone(),
             position: 0,
             resumes: matches!(conversation, Conversation::Resume(_)),
-            with,
+            started: record.settings.options.clone(),
+            options: record.settings.options.clone(),
+            hooks: self.state.hooks.clone(),
         });
         self.effects.push(Effect::Launch(Box::new(Launch {
             session: record.id,
             cwd: record.cwd.clone().into(),
             run,
-            settings: record.settings.clone(),
+            options: record.settings.options.clone(),
             conversation,
             hooks: self.state.hooks.clone(),
         })));
         self.state.agent_heard = false;
         self.state.hibernated = false;
         self.state.background = 0;
-        self.state.switching.clear();
+        self.state.configuring.clear();
         self.state.agent = AgentState::Live;
         self.deliver();
     }

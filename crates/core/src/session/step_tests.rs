@@ -3,14 +3,55 @@
 pub(super) mod sequences;
 mod settings;
 
+use std::sync::Arc;
+
 use super::*;
 use crate::backend::{
-    AgentCommand, AgentEvent, Conversation, Exit, HookCall, Meaning, Question, Switch, TurnEnd,
+    AgentCommand, AgentEvent, Conversation, Exit, HookCall, Meaning, OptionChange, OptionInfo, OptionRefused,
+    OptionRules, Options, Question, TurnEnd, Verdict,
 };
 use crate::event::{Behavior, Event, EventBody};
 use crate::ids::{Cause, PromptId, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Prompt;
+
+/// An agent that can change its model and its mode while it runs; the mode `all`, in which it asks for nothing, only if
+/// it was started in it.
+#[derive(Debug)]
+pub(super) struct TestRules;
+
+/// The modes of [`TestRules`]; `None` is the default.
+pub(super) const MODES: &[Option<&str>] = &[None, Some("edit"), Some("plan"), Some("all")];
+
+impl OptionRules for TestRules {
+    fn describe(&self) -> Vec<OptionInfo> {
+        Vec::new()
+    }
+
+    fn check(&self, options: Options, _before: Option<&Options>) -> Result<Options, OptionRefused> {
+        Ok(options)
+    }
+
+    fn live_changes(&self, started: &Options, current: &Options, wanted: &Options) -> Vec<OptionChange> {
+        let mut changes = current.changes_to(wanted);
+        changes.retain(|change| match change.name.as_str() {
+            "model" => true,
+            "mode" => wanted.text("mode") != Some("all") || started.text("mode") == Some("all"),
+            _ => false,
+        });
+        changes
+    }
+
+    fn verdict(&self, options: &Options, tool: &str) -> Verdict {
+        if options.text("tools").is_some_and(|tools| tools != tool) {
+            Verdict::Deny("not listed")
+        } else if options.text("mode") == Some("all") {
+            Verdict::Allow
+        } else {
+            Verdict::Ask
+        }
+    }
+}
 
 pub(super) fn record() -> SessionRecord {
     SessionRecord {
@@ -22,10 +63,11 @@ pub(super) fn record() -> SessionRecord {
         fork_of: None,
         fork_at: None,
         delete_at: None,
-        claude_session_id: None,
+        conversation: None,
         expired: false,
         status: SessionStatus::Idle,
         cwd: "/project".to_owned(),
+        backend: None,
         settings: Settings::default(),
         last_prompt: None,
         created_at: Timestamp(1),
@@ -47,7 +89,7 @@ pub(super) struct Story {
 impl Story {
     pub(super) fn new() -> Self {
         Self {
-            state: State::new(record(), Vec::new()),
+            state: State::new(record(), Vec::new(), Arc::new(TestRules)),
             effects: Vec::new(),
         }
     }
@@ -124,10 +166,10 @@ fn in_short(effect: &Effect) -> String {
         },
         Effect::Attach(attach) => format!("attach {} from {}", attach.run, attach.position),
         Effect::Deliver(delivery) => format!("> {}", delivery.prompt.text),
-        Effect::Send(AgentCommand::Switch(Switch::Model(model))) => {
-            format!("> model {}", model.as_deref().unwrap_or("default"))
+        Effect::Send(AgentCommand::Configure(OptionChange { name, value })) => {
+            let value = value.as_ref().and_then(|value| value.as_str());
+            format!("> {name} {}", value.unwrap_or("default"))
         }
-        Effect::Send(AgentCommand::Switch(Switch::Mode(mode))) => format!("> mode {}", mode.as_str()),
         Effect::Send(AgentCommand::AnswerHook { agent_request, .. }) => format!("> hook {agent_request}"),
         Effect::Send(
             command @ (AgentCommand::Prompt { .. } | AgentCommand::Forget { .. } | AgentCommand::Inquire(..)),
@@ -194,21 +236,25 @@ fn texts(queue: &[Prompt]) -> Vec<&str> {
 
 pub(super) fn max_turns(turns: u32) -> Input {
     configure(SettingsPatch {
-        max_turns: Some(Some(turns)),
+        options: vec![OptionChange::new("turns", turns)],
         ..SettingsPatch::default()
     })
 }
 
-pub(super) fn mode(mode: PermissionMode) -> Input {
+pub(super) fn mode(mode: Option<&str>) -> Input {
     configure(SettingsPatch {
-        permission_mode: Some(mode),
+        options: vec![mode_change(mode)],
         ..SettingsPatch::default()
     })
+}
+
+pub(super) fn mode_change(mode: Option<&str>) -> OptionChange {
+    OptionChange::new("mode", mode)
 }
 
 fn model(name: Option<&str>) -> Input {
     configure(SettingsPatch {
-        model: Some(name.map(str::to_owned)),
+        options: vec![OptionChange::new("model", name)],
         ..SettingsPatch::default()
     })
 }
@@ -302,7 +348,7 @@ fn a_turn_runs_in_the_order_of_the_contract() {
             "completed",
         ]
     );
-    assert_eq!(story.state.record.claude_session_id.as_deref(), Some("c1"));
+    assert_eq!(story.state.record.conversation.as_deref(), Some("c1"));
     story.take(prompt("more"));
     assert_eq!(story.tale(), ["running", "prompt more", "> more"]);
 }
@@ -753,11 +799,11 @@ fn an_agent_can_be_woken_without_a_prompt() {
 #[test]
 fn a_tool_that_was_not_listed_is_denied() {
     let mut story = Story::running();
-    story.state.record.settings.tools = Some(vec!["Read".to_owned()]);
+    story.state.record.settings.options.set("tools", "Read");
     story.tale();
     story.take(asks(1, false));
     assert_eq!(story.tale(), ["> deny r1"]);
-    story.state.record.settings.tools = Some(vec!["Bash".to_owned()]);
+    story.state.record.settings.options.set("tools", "Bash");
     story.take(asks(2, false));
     assert_eq!(story.tale(), ["asks t2"]);
 }
@@ -796,7 +842,7 @@ fn an_expired_conversation_starts_afresh_with_the_next_message() {
         .tale();
     story.take(Input::Agent(AgentEvent::Exited(Exit::Expired)));
     assert_eq!(story.status(), SessionStatus::Error);
-    assert_eq!(story.state.record.claude_session_id, None);
+    assert_eq!(story.state.record.conversation, None);
     story.tale();
     story.take(prompt("afresh"));
     assert_eq!(
@@ -849,7 +895,7 @@ fn a_server_that_comes_back_ends_what_it_can_not_go_on_with() {
     story.take(asks(1, false));
     let pending = story.state.pending.clone();
     let mut story = Story {
-        state: State::new(story.state.record.clone(), pending),
+        state: State::new(story.state.record.clone(), pending, Arc::new(TestRules)),
         effects: Vec::new(),
     };
     story.state.record.run = None;

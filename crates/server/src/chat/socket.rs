@@ -11,7 +11,7 @@ use axum::response::Response;
 use futures_util::SinkExt;
 use serde::Deserialize;
 use tiller_core::{
-    Accepted, CommandError, DecisionRef, LiveFeed, NewPrompt, Notice, PermissionMode, PromptId, RawJson,
+    Accepted, CommandError, DecisionRef, LiveFeed, NewPrompt, Notice, OptionChange, PromptId, RawJson,
     SessionId, SessionStatus, Sessions, Settings, SettingsPatch, StartSession,
 };
 
@@ -22,6 +22,7 @@ use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
 use crate::follow::{Follow, Step, is_prompt, search_back};
+use crate::options::{self, PermissionMode};
 use crate::oversize;
 use crate::pulse::Pulse;
 use crate::underway::{Order, Underway};
@@ -152,8 +153,8 @@ struct Told {
 impl Told {
     fn of(settings: &Settings) -> Self {
         Self {
-            model: settings.model.clone(),
-            permission_mode: settings.permission_mode,
+            model: options::text(&settings.options, options::MODEL),
+            permission_mode: PermissionMode::of(&settings.options),
         }
     }
 }
@@ -451,12 +452,12 @@ impl Connection {
                 return Ok(self.answer_hook(callback_id, &output));
             }
             ClientMessage::SetModel { model } => self.model(&model).map(|model| SettingsPatch {
-                model: Some(model),
+                options: vec![OptionChange::new(options::MODEL, model)],
                 ..SettingsPatch::default()
             }),
             ClientMessage::SetPermissionMode { mode } => PermissionMode::parse(&mode)
                 .map(|mode| SettingsPatch {
-                    permission_mode: Some(mode),
+                    options: vec![mode.change()],
                     ..SettingsPatch::default()
                 })
                 .ok_or_else(|| translate::unknown_mode(&mode)),

@@ -14,11 +14,13 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tiller_core::backend::HookCall;
 use tiller_core::{
-    Answer, Behavior, CommandError, DecisionRequest, Event, EventBody, NewImage, NewPrompt, PermissionMode,
-    PromptRefused, RawJson, SessionRecord, SessionStatus, Settings, StatusChange,
+    Answer, Behavior, CommandError, DecisionRequest, Event, EventBody, NewImage, NewPrompt, PromptRefused,
+    RawJson, SessionRecord, SessionStatus, Settings, StatusChange,
 };
 
 use self::calls::Calls;
+use crate::options::{self, PermissionMode};
+
 use super::wire::{
     ClientMessage, Code, Decision, Frame, PermissionResponse, Said, ServerMessage, UserContent,
 };
@@ -39,16 +41,14 @@ impl From<CommandError> for Refused {
         let code = match &error {
             CommandError::Prompt(PromptRefused::Empty) => Code::EmptyMessage,
             CommandError::UnknownSession | CommandError::Name => Code::InvalidSession,
-            CommandError::Model(_) => Code::InvalidModel,
+            CommandError::Option(refused) if refused.option == options::MODEL => Code::InvalidModel,
             CommandError::Path(_) => Code::InvalidCwd,
             CommandError::Forbidden => Code::Forbidden,
             CommandError::Refused(Refusal::RequestNotFound) => Code::RequestNotFound,
             CommandError::Refused(Refusal::AlreadyAnswered) => Code::AlreadyAnswered,
             CommandError::Refused(Refusal::NoResumeId) => Code::NoResumeId,
             CommandError::Prompt(PromptRefused::Nul)
-            | CommandError::Effort(_)
-            | CommandError::Budget
-            | CommandError::Turns
+            | CommandError::Option(_)
             | CommandError::Backend { .. }
             | CommandError::Title
             | CommandError::Busy
@@ -282,15 +282,18 @@ pub(super) fn session_start(
     introduction: &Introduction,
     cwd: &str,
 ) -> ServerMessage {
-    let tools = settings.tools.clone().or_else(|| introduction.tools.clone());
+    let tools = options::tools(&settings.options).or_else(|| introduction.tools.clone());
     let tools = tools.unwrap_or_else(|| USUAL_TOOLS.iter().map(ToString::to_string).collect());
-    let model = settings.model.as_deref().or(introduction.model.as_deref());
+    let model = settings
+        .options
+        .text(options::MODEL)
+        .or(introduction.model.as_deref());
     ServerMessage::system(
         "session_start",
         json!({
             "session_id": name,
             "model": model.unwrap_or(DEFAULT_MODEL),
-            "permission_mode": settings.permission_mode.as_str(),
+            "permission_mode": PermissionMode::of(&settings.options).as_str(),
             "available_tools": tools,
             "last_seq": record.map_or(0, |record| record.last_seq),
             "cwd": cwd,
@@ -299,8 +302,8 @@ pub(super) fn session_start(
 }
 
 pub(super) fn status(settings: &Settings) -> ServerMessage {
-    let model = settings.model.as_deref().unwrap_or(DEFAULT_MODEL);
-    let mode = settings.permission_mode.as_str();
+    let model = settings.options.text(options::MODEL).unwrap_or(DEFAULT_MODEL);
+    let mode = PermissionMode::of(&settings.options).as_str();
     ServerMessage::system("status", json!({ "model": model, "permission_mode": mode }))
 }
 

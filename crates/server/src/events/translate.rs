@@ -6,9 +6,11 @@ use tiller_core::backend::HookCall;
 use tiller_core::session::Refusal;
 use tiller_core::{
     AgentStatus, Answer, CommandError, DecisionRef, DecisionRequest, Event, EventBody, HistoryPage, Inquiry,
-    InquiryFailed, NewImage, NewPrompt, Page, Prompt, PromptRefused, RawJson, SessionId, SessionRecord,
-    Settings, SettingsPatch, StartSession, Usage,
+    InquiryFailed, NewImage, NewPrompt, OptionChange, Options, Page, Prompt, PromptRefused, RawJson,
+    SessionId, SessionRecord, Settings, SettingsPatch, StartSession, Usage,
 };
+
+use crate::options;
 
 use super::commands::decisions::{PermissionResponse, PermissionResult};
 use super::commands::fork::SessionRewound;
@@ -28,21 +30,20 @@ use super::wire::{
 };
 
 pub(super) fn start(start: SessionStart) -> Result<StartSession, CommandError> {
+    let mut options = Options::default();
+    options.set(options::ALLOWED_TOOLS, said(start.allowed_tools));
+    options.set(options::MODEL, said(start.model));
+    options.set(options::EFFORT, said(start.effort));
+    options.set(options::MAX_TURNS, start.max_turns);
+    options.set(options::MAX_BUDGET_USD, start.max_budget_usd);
+    options.apply(&mode(start.permission_mode).change());
     Ok(StartSession {
         title: start.title.unwrap_or_default(),
         prompt: prompt(start.prompt, start.attachments, start.context)?,
         cwd: start.cwd,
         settings: Settings {
-            allowed_tools: said(start.allowed_tools),
-            tools: None,
-            max_turns: start.max_turns,
-            model: said(start.model),
-            permission_mode: start
-                .permission_mode
-                .map_or(tiller_core::PermissionMode::Default, core_mode),
             approval: start.approval.map_or(tiller_core::Approval::Ask, core_approval),
-            effort: said(start.effort),
-            max_budget_usd: start.max_budget_usd,
+            options,
         },
         ..StartSession::default()
     })
@@ -119,19 +120,25 @@ fn context(context: &tiller_core::prompt::UiContext) -> UiContext {
 }
 
 pub(super) fn patch(configure: SessionConfigure) -> SettingsPatch {
+    let texts = [
+        (options::MODEL, configure.model),
+        (options::EFFORT, configure.effort),
+        (options::ALLOWED_TOOLS, configure.allowed_tools),
+    ];
+    let texts = texts
+        .into_iter()
+        .filter_map(|(name, text)| Some(OptionChange::new(name, said(text?))));
+    let turns = configure
+        .max_turns
+        .map(|turns| OptionChange::new(options::MAX_TURNS, turns));
+    let budget = configure.max_budget_usd;
+    let budget = budget.map(|budget| OptionChange::new(options::MAX_BUDGET_USD, budget));
+    let mode = configure.permission_mode.map(|wanted| mode(wanted).change());
     SettingsPatch {
-        model: configure.model.map(said),
-        permission_mode: configure
-            .permission_mode
-            .map(|mode| mode.map_or(tiller_core::PermissionMode::Default, core_mode)),
         approval: configure
             .approval
             .map(|approval| approval.map_or(tiller_core::Approval::Ask, core_approval)),
-        effort: configure.effort.map(said),
-        allowed_tools: configure.allowed_tools.map(said),
-        tools: None,
-        max_turns: configure.max_turns,
-        max_budget_usd: configure.max_budget_usd,
+        options: texts.chain(turns).chain(budget).chain(mode).collect(),
     }
 }
 
@@ -203,11 +210,9 @@ fn code(error: &CommandError) -> &'static str {
     match error {
         CommandError::UnknownSession => "unknown_session",
         CommandError::Prompt(PromptRefused::Empty) => "prompt_empty",
-        CommandError::Model(_) => "unknown_model",
+        CommandError::Option(refused) if refused.option == options::MODEL => "unknown_model",
         CommandError::Prompt(PromptRefused::Nul)
-        | CommandError::Effort(_)
-        | CommandError::Budget
-        | CommandError::Turns
+        | CommandError::Option(_)
         | CommandError::Backend { .. }
         | CommandError::Title
         | CommandError::Name => "invalid_request",
@@ -234,12 +239,13 @@ fn code(error: &CommandError) -> &'static str {
     }
 }
 
-fn core_mode(mode: PermissionMode) -> tiller_core::PermissionMode {
+/// The mode that was asked for; null and nothing are the default.
+fn mode(mode: Option<PermissionMode>) -> options::PermissionMode {
     match mode {
-        PermissionMode::Default => tiller_core::PermissionMode::Default,
-        PermissionMode::AcceptEdits => tiller_core::PermissionMode::AcceptEdits,
-        PermissionMode::Plan => tiller_core::PermissionMode::Plan,
-        PermissionMode::BypassPermissions => tiller_core::PermissionMode::BypassPermissions,
+        None | Some(PermissionMode::Default) => options::PermissionMode::Default,
+        Some(PermissionMode::AcceptEdits) => options::PermissionMode::AcceptEdits,
+        Some(PermissionMode::Plan) => options::PermissionMode::Plan,
+        Some(PermissionMode::BypassPermissions) => options::PermissionMode::BypassPermissions,
     }
 }
 
@@ -422,12 +428,14 @@ pub(super) fn session(
     usage: Option<Usage>,
 ) -> SessionInfo {
     let settings = record.settings;
-    let permission_mode = match settings.permission_mode {
-        tiller_core::PermissionMode::Default => PermissionMode::Default,
-        tiller_core::PermissionMode::AcceptEdits => PermissionMode::AcceptEdits,
-        tiller_core::PermissionMode::Plan => PermissionMode::Plan,
-        tiller_core::PermissionMode::BypassPermissions => PermissionMode::BypassPermissions,
+    let permission_mode = match options::PermissionMode::of(&settings.options) {
+        options::PermissionMode::Default => PermissionMode::Default,
+        options::PermissionMode::AcceptEdits => PermissionMode::AcceptEdits,
+        options::PermissionMode::Plan => PermissionMode::Plan,
+        options::PermissionMode::BypassPermissions => PermissionMode::BypassPermissions,
     };
+    let model = options::text(&settings.options, options::MODEL);
+    let allowed_tools = options::text(&settings.options, options::ALLOWED_TOOLS);
     let approval = match settings.approval {
         tiller_core::Approval::Ask => Approval::Ask,
         tiller_core::Approval::Auto => Approval::Auto,
@@ -437,22 +445,22 @@ pub(super) fn session(
         title: record.title,
         status: status(record.status),
         cwd: record.cwd,
-        claude_session_id: record.claude_session_id,
+        claude_session_id: record.conversation,
         created_at: record.created_at.0,
         updated_at: record.updated_at.0,
-        allowed_tools: settings.allowed_tools.clone(),
+        allowed_tools: allowed_tools.clone(),
         last_prompt: record.last_prompt,
-        model: settings.model.clone(),
+        model: model.clone(),
         permission_mode,
         approval,
         settings: SettingsInfo {
-            model: settings.model,
+            model,
             permission_mode,
             approval,
-            effort: settings.effort,
-            max_turns: settings.max_turns,
-            max_budget_usd: settings.max_budget_usd,
-            allowed_tools: settings.allowed_tools,
+            effort: options::text(&settings.options, options::EFFORT),
+            max_turns: options::max_turns(&settings.options),
+            max_budget_usd: options::max_budget_usd(&settings.options),
+            allowed_tools,
         },
         archived: record.archived,
         pending: u32::try_from(pending).unwrap_or(u32::MAX),

@@ -23,7 +23,7 @@ pub(super) fn own_conversations(sessions: &Sessions, sees_all: bool) -> Option<B
     }
     let ids = sessions.list().into_iter().flat_map(|(record, _)| {
         // A session that was started afresh has a second conversation; the first had the session's own id.
-        [Some(record.id.to_string()), record.claude_session_id]
+        [Some(record.id.to_string()), record.conversation]
     });
     Some(
         ids.flatten()

@@ -15,7 +15,7 @@ pub(super) async fn note<'a>(sessions: &Sessions, listed: impl IntoIterator<Item
     let ours: Vec<String> = sessions
         .list()
         .into_iter()
-        .flat_map(|(record, _)| [Some(record.id.to_string()), record.claude_session_id])
+        .flat_map(|(record, _)| [Some(record.id.to_string()), record.conversation])
         .flatten()
         .collect();
     let mut others: Vec<&mut Session> = listed

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use futures_util::stream;
 use serde_json::json;
 use tiller_core::{
-    Accepted, CommandError, NewPrompt, SessionId, SessionRecord, Sessions, Settings, SettingsPatch,
-    StartSession, title_from_prompt,
+    Accepted, CommandError, NewPrompt, OptionChange, SessionId, SessionRecord, Sessions, Settings,
+    SettingsPatch, StartSession, title_from_prompt,
 };
 
 use super::decide::session_id;
@@ -25,6 +25,7 @@ use crate::auth::Visitor;
 use crate::body::{Body, Refusal};
 use crate::error::{ApiError, FieldProblem, Language, WrongField};
 use crate::follow::{Step, ends_turn};
+use crate::options::{self, PermissionMode};
 use crate::pulse::Pulse;
 use crate::underway::whole;
 
@@ -154,7 +155,9 @@ impl From<ApiError> for Refused {
 impl From<CommandError> for Refused {
     fn from(error: CommandError) -> Self {
         Self::Error(match error {
-            CommandError::Model(_) => WrongField::new("model", FieldProblem::WrongForm).into(),
+            CommandError::Option(refused) if refused.option == options::MODEL => {
+                WrongField::new("model", FieldProblem::WrongForm).into()
+            }
             other => ApiError::from(other).into(),
         })
     }
@@ -310,7 +313,7 @@ fn ours(sessions: &Sessions, id: &str) -> Option<SessionRecord> {
     let records: Vec<_> = sessions.list().into_iter().map(|(record, _)| record).collect();
     let by_id = records.iter().position(|record| record.id.to_string() == id);
     let found = by_id.or_else(|| {
-        let has = |record: &SessionRecord| record.claude_session_id.as_deref() == Some(id);
+        let has = |record: &SessionRecord| record.conversation.as_deref() == Some(id);
         records.iter().position(has)
     });
     found.and_then(|position| records.into_iter().nth(position))
@@ -336,7 +339,7 @@ async fn newest(app: &App, visitor: &Visitor, sessions: &Sessions, cwd: String) 
         .list()
         .into_iter()
         .map(|(record, _)| record)
-        .find(|record| record.cwd == cwd && (record.claude_session_id.is_some() || record.expired));
+        .find(|record| record.cwd == cwd && (record.conversation.is_some() || record.expired));
     // The CLI writes its transcript a moment after it has told us, so of two of ours the transcripts may not know the newer.
     let is_older = |last_active| {
         newest
@@ -381,11 +384,15 @@ fn start(task: &Task, cwd: Option<String>, resume: Option<SessionId>) -> StartSe
 
 /// A task says which tools it has and how long it may take; the rest it may leave as the session has it.
 fn patch(task: &Task) -> SettingsPatch {
+    let always = [
+        OptionChange::new(options::TOOLS, task.tools.clone()),
+        OptionChange::new(options::MAX_TURNS, task.max_turns),
+    ];
+    let model = task.model.clone();
+    let model = model.map(|model| OptionChange::new(options::MODEL, model));
+    let mode = task.permission_mode.map(PermissionMode::change);
     SettingsPatch {
-        tools: Some(task.tools.clone()),
-        max_turns: Some(task.max_turns),
-        model: task.model.clone().map(Some),
-        permission_mode: task.permission_mode,
+        options: always.into_iter().chain(model).chain(mode).collect(),
         ..SettingsPatch::default()
     }
 }

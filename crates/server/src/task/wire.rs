@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tiller_core::{PermissionMode, PromptId, SessionId};
+use tiller_core::{PromptId, SessionId};
+
+use crate::options::PermissionMode;
 
 use crate::body::Refusal;
 use crate::error::{ApiError, FieldProblem, WrongField};

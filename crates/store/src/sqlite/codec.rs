@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tiller_core::prompt::UiContext;
 use tiller_core::{
-    AgentSettings, Answer, Approval, Attachment, Behavior, DecisionRequest, Event, EventBody, PermissionMode,
-    Prompt, PromptId, RawJson, Reply, RequestId, Run, SessionId, SessionRecord, SessionStatus, Settings,
-    StatusChange, StoreError, Timestamp, TitleSource, TurnRecord,
+    Answer, Approval, Attachment, Behavior, DecisionRequest, Event, EventBody, Options, Prompt, PromptId,
+    RawJson, Reply, RequestId, Run, SessionId, SessionRecord, SessionStatus, Settings, StatusChange,
+    StoreError, Timestamp, TitleSource, TurnRecord,
 };
 
 use super::store_error;
@@ -262,37 +262,18 @@ pub(super) fn encode_turn(turn: TurnRecord) -> serde_json::Result<String> {
 struct KeptRun {
     name: String,
     resumes: bool,
-    may_bypass: bool,
     hooks: Vec<String>,
-    allowed_tools: Option<String>,
-    tools: Option<Vec<String>>,
-    model: Option<String>,
-    permission_mode: String,
-    approval: String,
-    effort: Option<String>,
-    max_turns: Option<u32>,
-    max_budget_usd: Option<f64>,
+    started: Options,
+    options: Options,
 }
 
 pub(super) fn encode_run(run: &Run) -> serde_json::Result<String> {
-    let AgentSettings {
-        settings,
-        hooks,
-        may_bypass,
-    } = run.with.clone();
     serde_json::to_string(&KeptRun {
         name: run.name.clone(),
         resumes: run.resumes,
-        may_bypass,
-        hooks,
-        allowed_tools: settings.allowed_tools,
-        tools: settings.tools,
-        model: settings.model,
-        permission_mode: settings.permission_mode.as_str().to_owned(),
-        approval: settings.approval.as_str().to_owned(),
-        effort: settings.effort,
-        max_turns: settings.max_turns,
-        max_budget_usd: settings.max_budget_usd,
+        hooks: run.hooks.clone(),
+        started: run.started.clone(),
+        options: run.options.clone(),
     })
 }
 
@@ -302,20 +283,9 @@ fn decode_run(json: &str, position: u64) -> Result<Run, StoreError> {
         name: kept.name,
         position,
         resumes: kept.resumes,
-        with: AgentSettings {
-            hooks: kept.hooks,
-            may_bypass: kept.may_bypass,
-            settings: Settings {
-                allowed_tools: kept.allowed_tools,
-                tools: kept.tools,
-                model: kept.model,
-                permission_mode: named(PermissionMode::parse, &kept.permission_mode)?,
-                approval: named(Approval::parse, &kept.approval)?,
-                effort: kept.effort,
-                max_turns: kept.max_turns,
-                max_budget_usd: kept.max_budget_usd,
-            },
-        },
+        started: kept.started,
+        options: kept.options,
+        hooks: kept.hooks,
     })
 }
 
@@ -536,9 +506,9 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
     })
 }
 
-pub(super) const SESSION_COLUMNS: &str = "id, title, claude_session_id, status, cwd, allowed_tools, last_prompt, \
-     created_at, updated_at, model, permission_mode, approval, owner, expired, queue, last_seq, tools, max_turns, \
-     archived, title_source, effort, max_budget_usd, fork_of, delete_at, runs, turn, run, run_position, \
+pub(super) const SESSION_COLUMNS: &str = "id, title, claude_session_id, status, cwd, last_prompt, \
+     created_at, updated_at, backend, options, approval, owner, expired, queue, last_seq, \
+     archived, title_source, fork_of, delete_at, runs, turn, run, run_position, \
      fork_at";
 
 /// A row of [`SESSION_COLUMNS`].
@@ -560,7 +530,7 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
         title: text(row, "title")?,
         title_source: named(TitleSource::parse, &text(row, "title_source")?)?,
         archived: row.get("archived").map_err(store_error)?,
-        claude_session_id: optional(row, "claude_session_id")?,
+        conversation: optional(row, "claude_session_id")?,
         expired: row.get("expired").map_err(store_error)?,
         fork_of: optional(row, "fork_of")?,
         fork_at: optional(row, "fork_at")?,
@@ -570,15 +540,10 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
             .map(Timestamp),
         status: named(SessionStatus::parse, &text(row, "status")?)?,
         cwd: text(row, "cwd")?,
+        backend: optional(row, "backend")?,
         settings: Settings {
-            allowed_tools: optional(row, "allowed_tools")?,
-            tools: optional(row, "tools")?.as_deref().map(from_json).transpose()?,
-            max_turns: row.get("max_turns").map_err(store_error)?,
-            model: optional(row, "model")?,
-            permission_mode: named(PermissionMode::parse, &text(row, "permission_mode")?)?,
             approval: named(Approval::parse, &text(row, "approval")?)?,
-            effort: optional(row, "effort")?,
-            max_budget_usd: row.get("max_budget_usd").map_err(store_error)?,
+            options: from_json(&text(row, "options")?)?,
         },
         last_prompt: optional(row, "last_prompt")?,
         created_at: time("created_at")?,

@@ -252,6 +252,34 @@ const MIGRATIONS: &[&str] = &[
     -- Who answers in sessions that the key starts without saying so. Null: as the server is configured.
     ALTER TABLE api_keys ADD COLUMN approval TEXT;
 ",
+    "
+    -- Which agent a session has, and what was chosen for it: a JSON object that only the agent's backend understands.
+    -- Without a backend it is the server's default one. `allowed_tools` stays, as a copy.
+    ALTER TABLE sessions ADD COLUMN backend TEXT;
+    ALTER TABLE sessions ADD COLUMN options TEXT NOT NULL DEFAULT '{}';
+    UPDATE sessions SET options = json_patch('{}', json_object(
+        'allowedTools', allowed_tools, 'tools', json(tools), 'model', model,
+        'permissionMode', nullif(permission_mode, 'default'), 'effort', effort,
+        'maxTurns', max_turns, 'maxBudgetUsd', max_budget_usd));
+    UPDATE sessions SET run = json_object(
+        'name', run ->> 'name', 'resumes', json(run -> 'resumes'), 'hooks', json(run -> 'hooks'),
+        'options', json_patch('{}', json_object(
+            'allowedTools', run ->> 'allowed_tools', 'tools', json(run -> 'tools'), 'model', run ->> 'model',
+            'permissionMode', nullif(run ->> 'permission_mode', 'default'), 'effort', run ->> 'effort',
+            'maxTurns', run ->> 'max_turns', 'maxBudgetUsd', run ->> 'max_budget_usd')),
+        'started', json_patch('{}', json_object(
+            'allowedTools', run ->> 'allowed_tools', 'tools', json(run -> 'tools'), 'model', run ->> 'model',
+            'permissionMode', iif(run ->> 'may_bypass', 'bypassPermissions', nullif(run ->> 'permission_mode', 'default')),
+            'effort', run ->> 'effort',
+            'maxTurns', run ->> 'max_turns', 'maxBudgetUsd', run ->> 'max_budget_usd')))
+        WHERE run IS NOT NULL;
+    ALTER TABLE sessions DROP COLUMN tools;
+    ALTER TABLE sessions DROP COLUMN model;
+    ALTER TABLE sessions DROP COLUMN permission_mode;
+    ALTER TABLE sessions DROP COLUMN effort;
+    ALTER TABLE sessions DROP COLUMN max_turns;
+    ALTER TABLE sessions DROP COLUMN max_budget_usd;
+",
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
@@ -304,6 +332,65 @@ mod tests {
 
     /// The last schema in which the result of a stopped turn looked like a failure.
     const BEFORE_STOPS: usize = 14;
+
+    /// The last schema in which the options of one kind of agent were columns.
+    const BEFORE_OPTIONS: usize = 16;
+
+    #[tokio::test]
+    async fn what_was_chosen_in_an_older_file_becomes_options() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sessions.db");
+        let [plain, full] = [
+            "00000000-0000-4000-8000-00000000000a",
+            "00000000-0000-4000-8000-00000000000b",
+        ];
+        let older = older_file(&path, BEFORE_OPTIONS, &[plain, full]);
+        let run = serde_json::json!({
+            "name": "r", "resumes": true, "may_bypass": true, "hooks": ["Stop"], "allowed_tools": null,
+            "tools": [], "model": null, "permission_mode": "plan", "approval": "ask", "effort": null,
+            "max_turns": null, "max_budget_usd": 0.5,
+        });
+        let sql = "UPDATE sessions SET allowed_tools = 'Read', tools = '[\"Bash\"]', model = 'opus', \
+                   permission_mode = 'acceptEdits', effort = 'high', max_turns = 3, max_budget_usd = 1.5, \
+                   claude_session_id = 'c', run = ?2, run_position = 9 WHERE id = ?1";
+        older.execute(sql, (full, run.to_string())).unwrap();
+        drop(older);
+
+        let store = SqliteStore::open(&path).unwrap();
+        let found = store.load().await.unwrap();
+        let of = |id: &str| {
+            &found
+                .iter()
+                .find(|(record, _)| record.id.to_string() == id)
+                .unwrap()
+                .0
+        };
+        assert_eq!(of(plain).settings, tiller_core::Settings::default());
+        assert_eq!(of(plain).run, None);
+        let options = |json: serde_json::Value| serde_json::from_value::<tiller_core::Options>(json).unwrap();
+        let record = of(full);
+        assert_eq!(
+            (record.backend.as_deref(), record.conversation.as_deref()),
+            (None, Some("c"))
+        );
+        assert_eq!(
+            record.settings.options,
+            options(serde_json::json!({
+                "allowedTools": "Read", "tools": ["Bash"], "model": "opus", "permissionMode": "acceptEdits",
+                "effort": "high", "maxTurns": 3, "maxBudgetUsd": 1.5,
+            }))
+        );
+        let run = record.run.as_ref().unwrap();
+        assert_eq!((run.name.as_str(), run.position, run.resumes), ("r", 9, true));
+        assert_eq!(run.hooks, ["Stop"]);
+        let kept = |mode: &str| {
+            options(serde_json::json!({ "tools": [], "permissionMode": mode, "maxBudgetUsd": 0.5 }))
+        };
+        assert_eq!(
+            (&run.options, &run.started),
+            (&kept("plan"), &kept("bypassPermissions"))
+        );
+    }
 
     /// A file with a session each, with this schema.
     fn older_file(path: &std::path::Path, version: usize, ids: &[&str]) -> Connection {

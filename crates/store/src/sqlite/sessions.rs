@@ -284,17 +284,17 @@ pub(super) fn write_session_as(
     static SQL: LazyLock<String> = LazyLock::new(|| {
         format!(
             "INSERT INTO sessions (id, title, claude_session_id, status, cwd, allowed_tools, last_prompt, \
-                   created_at, updated_at, model, permission_mode, approval, expired, queue, last_seq, owner, \
-                   tools, max_turns, archived, title_source, effort, max_budget_usd, fork_of, delete_at, \
+                   created_at, updated_at, backend, options, approval, expired, queue, last_seq, owner, \
+                   archived, title_source, fork_of, delete_at, \
                    runs, turn, run, run_position, fork_at, number) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
-                   ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, \
-                   coalesce(?30, {NEXT_NUMBER})) \
+                   ?21, ?22, ?23, ?24, ?25, \
+                   coalesce(?26, {NEXT_NUMBER})) \
                ON CONFLICT (id) DO UPDATE SET title = ?2, claude_session_id = ?3, status = ?4, cwd = ?5, \
-                   allowed_tools = ?6, last_prompt = ?7, updated_at = ?9, model = ?10, permission_mode = ?11, \
-                   approval = ?12, expired = ?13, queue = ?14, last_seq = ?15, tools = ?17, max_turns = ?18, \
-                   archived = ?19, title_source = ?20, effort = ?21, max_budget_usd = ?22, fork_of = ?23, \
-                   delete_at = ?24, runs = ?25, turn = ?26, run = ?27, run_position = ?28, fork_at = ?29 \
+                   allowed_tools = ?6, last_prompt = ?7, updated_at = ?9, backend = ?10, options = ?11, \
+                   approval = ?12, expired = ?13, queue = ?14, last_seq = ?15, \
+                   archived = ?17, title_source = ?18, fork_of = ?19, \
+                   delete_at = ?20, runs = ?21, turn = ?22, run = ?23, run_position = ?24, fork_at = ?25 \
                RETURNING number"
         )
     });
@@ -303,31 +303,23 @@ pub(super) fn write_session_as(
     let values = params![
         id,
         record.title,
-        record.claude_session_id,
+        record.conversation,
         record.status.as_str(),
         record.cwd,
-        settings.allowed_tools,
+        // A copy for others who read the file: the session's options have it, too.
+        settings.options.text("allowedTools"),
         record.last_prompt,
         record.created_at.0,
         record.updated_at.0,
-        settings.model,
-        settings.permission_mode.as_str(),
+        record.backend,
+        serde_json::to_string(&settings.options).map_err(cannot_encode)?,
         settings.approval.as_str(),
         record.expired,
         codec::encode_queue(&record.queue).map_err(cannot_encode)?,
         record.last_seq,
         record.owner,
-        settings
-            .tools
-            .as_ref()
-            .map(serde_json::to_string)
-            .transpose()
-            .map_err(cannot_encode)?,
-        settings.max_turns,
         record.archived,
         record.title_source.as_str(),
-        settings.effort,
-        settings.max_budget_usd,
         record.fork_of,
         record.delete_at.map(|at| at.0),
         record.runs,

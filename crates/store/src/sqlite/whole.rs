@@ -326,8 +326,8 @@ mod tests {
     use std::sync::Arc;
 
     use tiller_core::{
-        Approval, Commit, Event, EventBody, Image, Page, PermissionMode, RawJson, SessionStatus, Settings,
-        Store, Timestamp, TitleSource,
+        Commit, Event, EventBody, Image, Page, RawJson, SessionStatus, Settings, Store, Timestamp,
+        TitleSource,
     };
 
     use super::*;
@@ -339,18 +339,15 @@ mod tests {
             title: "t".to_owned(),
             title_source: TitleSource::Prompt,
             archived: false,
-            claude_session_id: None,
+            conversation: None,
             expired: false,
             fork_of: None,
             fork_at: None,
             delete_at: None,
             status: SessionStatus::Idle,
             cwd: "/".to_owned(),
-            settings: Settings {
-                permission_mode: PermissionMode::Default,
-                approval: Approval::Ask,
-                ..Settings::default()
-            },
+            backend: None,
+            settings: Settings::default(),
             last_prompt: None,
             created_at: Timestamp(1),
             updated_at: Timestamp(1),

@@ -3,15 +3,15 @@
 use std::future::ready;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use tiller_core::Timestamp;
 use tiller_core::backend::{
-    AgentChannels, AgentCommand, Attach, Backend, BackendInfo, Driver, Heard, Launch,
+    AgentChannels, AgentCommand, Attach, Backend, BackendInfo, Driver, Heard, Launch, OptionRules,
 };
 use tokio::sync::{mpsc, oneshot};
 
-use super::upkeep::no_agent;
+use super::upkeep::{AnyOptions, no_agent};
 
 /// An agent that an earlier server has started, and that says what the test lets it say.
 #[derive(Default)]
@@ -25,6 +25,10 @@ pub(super) struct Found {
 impl Backend for Found {
     fn info(&self) -> BackendInfo {
         no_agent()
+    }
+
+    fn options(&self) -> Arc<dyn OptionRules> {
+        Arc::new(AnyOptions)
     }
 
     fn launch(&self, launch: Launch) -> AgentChannels {

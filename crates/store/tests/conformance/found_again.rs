@@ -19,7 +19,7 @@ async fn a_prompt_waits_until_it_is_known_who_drives() {
     let store = open(folder.path());
     let resting = SessionRecord {
         status: SessionStatus::Completed,
-        claude_session_id: Some("c1".to_owned()),
+        conversation: Some("c1".to_owned()),
         queue: Vec::new(),
         delete_at: None,
         turn: None,

@@ -69,7 +69,7 @@ impl World {
             ..record("running")
         };
         if let Some(run) = &mut running.run {
-            run.with.settings = running.settings.clone();
+            run.options = running.settings.options.clone();
         }
         let asks = request(running.id, 2);
         let events = vec![prompt("p"), EventBody::DecisionRequested(Box::new(asks))];

@@ -2,9 +2,9 @@ use std::sync::Arc;
 
 use tiller_core::prompt::UiContext;
 use tiller_core::{
-    AgentSettings, Answer, Approval, Attachment, Behavior, Commit, DecisionRequest, Event, EventBody, Image,
-    Page, PermissionMode, Prompt, PromptId, RawJson, Reply, RequestId, Run, SessionId, SessionRecord,
-    SessionStatus, Settings, StatusChange, Store, Timestamp, TitleSource, TurnRecord,
+    Answer, Approval, Attachment, Behavior, Commit, DecisionRequest, Event, EventBody, Image, Options, Page,
+    Prompt, PromptId, RawJson, Reply, RequestId, Run, SessionId, SessionRecord, SessionStatus, Settings,
+    StatusChange, Store, Timestamp, TitleSource, TurnRecord,
 };
 
 use super::open;
@@ -16,22 +16,22 @@ pub(super) fn record(title: &str) -> SessionRecord {
         title: title.to_owned(),
         title_source: TitleSource::Model,
         archived: true,
-        claude_session_id: Some("c1".to_owned()),
+        conversation: Some("c1".to_owned()),
         expired: true,
         fork_of: Some("c0".to_owned()),
         fork_at: Some("m0".to_owned()),
         delete_at: Some(Timestamp(40)),
         status: SessionStatus::Running,
         cwd: "/项目/a b".to_owned(),
+        backend: Some("claude".to_owned()),
         settings: Settings {
-            allowed_tools: Some("Read,Bash(git *)".to_owned()),
-            tools: Some(vec!["Read".to_owned(), "mcp__查询__a".to_owned()]),
-            max_turns: Some(7),
-            model: Some("opus".to_owned()),
-            permission_mode: PermissionMode::Plan,
             approval: Approval::Auto,
-            effort: Some("high".to_owned()),
-            max_budget_usd: Some(0.25),
+            options: Options::default()
+                .with("allowedTools", "Read,Bash(git *)")
+                .with("tools", vec!["Read", "mcp__查询__a"])
+                .with("maxTurns", 7)
+                .with("maxBudgetUsd", 0.25)
+                .with("of its own", true),
         },
         last_prompt: Some("do \"it\"\n".to_owned()),
         created_at: Timestamp(10),
@@ -49,15 +49,9 @@ pub(super) fn record(title: &str) -> SessionRecord {
             name: "run 3".to_owned(),
             position: 1 << 40,
             resumes: true,
-            with: AgentSettings {
-                settings: Settings {
-                    tools: Some(vec!["Read".to_owned()]),
-                    max_budget_usd: Some(1.5),
-                    ..Settings::default()
-                },
-                hooks: vec!["PreToolUse".to_owned()],
-                may_bypass: true,
-            },
+            started: Options::default().with("tools", vec!["Read"]),
+            options: Options::default().with("maxBudgetUsd", 1.5),
+            hooks: vec!["PreToolUse".to_owned()],
         }),
     }
 }

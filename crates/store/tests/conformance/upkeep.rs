@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiller_core::backend::{AgentChannels, Backend, BackendInfo, Capabilities, Launch, WhyChosen};
+use tiller_core::backend::{
+    AgentChannels, Backend, BackendInfo, Capabilities, Launch, OptionChange, OptionInfo, OptionRefused,
+    OptionRules, Options, Verdict, WhyChosen,
+};
 use tiller_core::{
     Commit, EventBody, PathPolicy, Prompt, PromptId, RawJson, Retention, SessionRecord, SessionStatus,
     Sessions, Store, Timestamp, Titles,
@@ -22,8 +25,34 @@ impl Backend for NoAgents {
         no_agent()
     }
 
+    fn options(&self) -> Arc<dyn OptionRules> {
+        Arc::new(AnyOptions)
+    }
+
     fn launch(&self, launch: Launch) -> AgentChannels {
         panic!("{launch:?}")
+    }
+}
+
+/// Takes every option, and changes none while an agent runs.
+#[derive(Debug)]
+pub(super) struct AnyOptions;
+
+impl OptionRules for AnyOptions {
+    fn describe(&self) -> Vec<OptionInfo> {
+        Vec::new()
+    }
+
+    fn check(&self, options: Options, _before: Option<&Options>) -> Result<Options, OptionRefused> {
+        Ok(options)
+    }
+
+    fn live_changes(&self, _started: &Options, _current: &Options, _wanted: &Options) -> Vec<OptionChange> {
+        Vec::new()
+    }
+
+    fn verdict(&self, _options: &Options, _tool: &str) -> Verdict {
+        Verdict::Ask
     }
 }
 

@@ -1,14 +1,14 @@
 //! What an agent says, and what becomes of the session when it is gone or found again.
 
 use super::{Effect, Step, aborted};
-use crate::backend::{AgentCommand, AgentEvent, Attach, Exit, Meaning, Question, Switch, TurnEnd};
+use crate::backend::{
+    AgentCommand, AgentEvent, Attach, Exit, Meaning, OptionChange, Question, TurnEnd, Verdict,
+};
 use crate::event::{Behavior, DecisionRequest, Event, EventBody};
 use crate::ids::RequestId;
 use crate::json::RawJson;
 use crate::prompt::Prompt;
-use crate::session::state::{
-    AgentState, Answer, Approval, Delivery, PermissionMode, Run, SessionStatus, Turn, TurnRecord,
-};
+use crate::session::state::{AgentState, Answer, Approval, Delivery, Run, SessionStatus, Turn, TurnRecord};
 
 impl Step<'_> {
     pub(super) fn agent(&mut self, event: AgentEvent) {
@@ -41,7 +41,7 @@ impl Step<'_> {
             }
             AgentEvent::Attached { last_input } => self.attached(last_input),
             AgentEvent::CaughtUp => self.caught_up(),
-            AgentEvent::Switched { switch, done } => self.switched(&switch, done),
+            AgentEvent::Configured { change, done } => self.configured(&change, done),
             AgentEvent::Runs { pid } => self.state.agent_pid = pid,
             AgentEvent::Exited(exit) => self.exited(&exit),
         }
@@ -74,7 +74,7 @@ impl Step<'_> {
             return;
         }
         self.state.agent = AgentState::Live;
-        self.switch_agent();
+        self.configure_agent();
         let unheard = std::mem::take(&mut self.state.unconfirmed);
         let turn = self.state.turn.as_ref();
         let after_stop = turn.map_or(0, |turn| turn.after_stop);
@@ -111,12 +111,12 @@ impl Step<'_> {
         self.state.agent_heard = true;
         match &meaning {
             Meaning::Init { conversation } => {
-                self.state.record.claude_session_id = Some(conversation.clone());
+                self.state.record.conversation = Some(conversation.clone());
                 self.state.record.expired = false;
                 self.state.record.fork_of = None;
                 self.state.record.fork_at = None;
             }
-            Meaning::Mode(mode) => self.mode_is(*mode),
+            Meaning::Option(change) => self.option_is(change),
             Meaning::Background { running } => self.state.background = *running,
             Meaning::TurnEnded(TurnEnd::Success) => {
                 // The conversation was there: an end soon after, which only the next server may see, is no sign that it
@@ -149,19 +149,20 @@ impl Step<'_> {
         turn.is_some_and(|turn| turn.stopping && turn.undelivered.is_none() && turn.closing.is_none())
     }
 
-    /// The agent has changed its mode, on its own or because we asked.
-    fn mode_is(&mut self, mode: PermissionMode) {
-        let wanted = self.state.record.settings.permission_mode;
-        self.state.switching.retain(|told| *told != Switch::Mode(mode));
-        if let Some(Run { with: agent, .. }) = &mut self.state.record.run {
-            let before = std::mem::replace(&mut agent.settings.permission_mode, mode);
-            // A switch that the process can't make waits for the next one, whatever this one does meanwhile.
-            if before == mode || before != wanted {
+    /// The agent has changed one of its options, by itself or because it was told to.
+    fn option_is(&mut self, change: &OptionChange) {
+        let wanted = self.state.record.settings.options.get(&change.name).cloned();
+        self.state.configuring.retain(|told| told != change);
+        if let Some(Run { options, .. }) = &mut self.state.record.run {
+            let before = options.get(&change.name).cloned();
+            options.apply(change);
+            // A change that the process can't make waits for the next one, whatever this one does meanwhile.
+            if before == change.value || before != wanted {
                 return;
             }
         }
-        if wanted != mode {
-            self.state.record.settings.permission_mode = mode;
+        if wanted != change.value {
+            self.state.record.settings.options.apply(change);
             self.record_changed();
         }
     }
@@ -175,17 +176,14 @@ impl Step<'_> {
         if stopping {
             // It asked before it heard of the stop.
             self.reply(question.agent_request, question.input, aborted());
-        } else if !question.always_ask && !self.may_have(&question.tool_name) {
-            let answer = Answer::Deny {
-                message: Some("This tool is not among those that this session may use.".to_owned()),
-                interrupt: false,
-            };
-            self.reply(question.agent_request, question.input, answer);
-        } else if !question.always_ask && self.allows_everything() {
-            let answer = Answer::Allow {
-                input: None,
-                permissions: None,
-            };
+            return;
+        }
+        let answer = if question.always_ask {
+            None
+        } else {
+            self.answer_of_settings(&question.tool_name)
+        };
+        if let Some(answer) = answer {
             self.reply(question.agent_request, question.input, answer);
         } else {
             let request = DecisionRequest {
@@ -203,15 +201,24 @@ impl Step<'_> {
         }
     }
 
-    /// Also where the agent's own process was started for less and will be replaced with the next turn.
-    fn allows_everything(&self) -> bool {
+    /// What the settings say about a tool; `None`: a person decides. Also where the agent's own process was started with
+    /// other options and will be replaced with the next turn.
+    fn answer_of_settings(&self, tool: &str) -> Option<Answer> {
         let settings = &self.state.record.settings;
-        settings.approval == Approval::Auto || settings.permission_mode == PermissionMode::BypassPermissions
-    }
-
-    fn may_have(&self, tool: &str) -> bool {
-        let tools = self.state.record.settings.tools.as_ref();
-        tools.is_none_or(|tools| tools.iter().any(|listed| listed == tool))
+        match (
+            self.state.rules.verdict(&settings.options, tool),
+            settings.approval,
+        ) {
+            (Verdict::Deny(message), _) => Some(Answer::Deny {
+                message: Some(message.to_owned()),
+                interrupt: false,
+            }),
+            (Verdict::Allow, _) | (Verdict::Ask, Approval::Auto) => Some(Answer::Allow {
+                input: None,
+                permissions: None,
+            }),
+            (Verdict::Ask, Approval::Ask) => None,
+        }
     }
 
     fn turn_ended(&mut self, end: TurnEnd) {
@@ -248,11 +255,11 @@ impl Step<'_> {
     /// The next message starts afresh.
     fn forget_conversation(&mut self) {
         let record = &mut self.state.record;
-        if record.expired && record.claude_session_id.is_none() {
+        if record.expired && record.conversation.is_none() {
             // Known already: the agent has said so before it ended.
             return;
         }
-        record.claude_session_id = None;
+        record.conversation = None;
         record.fork_of = None;
         record.fork_at = None;
         record.expired = true;
@@ -298,7 +305,7 @@ impl Step<'_> {
         } else {
             self.finish(SessionStatus::Error, Some(exit.message().to_owned()));
             // What the user queued for a conversation must not go to another one unseen.
-            if *exit != Exit::Expired && self.state.record.claude_session_id.is_some() {
+            if *exit != Exit::Expired && self.state.record.conversation.is_some() {
                 self.next_in_queue();
             }
         }
@@ -324,7 +331,7 @@ impl Step<'_> {
                 session: record.id,
                 run: run.name.clone(),
                 conversation: record
-                    .claude_session_id
+                    .conversation
                     .clone()
                     .unwrap_or_else(|| record.id.to_string()),
                 position: run.position,

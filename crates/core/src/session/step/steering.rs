@@ -1,12 +1,12 @@
 //! What is asked of a session beside its turns: settings, names, waiting prompts, callbacks, deletion.
 
 use super::{Effect, QueueItem, Refusal, Step};
-use crate::backend::{AgentCommand, Switch};
+use crate::backend::{AgentCommand, OptionChange};
 use crate::ids::{PromptId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Prompt;
 use crate::session::settings::SettingsPatch;
-use crate::session::state::{AgentState, PermissionMode, TitleSource};
+use crate::session::state::{AgentState, TitleSource};
 
 impl Step<'_> {
     pub(super) fn configure(&mut self, patch: &SettingsPatch) {
@@ -15,38 +15,35 @@ impl Step<'_> {
             return;
         }
         self.state.record.settings = settings;
-        self.switch_agent();
+        self.configure_agent();
         self.record_changed();
     }
 
     /// Tells the agent what it can change while it runs. Until it has answered nothing is on record: a server that comes
     /// after a crash tells it again.
-    pub(super) fn switch_agent(&mut self) {
-        let (Some(has), Some(run)) = (self.runs_with(), &self.state.record.run) else {
+    pub(super) fn configure_agent(&mut self) {
+        let (Some(current), Some(run)) = (self.run_options(), &self.state.record.run) else {
             return;
         };
         if self.state.agent != AgentState::Live {
             return;
         }
-        let wanted = &self.state.record.settings;
-        let mode = wanted.permission_mode;
-        let possible = mode != PermissionMode::BypassPermissions || run.with.may_bypass;
-        let model = (has.model != wanted.model).then(|| Switch::Model(wanted.model.clone()));
-        let mode = (has.permission_mode != mode && possible).then_some(Switch::Mode(mode));
-        for switch in [model, mode].into_iter().flatten() {
-            self.state.switching.push(switch.clone());
-            self.effects.push(Effect::Send(AgentCommand::Switch(switch)));
+        let wanted = &self.state.record.settings.options;
+        let changes = self.state.rules.live_changes(&run.started, &current, wanted);
+        for change in changes {
+            self.state.configuring.push(change.clone());
+            self.effects.push(Effect::Send(AgentCommand::Configure(change)));
         }
     }
 
-    /// The agent has changed what it was told to, or won't; then another process has to, with the next turn.
-    pub(super) fn switched(&mut self, switch: &Switch, done: bool) {
-        let switching = &mut self.state.switching;
-        if let Some(told) = switching.iter().position(|told| told == switch) {
-            switching.remove(told);
+    /// The agent has made a change, or refused it; then the next turn takes another process.
+    pub(super) fn configured(&mut self, change: &OptionChange, done: bool) {
+        let configuring = &mut self.state.configuring;
+        if let Some(told) = configuring.iter().position(|told| told == change) {
+            configuring.remove(told);
         }
         if let Some(run) = self.state.record.run.as_mut().filter(|_| done) {
-            switch.apply_to(&mut run.with.settings);
+            run.options.apply(change);
             self.effects.push(Effect::Keep);
         }
     }
@@ -173,7 +170,7 @@ impl Step<'_> {
             return Err(Refusal::Deleted);
         }
         if self.state.agent == AgentState::Absent {
-            if self.state.record.claude_session_id.is_none() {
+            if self.state.record.conversation.is_none() {
                 return Err(Refusal::NoResumeId);
             }
             self.launch();

@@ -12,12 +12,12 @@ pub(in crate::session) fn any_input() -> impl Strategy<Value = Input> {
         3 => any::<u8>().prop_map(|_| prompt("p")),
         1 => Just(Input::Stop),
         1 => (1u32..3).prop_map(max_turns),
-        1 => prop::sample::select(PermissionMode::ALL).prop_map(mode),
-        1 => prop::sample::select(PermissionMode::ALL)
-            .prop_map(|mode| message("status", None, Meaning::Mode(mode))),
+        1 => prop::sample::select(MODES).prop_map(mode),
+        1 => prop::sample::select(MODES)
+            .prop_map(|mode| message("status", None, Meaning::Option(mode_change(mode)))),
         1 => any::<bool>().prop_map(|opus| model(opus.then_some("opus"))),
-        1 => (prop::sample::select(PermissionMode::ALL), any::<bool>())
-            .prop_map(|(mode, done)| Input::Agent(AgentEvent::Switched { switch: Switch::Mode(mode), done })),
+        1 => (prop::sample::select(MODES), any::<bool>())
+            .prop_map(|(mode, done)| Input::Agent(AgentEvent::Configured { change: mode_change(mode), done })),
         1 => (0usize..3).prop_map(|length| queue(&vec!["q"; length], None)),
         1 => Just(Input::Flush),
         1 => Just(Input::Wake),
@@ -173,7 +173,7 @@ proptest! {
 
     #[test]
     fn no_sequence_of_inputs_breaks_the_rules(auto in any::<bool>(), inputs in prop::collection::vec(any_input(), 0..60)) {
-        let mut state = State::new(record(), Vec::new());
+        let mut state = State::new(record(), Vec::new(), Arc::new(TestRules));
         if auto {
             state.record.settings.approval = Approval::Auto;
         }

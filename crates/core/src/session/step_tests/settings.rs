@@ -15,7 +15,10 @@ fn other_settings_take_another_process_for_the_next_turn() {
     story.take(max_turns(3));
     assert_eq!(story.tale(), ["record"]);
     story.take(success()).tale();
-    assert_eq!(story.state.record.settings.max_turns, Some(3));
+    assert_eq!(
+        story.state.record.settings.options,
+        Options::default().with("turns", 3)
+    );
     story.take(asks(1, true)).tale();
     story.take(prompt("as wanted"));
     assert_eq!(story.tale(), ["running", "prompt as wanted", "end agent"]);
@@ -29,7 +32,7 @@ fn other_settings_take_another_process_for_the_next_turn() {
 fn a_running_agent_is_told_what_it_can_change() {
     let mut story = Story::running();
     story.tale();
-    story.take(model(Some("opus"))).take(mode(PermissionMode::Plan));
+    story.take(model(Some("opus"))).take(mode(Some("plan")));
     assert_eq!(story.tale(), ["> model opus", "record", "> mode plan", "record"]);
     story.take(model(Some("opus")));
     assert!(story.tale().is_empty(), "nothing changed");
@@ -54,21 +57,22 @@ fn a_running_agent_is_told_what_it_can_change() {
 fn everything_may_be_allowed_at_any_time() {
     let mut story = Story::running();
     story.tale();
-    story.take(mode(PermissionMode::BypassPermissions));
+    story.take(mode(Some("all")));
     assert_eq!(story.tale(), ["record"], "this process was not started for it");
     story.take(asks(1, false)).take(asks(2, true));
     assert_eq!(story.tale(), [r#"> allow r1 {"command":"ls"}"#, "asks t2"]);
     story.take(success()).tale();
     story.take(prompt("next")).take(exited("bye"));
     assert_eq!(story.tale().last().unwrap(), "> next");
-    assert!(story.state.record.run.as_ref().unwrap().with.may_bypass);
+    assert_eq!(
+        story.state.record.run.as_ref().unwrap().started.text("mode"),
+        Some("all")
+    );
     story.tale();
-    story
-        .take(mode(PermissionMode::Default))
-        .take(mode(PermissionMode::BypassPermissions));
+    story.take(mode(None)).take(mode(Some("all")));
     assert_eq!(
         story.tale(),
-        ["> mode default", "record", "> mode bypassPermissions", "record"],
+        ["> mode default", "record", "> mode all", "record"],
         "this one was"
     );
 }
@@ -76,20 +80,17 @@ fn everything_may_be_allowed_at_any_time() {
 #[test]
 fn a_mode_that_the_agent_chose_is_the_sessions() {
     let mut story = Story::running();
-    let status = |mode| message("status", None, Meaning::Mode(mode));
-    story.take(mode(PermissionMode::Plan)).tale();
-    story.take(status(PermissionMode::Plan));
+    let status = |mode| message("status", None, Meaning::Option(mode_change(mode)));
+    story.take(mode(Some("plan"))).tale();
+    story.take(status(Some("plan")));
     assert_eq!(
         story.tale(),
         [r#"message "status""#],
         "what we asked for is no news"
     );
-    story.take(status(PermissionMode::AcceptEdits));
+    story.take(status(Some("edit")));
     assert_eq!(story.tale(), ["record", r#"message "status""#]);
-    assert_eq!(
-        story.state.record.settings.permission_mode,
-        PermissionMode::AcceptEdits
-    );
+    assert_eq!(story.state.record.settings.options.text("mode"), Some("edit"));
     story.take(success()).take(prompt("go on"));
     assert_eq!(
         story.tale().last().unwrap(),
@@ -97,34 +98,32 @@ fn a_mode_that_the_agent_chose_is_the_sessions() {
         "no other process is needed"
     );
 
-    story.take(mode(PermissionMode::BypassPermissions)).tale();
-    story.take(status(PermissionMode::Default));
+    story.take(mode(Some("all"))).tale();
+    story.take(status(None));
     assert_eq!(
-        story.state.record.settings.permission_mode,
-        PermissionMode::BypassPermissions,
+        story.state.record.settings.options.text("mode"),
+        Some("all"),
         "what the user chose waits for the next process"
     );
 }
 
 #[test]
 fn what_the_agent_does_not_change_takes_another_process() {
-    let switched = |done| {
-        let switch = Switch::Mode(PermissionMode::Plan);
-        Input::Agent(AgentEvent::Switched { switch, done })
+    let configured = |done| {
+        let change = mode_change(Some("plan"));
+        Input::Agent(AgentEvent::Configured { change, done })
     };
     for done in [true, false] {
         let mut story = Story::running();
-        story.take(mode(PermissionMode::Plan)).take(switched(done));
+        story.take(mode(Some("plan"))).take(configured(done));
         story.take(success()).take(prompt("more"));
         let last = if done { "> more" } else { "end agent" };
         assert_eq!(story.tale().last().unwrap(), last);
     }
     // A second wish before the answer to the first.
     let mut story = Story::running();
-    story
-        .take(mode(PermissionMode::Plan))
-        .take(mode(PermissionMode::AcceptEdits));
-    story.take(switched(true)).take(success()).take(prompt("more"));
+    story.take(mode(Some("plan"))).take(mode(Some("edit")));
+    story.take(configured(true)).take(success()).take(prompt("more"));
     assert_eq!(
         story.tale().last().unwrap(),
         "> more",

@@ -108,7 +108,7 @@ fn known(sessions: &Sessions, id: &str) -> Option<SessionId> {
     let listed = sessions.list();
     let mut records = listed.iter().map(|(record, _)| record);
     records
-        .find(|record| record.id.to_string() == id || record.claude_session_id.as_deref() == Some(id))
+        .find(|record| record.id.to_string() == id || record.conversation.as_deref() == Some(id))
         .map(|record| record.id)
 }
 

@@ -1,0 +1,392 @@
+//! The options of a session with Claude Code: what they are called, what they may be, which of them a running CLI can
+//! change, and how they become a command line.
+
+use serde_json::Value;
+use tiller_agent::PermissionMode;
+use tiller_core::backend::{
+    OptionChange, OptionInfo, OptionKind, OptionRefused, OptionRules, Options, Verdict,
+};
+
+use crate::inquiry::LastOffers;
+
+/// Comma-separated tools and rules that run without asking.
+const ALLOWED_TOOLS: &str = "allowedTools";
+/// The only tools that the agent has, which then run without asking.
+const TOOLS: &str = "tools";
+pub(crate) const MODEL: &str = "model";
+pub(crate) const PERMISSION_MODE: &str = "permissionMode";
+/// How hard the model tries.
+const EFFORT: &str = "effort";
+/// How often the model may be called in one turn.
+const MAX_TURNS: &str = "maxTurns";
+/// What the conversation may cost.
+const MAX_BUDGET_USD: &str = "maxBudgetUsd";
+
+/// The modes that a session can be in. The CLI has others, which are between the user and the CLI.
+const MODES: &[PermissionMode] = &[
+    PermissionMode::Default,
+    PermissionMode::AcceptEdits,
+    PermissionMode::Plan,
+    PermissionMode::BypassPermissions,
+];
+
+/// The mode of that name, if a session can be in it.
+pub(crate) fn mode(name: &str) -> Option<PermissionMode> {
+    MODES.iter().find(|mode| mode.as_str() == name).cloned()
+}
+
+/// What the CLI reports as its mode, as a change of the option.
+pub(crate) fn mode_change(name: &str) -> Option<OptionChange> {
+    let value = match mode(name)? {
+        PermissionMode::Default => None,
+        mode => Some(mode.as_str().into()),
+    };
+    Some(OptionChange {
+        name: PERMISSION_MODE.to_owned(),
+        value,
+    })
+}
+
+/// The options of one session, as far as they are set.
+pub(crate) struct Chosen<'a>(pub(crate) &'a Options);
+
+impl Chosen<'_> {
+    pub(crate) fn mode(&self) -> PermissionMode {
+        let name = self.0.text(PERMISSION_MODE);
+        name.and_then(mode).unwrap_or(PermissionMode::Default)
+    }
+
+    pub(crate) fn model(&self) -> Option<&str> {
+        self.0.text(MODEL)
+    }
+
+    pub(crate) fn allowed_tools(&self) -> Vec<String> {
+        self.0.text(ALLOWED_TOOLS).map(split_rules).unwrap_or_default()
+    }
+
+    pub(crate) fn tools(&self) -> Option<Vec<String>> {
+        let tools = self.0.get(TOOLS)?.as_array()?;
+        let names = tools.iter().filter_map(Value::as_str);
+        Some(names.map(str::to_owned).collect())
+    }
+
+    pub(crate) fn effort(&self) -> Option<&str> {
+        self.0.text(EFFORT)
+    }
+
+    pub(crate) fn max_turns(&self) -> Option<u32> {
+        u32::try_from(self.0.get(MAX_TURNS)?.as_u64()?).ok()
+    }
+
+    pub(crate) fn max_budget_usd(&self) -> Option<f64> {
+        self.0.get(MAX_BUDGET_USD)?.as_f64()
+    }
+
+    fn bypasses(&self) -> bool {
+        self.mode() == PermissionMode::BypassPermissions
+    }
+}
+
+/// Checks options against what the CLI has last said it offers.
+pub(crate) struct ClaudeOptions {
+    offers: LastOffers,
+}
+
+impl ClaudeOptions {
+    pub(crate) fn new(offers: LastOffers) -> Self {
+        Self { offers }
+    }
+
+    /// A name that can't be taken for anything else on a command line, and that the CLI knows, as far as it has told.
+    fn check_model(&self, value: &Value, before: Option<&Options>) -> Result<(), OptionRefused> {
+        let in_name = |character: char| character.is_ascii_alphanumeric() || "._:/@[]-".contains(character);
+        let is_name = |name: &str| {
+            !name.is_empty() && name.len() <= 128 && !name.starts_with('-') && name.chars().all(in_name)
+        };
+        let refused =
+            |name: &str| OptionRefused::new(MODEL, format!("'{name}' is no model that the agent offers."));
+        let Some(name) = value.as_str() else {
+            return Err(OptionRefused::new(MODEL, "A model is named by a string."));
+        };
+        if !is_name(name) {
+            return Err(refused(name));
+        }
+        match self.offers.get() {
+            // The first process says whether it knows the model; a running one has told already.
+            Some(offers)
+                if before.is_some_and(|before| before.text(MODEL) != Some(name))
+                    && !offers.models.iter().any(|offered| offered == name)
+                    // The CLI lists the newest of each family; a full name pins another one on purpose.
+                    && !name.starts_with("claude-") =>
+            {
+                Err(refused(name))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_effort(&self, value: &Value) -> Result<(), OptionRefused> {
+        let is_word = |word: &str| {
+            !word.is_empty()
+                && word.len() <= 32
+                && word.chars().all(|character| character.is_ascii_lowercase())
+        };
+        let offers = self.offers.get();
+        let levels = offers.as_ref().map_or(&[][..], |offers| &offers.efforts);
+        let is_level =
+            |level: &str| is_word(level) && (levels.is_empty() || levels.iter().any(|known| known == level));
+        match value.as_str() {
+            Some(level) if is_level(level) => Ok(()),
+            Some(level) => {
+                let message = format!("'{level}' is no level of effort that the agent offers.");
+                Err(OptionRefused::new(EFFORT, message))
+            }
+            None => Err(OptionRefused::new(EFFORT, "A level of effort is a string.")),
+        }
+    }
+}
+
+impl std::fmt::Debug for ClaudeOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("ClaudeOptions")
+    }
+}
+
+impl OptionRules for ClaudeOptions {
+    fn describe(&self) -> Vec<OptionInfo> {
+        let offers = self.offers.get();
+        let option = |name: &str, title: &str, kind| OptionInfo {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            kind,
+            choices: Vec::new(),
+            default: None,
+            live: false,
+            grants: false,
+        };
+        let modes = MODES.iter().map(|mode| mode.as_str().to_owned()).collect();
+        vec![
+            OptionInfo {
+                choices: offers
+                    .as_ref()
+                    .map(|offers| offers.models.clone())
+                    .unwrap_or_default(),
+                live: true,
+                ..option(MODEL, "Model", OptionKind::String)
+            },
+            OptionInfo {
+                choices: modes,
+                default: Some(PermissionMode::Default.as_str().into()),
+                live: true,
+                grants: true,
+                ..option(PERMISSION_MODE, "Permission mode", OptionKind::Choice)
+            },
+            OptionInfo {
+                choices: offers
+                    .as_ref()
+                    .map(|offers| offers.efforts.clone())
+                    .unwrap_or_default(),
+                ..option(EFFORT, "Effort", OptionKind::String)
+            },
+            OptionInfo {
+                grants: true,
+                ..option(ALLOWED_TOOLS, "Allowed tools", OptionKind::String)
+            },
+            OptionInfo {
+                grants: true,
+                ..option(TOOLS, "Tools", OptionKind::List)
+            },
+            option(MAX_TURNS, "Turn limit", OptionKind::Number),
+            option(MAX_BUDGET_USD, "Budget in US dollars", OptionKind::Number),
+        ]
+    }
+
+    fn check(&self, options: Options, before: Option<&Options>) -> Result<Options, OptionRefused> {
+        for (name, value) in options.iter() {
+            let fits = match name {
+                MODEL => {
+                    self.check_model(value, before)?;
+                    true
+                }
+                EFFORT => {
+                    self.check_effort(value)?;
+                    true
+                }
+                PERMISSION_MODE => value.as_str().and_then(mode).is_some(),
+                ALLOWED_TOOLS => value.is_string(),
+                TOOLS => value
+                    .as_array()
+                    .is_some_and(|tools| tools.iter().all(Value::is_string)),
+                MAX_TURNS => {
+                    if value
+                        .as_u64()
+                        .is_none_or(|turns| turns == 0 || turns > u64::from(u32::MAX))
+                    {
+                        let message =
+                            "A turn has at least one call of the model: give a number above zero, or none.";
+                        return Err(OptionRefused::new(name, message));
+                    }
+                    true
+                }
+                MAX_BUDGET_USD => {
+                    if value
+                        .as_f64()
+                        .is_none_or(|budget| !budget.is_finite() || budget <= 0.0)
+                    {
+                        return Err(OptionRefused::new(
+                            name,
+                            "A budget is an amount of dollars above zero.",
+                        ));
+                    }
+                    true
+                }
+                _ => {
+                    let message = format!("Claude Code has no option '{name}'.");
+                    return Err(OptionRefused::new(name, message));
+                }
+            };
+            if !fits {
+                let message = format!("The option '{name}' can't have this value.");
+                return Err(OptionRefused::new(name, message));
+            }
+        }
+        let mut options = options;
+        if Chosen(&options).mode() == PermissionMode::Default {
+            options.set(PERMISSION_MODE, Value::Null);
+        }
+        Ok(options)
+    }
+
+    fn live_changes(&self, started: &Options, current: &Options, wanted: &Options) -> Vec<OptionChange> {
+        // The CLI can be switched to this mode only if its process was started in it.
+        let mode_possible = !Chosen(wanted).bypasses() || Chosen(started).bypasses();
+        let mut changes = current.changes_to(wanted);
+        changes.retain(|change| match change.name.as_str() {
+            MODEL => true,
+            PERMISSION_MODE => mode_possible,
+            _ => false,
+        });
+        changes
+    }
+
+    fn verdict(&self, options: &Options, tool: &str) -> Verdict {
+        let chosen = Chosen(options);
+        let listed = chosen.tools();
+        if listed.is_some_and(|tools| !tools.iter().any(|listed| listed == tool)) {
+            Verdict::Deny("This tool is not among those that this session may use.")
+        } else if chosen.bypasses() {
+            Verdict::Allow
+        } else {
+            Verdict::Ask
+        }
+    }
+}
+
+/// Splits `Read,Bash(git log, git diff)` at the commas outside of parentheses.
+fn split_rules(rules: &str) -> Vec<String> {
+    let mut depth = 0usize;
+    let parts = rules.split(|character| {
+        match character {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        character == ',' && depth == 0
+    });
+    parts
+        .map(|rule| rule.trim().to_owned())
+        .filter(|rule| !rule.is_empty())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn rules() -> ClaudeOptions {
+        ClaudeOptions::new(LastOffers::default())
+    }
+
+    fn check(name: &str, value: Value) -> Result<Options, OptionRefused> {
+        rules().check(Options::default().with(name, value), None)
+    }
+
+    #[test]
+    fn what_ends_up_on_a_command_line_looks_like_what_it_is_meant_to_be() {
+        for (name, value) in [
+            (MODEL, json!("--dangerous")),
+            (MODEL, json!("a b")),
+            (MODEL, json!(1)),
+            (EFFORT, json!("High")),
+            (PERMISSION_MODE, json!("dontAsk")),
+            (MAX_TURNS, json!(0)),
+            (MAX_TURNS, json!(-1)),
+            (MAX_BUDGET_USD, json!(0.0)),
+            (TOOLS, json!("Read")),
+            (TOOLS, json!([1])),
+            (ALLOWED_TOOLS, json!(["Read"])),
+            ("temperature", json!(1)),
+        ] {
+            let refused = check(name, value.clone()).expect_err(&format!("{name}: {value}"));
+            assert_eq!(refused.option, name);
+        }
+        for (name, value) in [
+            (MODEL, json!("claude-opus-4-1[1m]")),
+            (EFFORT, json!("high")),
+            (PERMISSION_MODE, json!("plan")),
+            (MAX_TURNS, json!(3)),
+            (MAX_BUDGET_USD, json!(0.5)),
+            (TOOLS, json!([])),
+        ] {
+            check(name, value.clone()).expect("fine");
+        }
+    }
+
+    #[test]
+    fn the_default_mode_is_no_choice() {
+        assert_eq!(check(PERMISSION_MODE, json!("default")), Ok(Options::default()));
+        assert_eq!(mode_change("default").map(|change| change.value), Some(None));
+        assert_eq!(mode_change("dontAsk"), None);
+    }
+
+    #[test]
+    fn only_a_process_that_was_started_for_it_can_be_told_to_allow_everything() {
+        let (plain, all) = (
+            Options::default(),
+            Options::default().with(PERMISSION_MODE, "bypassPermissions"),
+        );
+        let wanted = all.clone().with(MODEL, "opus").with(EFFORT, "high");
+        let names =
+            |changes: Vec<OptionChange>| changes.into_iter().map(|change| change.name).collect::<Vec<_>>();
+        assert_eq!(names(rules().live_changes(&plain, &plain, &wanted)), [MODEL]);
+        assert_eq!(
+            names(rules().live_changes(&all, &plain, &wanted)),
+            [MODEL, PERMISSION_MODE]
+        );
+        assert_eq!(
+            names(rules().live_changes(&plain, &all, &plain)),
+            [PERMISSION_MODE]
+        );
+    }
+
+    #[test]
+    fn a_tool_that_was_not_listed_is_denied() {
+        let options = Options::default().with(TOOLS, json!(["Read"]));
+        assert_eq!(rules().verdict(&options, "Read"), Verdict::Ask);
+        assert!(matches!(rules().verdict(&options, "Bash"), Verdict::Deny(_)));
+        let options = Options::default().with(PERMISSION_MODE, "bypassPermissions");
+        assert_eq!(rules().verdict(&options, "Bash"), Verdict::Allow);
+    }
+
+    #[test]
+    fn rules_are_split_outside_of_parentheses() {
+        assert_eq!(split_rules("Read, Edit,Bash"), ["Read", "Edit", "Bash"]);
+        assert_eq!(
+            split_rules("Bash(git log, git diff),Read"),
+            ["Bash(git log, git diff)", "Read"]
+        );
+        assert_eq!(split_rules(" , "), [""; 0]);
+    }
+}

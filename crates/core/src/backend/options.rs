@@ -1,0 +1,208 @@
+//! What a user can choose for an agent. The options are the backend's own: it names, describes and checks them, and says
+//! which of them a running agent can change. The domain only carries them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The options of a session, by name. An option that is not set, or is set to its default, is absent. Cheap to clone.
+#[derive(Clone, Default, Deserialize, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Options(Arc<Map<String, Value>>);
+
+impl Options {
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name)?.as_str()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// Sets an option; null is the same as not setting it.
+    pub fn set(&mut self, name: impl Into<String>, value: impl Into<Value>) {
+        let value = Some(value.into()).filter(|value| !value.is_null());
+        self.apply(&OptionChange {
+            name: name.into(),
+            value,
+        });
+    }
+
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    pub fn apply(&mut self, change: &OptionChange) {
+        // Written only where something changes: the map may be shared.
+        if self.0.get(&change.name) == change.value.as_ref() {
+            return;
+        }
+        let options = Arc::make_mut(&mut self.0);
+        match &change.value {
+            Some(value) => options.insert(change.name.clone(), value.clone()),
+            None => options.remove(&change.name),
+        };
+    }
+
+    /// The changes that turn these options into `wanted`.
+    pub fn changes_to(&self, wanted: &Self) -> Vec<OptionChange> {
+        let removed = self.0.keys().filter(|name| !wanted.0.contains_key(*name));
+        let removed = removed.map(|name| OptionChange {
+            name: name.clone(),
+            value: None,
+        });
+        let set = wanted
+            .0
+            .iter()
+            .filter(|(name, value)| self.0.get(*name) != Some(*value));
+        let set = set.map(|(name, value)| OptionChange {
+            name: name.clone(),
+            value: Some(value.clone()),
+        });
+        removed.chain(set).collect()
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl FromIterator<(String, Value)> for Options {
+    fn from_iter<T: IntoIterator<Item = (String, Value)>>(options: T) -> Self {
+        let set = options.into_iter().filter(|(_, value)| !value.is_null());
+        Self(Arc::new(set.collect()))
+    }
+}
+
+/// Another value for one option.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OptionChange {
+    pub name: String,
+    /// `None`: the default.
+    pub value: Option<Value>,
+}
+
+impl OptionChange {
+    /// Null is the default.
+    pub fn new(name: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self {
+            name: name.into(),
+            value: Some(value.into()).filter(|value| !value.is_null()),
+        }
+    }
+}
+
+/// One option, for those who offer it to a user.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OptionInfo {
+    pub name: String,
+    pub title: String,
+    pub kind: OptionKind,
+    /// The values that can be chosen from, where the backend knows them.
+    pub choices: Vec<String>,
+    pub default: Option<Value>,
+    /// A running agent can change it; otherwise it takes effect with the next turn.
+    pub live: bool,
+    /// It lets the agent do more without asking, so setting it needs the right to approve.
+    pub grants: bool,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OptionKind {
+    String,
+    Number,
+    Bool,
+    /// One of the choices.
+    Choice,
+    /// Strings.
+    List,
+}
+
+/// Why options were not accepted.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct OptionRefused {
+    /// The option's name.
+    pub option: String,
+    pub message: String,
+}
+
+impl OptionRefused {
+    pub fn new(option: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            option: option.into(),
+            message: message.into(),
+        }
+    }
+}
+
+/// Who decides about a tool that an agent asks for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Verdict {
+    /// A person, or the session's approval mode.
+    Ask,
+    /// The options allow it.
+    Allow,
+    /// The options rule it out, for this reason.
+    Deny(&'static str),
+}
+
+/// What a backend's options mean for the life of a session. Pure: the state machine asks.
+pub trait OptionRules: fmt::Debug + Send + Sync + 'static {
+    fn describe(&self) -> Vec<OptionInfo>;
+
+    /// The options in canonical form: defaults left out. `before` are the options that the session has; `None`: it is
+    /// new.
+    fn check(&self, options: Options, before: Option<&Options>) -> Result<Options, OptionRefused>;
+
+    /// What an agent can change while it runs, to come nearer to the options that are `wanted`. `started` are the
+    /// options that its process was started with, `current` those that it has now.
+    fn live_changes(&self, started: &Options, current: &Options, wanted: &Options) -> Vec<OptionChange>;
+
+    /// What the options say about a tool that the agent asks for.
+    fn verdict(&self, options: &Options, tool: &str) -> Verdict;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_set_to_null_is_not_set() {
+        let options = Options::default().with("a", 1).with("b", Value::Null);
+        assert_eq!(options.iter().collect::<Vec<_>>(), [("a", &Value::from(1))]);
+        assert_eq!(options.with("a", Value::Null), Options::default());
+    }
+
+    #[test]
+    fn changes_lead_from_one_to_the_other() {
+        let (mut from, to) = (
+            Options::default()
+                .with("gone", true)
+                .with("same", 1)
+                .with("other", 1),
+            Options::default()
+                .with("same", 1)
+                .with("other", 2)
+                .with("new", "x"),
+        );
+        let changes = from.changes_to(&to);
+        assert_eq!(changes.len(), 3);
+        for change in &changes {
+            from.apply(change);
+        }
+        assert_eq!(from, to);
+    }
+}
