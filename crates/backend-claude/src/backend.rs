@@ -19,8 +19,9 @@ use crate::relay::Relay;
 use crate::runs::{self, Runs};
 
 use tiller_core::backend::{
-    AgentChannels, AgentCommand, AgentEvent, Attach, Backend, BackendInfo, Connections, Conversation, Driver,
-    Exit, HOOK_TIME, Heard, Inquiry, Launch, Offers, OptionRules,
+    Abilities, AgentChannels, AgentCommand, AgentEvent, Attach, Backend, BackendInfo, Connections,
+    Conversation, Driver, Drivers, Exit, HOOK_TIME, Heard, Inquiry, Launch, Leftovers, OptionRules, Steering,
+    TitleWriter,
 };
 use tiller_core::{SessionId, Timestamp, title_from_model};
 use tiller_process::is_running;
@@ -36,6 +37,10 @@ const GRACE: Grace = Grace {
     after_input: Duration::from_millis(500),
     after_terminate: Duration::from_secs(2),
 };
+
+/// How the CLI says that it has done what it was asked to do. In text that a tool or a model writes the quotes would
+/// have backslashes before them.
+const TURN_END: &[u8] = b"\"type\":\"result\"";
 
 /// How long a title that someone waits for may take. Starting the CLI is most of it.
 const TITLE_TIME: Duration = Duration::from_secs(30);
@@ -53,6 +58,8 @@ pub struct ClaudeBackend {
     /// How agents outlive us; `None`: they don't.
     keeping: Option<Keeping>,
     hook_time: Duration,
+    /// It ends what an earlier server has left.
+    sweeps: bool,
     /// For agents that connect to us, which have no keeper. `None`: all speak over pipes.
     runs: Option<Runs>,
 }
@@ -77,6 +84,7 @@ impl ClaudeBackend {
             claims: Claims::default(),
             keeping: None,
             hook_time: HOOK_TIME,
+            sweeps: false,
             runs: None,
         }
     }
@@ -90,7 +98,17 @@ impl ClaudeBackend {
 
     /// Gives every agent a keeper, so that it outlives this program.
     pub fn kept(mut self, keeping: Keeping) -> Self {
-        self.keeping = Some(keeping);
+        self.keeping = Some(Keeping {
+            turn_end: TURN_END.to_vec(),
+            ..keeping
+        });
+        self
+    }
+
+    /// Ends what an earlier server has left behind. For one of the backends that share a folder of runs.
+    #[must_use]
+    pub fn sweeping(mut self) -> Self {
+        self.sweeps = true;
         self
     }
 
@@ -125,6 +143,35 @@ impl Backend for ClaudeBackend {
 
     fn options(&self) -> Arc<dyn OptionRules> {
         Arc::clone(&self.rules) as Arc<dyn OptionRules>
+    }
+
+    fn abilities(&self) -> Abilities {
+        let titles = Titles {
+            executable: self.executable.clone(),
+            claude_home: self.claude_home.clone(),
+        };
+        #[cfg(target_os = "linux")]
+        let drivers: Option<Arc<dyn Drivers>> = Some(Arc::new(FoundDrivers {
+            claims: self.claims.clone(),
+            home: self.claude_home_or_default(),
+        }));
+        #[cfg(not(target_os = "linux"))]
+        let drivers = None;
+        let connections = self.runs.clone();
+        let sweeps = self.sweeps.then(|| Swept(self.keeping.clone()));
+        Abilities {
+            titles: Some(Arc::new(titles)),
+            drivers,
+            connections: connections.map(|runs| Arc::new(runs) as Arc<dyn Connections>),
+            catalogue: Some(Arc::new(self.offers.clone())),
+            leftovers: sweeps.map(|swept| Arc::new(swept) as Arc<dyn Leftovers>),
+            steering: Steering {
+                fork: true,
+                rewind: true,
+                hooks: true,
+                inquire: true,
+            },
+        }
     }
 
     fn launch(&self, launch: Launch) -> AgentChannels {
@@ -170,11 +217,6 @@ impl Backend for ClaudeBackend {
         channels
     }
 
-    fn connections(&self) -> Option<Arc<dyn Connections>> {
-        let runs = self.runs.clone()?;
-        Some(Arc::new(runs))
-    }
-
     fn attach(&self, attach: Attach) -> AgentChannels {
         let Some(keeping) = self.keeping.clone() else {
             return AgentChannels::of_nobody();
@@ -218,10 +260,15 @@ impl Backend for ClaudeBackend {
         });
         channels
     }
+}
 
+/// Ends what an earlier server has left behind: runs that nobody goes on with, and leases.
+struct Swept(Option<Keeping>);
+
+impl Leftovers for Swept {
     fn keep_only(&self, wanted: HashSet<String>) {
         tokio::task::spawn_blocking(Lease::sweep);
-        let Some(keeping) = self.keeping.clone() else {
+        let Some(keeping) = self.0.clone() else {
             return;
         };
         // Listed now: what is launched from here on is not among those that are wanted, and is not left by anyone.
@@ -237,7 +284,15 @@ impl Backend for ClaudeBackend {
             }
         });
     }
+}
 
+/// Asks a CLI that is started for nothing else.
+struct Titles {
+    executable: Executable,
+    claude_home: Option<PathBuf>,
+}
+
+impl TitleWriter for Titles {
     fn title(&self, prompt: String, cwd: PathBuf) -> BoxFuture<'static, Option<String>> {
         let executable = self.executable.clone();
         let mut options = Options::new()
@@ -271,30 +326,33 @@ impl Backend for ClaudeBackend {
             title_from_model(answer?.as_str())
         })
     }
+}
 
-    #[cfg(target_os = "linux")]
+/// Finds CLIs that were started elsewhere.
+#[cfg(target_os = "linux")]
+struct FoundDrivers {
+    claims: Claims,
+    home: PathBuf,
+}
+
+#[cfg(target_os = "linux")]
+impl Drivers for FoundDrivers {
     fn driver(
         &self,
         conversation: String,
         cwd: PathBuf,
         since: Timestamp,
     ) -> BoxFuture<'static, Option<Driver>> {
-        Box::pin(found_driver(
-            conversation,
-            cwd,
-            since,
-            self.claude_home_or_default(),
-        ))
+        Box::pin(found_driver(conversation, cwd, since, self.home.clone()))
     }
 
-    #[cfg(target_os = "linux")]
     fn claim(
         &self,
         conversation: String,
         cwd: PathBuf,
         since: Timestamp,
     ) -> BoxFuture<'static, Option<Driver>> {
-        let (claims, home) = (self.claims.clone(), self.claude_home_or_default());
+        let (claims, home) = (self.claims.clone(), self.home.clone());
         Box::pin(async move {
             let deadline = tokio::time::Instant::now() + lease::PATIENCE;
             // Someone who has the lease has an agent, or is about to have one: then we are told who that is.
@@ -316,34 +374,27 @@ impl Backend for ClaudeBackend {
         })
     }
 
-    #[cfg(target_os = "linux")]
     fn drivers(
         &self,
         conversations: Vec<(String, PathBuf)>,
     ) -> BoxFuture<'static, Option<HashMap<String, Driver>>> {
-        let home = self.claude_home_or_default();
+        let home = self.home.clone();
         Box::pin(async move {
             let found = tokio::task::spawn_blocking(move || driver::find_all(&conversations, &home));
             found.await.ok()
         })
     }
 
-    #[cfg(target_os = "linux")]
     fn rivals(&self, agents: Vec<(String, u32)>) -> BoxFuture<'static, HashMap<String, Driver>> {
-        let home = self.claude_home_or_default();
+        let home = self.home.clone();
         Box::pin(async move {
             let found = tokio::task::spawn_blocking(move || driver::find_rivals(&agents, &home));
             found.await.unwrap_or_default()
         })
     }
 
-    #[cfg(target_os = "linux")]
     fn end_driver(&self, driver: Driver) -> BoxFuture<'static, Result<(), String>> {
         Box::pin(async move { driver::end(&driver).await })
-    }
-
-    fn offers(&self) -> Option<Arc<Offers>> {
-        self.offers.get()
     }
 }
 
@@ -610,7 +661,6 @@ fn start_connecting(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiller_core::backend::{Capabilities, WhyChosen};
 
     #[tokio::test]
     async fn what_is_launched_after_the_last_server_is_not_taken_for_something_that_it_left() {
@@ -620,30 +670,20 @@ mod tests {
             path: "claude".into(),
             runtime: None,
         };
-        let info = BackendInfo {
-            name: "claude",
-            version: None,
-            transport: "stdio",
-            reason: String::new(),
-            why: WhyChosen::Found,
-            path: None,
-            capabilities: Capabilities {
-                streaming: true,
-                permissions: true,
-                resume: true,
-                subagents: true,
-            },
-        };
-        let backend = ClaudeBackend::new(executable, None, info).kept(Keeping {
-            folder: folder.path().to_owned(),
-            program: "keeper".into(),
-            args: Vec::new(),
-            grace: Duration::ZERO,
-        });
+        let backend = ClaudeBackend::new(executable, None, BackendInfo::named("claude"))
+            .sweeping()
+            .kept(Keeping {
+                folder: folder.path().to_owned(),
+                program: "keeper".into(),
+                args: Vec::new(),
+                grace: Duration::ZERO,
+                turn_end: Vec::new(),
+            });
         for name in ["left", "wanted"] {
             std::fs::create_dir(run(name)).unwrap();
         }
-        backend.keep_only(HashSet::from(["wanted".to_owned()]));
+        let leftovers = backend.abilities().leftovers.unwrap();
+        leftovers.keep_only(HashSet::from(["wanted".to_owned()]));
         std::fs::create_dir(run("new")).unwrap();
         while run("left").exists() {
             tokio::task::yield_now().await;

@@ -14,11 +14,17 @@ use tiller_agent::{
 };
 
 use tiller_core::RawJson;
-use tiller_core::backend::{Inquiry, InquiryFailed, Offers};
+use tiller_core::backend::{Catalogue, Inquiry, InquiryFailed, Offers};
 
 /// What the CLI offers, as the last one that was started has told.
 #[derive(Clone, Default)]
 pub(crate) struct LastOffers(Arc<Mutex<Option<Arc<Offers>>>>);
+
+impl Catalogue for LastOffers {
+    fn offers(&self) -> Option<Arc<Offers>> {
+        self.get()
+    }
+}
 
 impl LastOffers {
     pub(crate) fn get(&self) -> Option<Arc<Offers>> {

@@ -3,18 +3,14 @@
 //! An agent is a pair of channels. Starting one never blocks and never fails on the spot: whatever goes wrong arrives
 //! as [`AgentEvent::Exited`], the same way as a crash an hour later. Only the implementations know a wire format.
 
+mod abilities;
+mod backends;
 mod options;
 
-use std::collections::{HashMap, HashSet};
-use std::io;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::future::BoxFuture;
-use futures_util::{Sink, Stream};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
@@ -23,6 +19,10 @@ use crate::json::RawJson;
 use crate::prompt::Image;
 use crate::session::Answer;
 
+pub use self::abilities::{
+    Abilities, Catalogue, Connection, Connections, Drivers, Leftovers, Steering, TitleWriter,
+};
+pub use self::backends::{Backends, UnknownBackend};
 pub use self::options::{OptionChange, OptionInfo, OptionKind, OptionRefused, OptionRules, Options, Verdict};
 
 /// Starts agents of one kind.
@@ -32,97 +32,25 @@ pub trait Backend: Send + Sync + 'static {
     /// What can be chosen for an agent of this kind, and what that means for a session.
     fn options(&self) -> Arc<dyn OptionRules>;
 
+    /// What this backend can do beside running agents.
+    fn abilities(&self) -> Abilities;
+
     /// Begins to start an agent. Dropping [`AgentChannels::commands`] ends it, the whole process tree.
     fn launch(&self, launch: Launch) -> AgentChannels;
 
-    /// A title for a session that begins with this prompt, from a model. `None` if there is none to be had; takes a
-    /// few seconds, and never for ever.
-    fn title(&self, _prompt: String, _cwd: PathBuf) -> BoxFuture<'static, Option<String>> {
-        Box::pin(std::future::ready(None))
-    }
-
-    /// Who else drives the conversation that this server has no agent on. `since`: when it last had.
-    fn driver(
-        &self,
-        _conversation: String,
-        _cwd: PathBuf,
-        _since: Timestamp,
-    ) -> BoxFuture<'static, Option<Driver>> {
-        Box::pin(std::future::ready(None))
-    }
-
-    /// Sees to it that nobody else begins to drive the conversation before this server has launched an agent on it, which
-    /// it does at once or not at all. Who drives it, if someone does already.
-    fn claim(
-        &self,
-        conversation: String,
-        cwd: PathBuf,
-        since: Timestamp,
-    ) -> BoxFuture<'static, Option<Driver>> {
-        self.driver(conversation, cwd, since)
-    }
-
-    /// Who else drives any of these conversations, each of which comes with its folder. `None`: that can't be told here.
-    fn drivers(
-        &self,
-        _conversations: Vec<(String, PathBuf)>,
-    ) -> BoxFuture<'static, Option<HashMap<String, Driver>>> {
-        Box::pin(std::future::ready(None))
-    }
-
-    /// Who else says that it drives one of these conversations, on each of which this server has an agent: that process,
-    /// and what it has started.
-    fn rivals(&self, _agents: Vec<(String, u32)>) -> BoxFuture<'static, HashMap<String, Driver>> {
-        Box::pin(std::future::ready(HashMap::new()))
-    }
-
-    /// Ends that process, politely. An error says what the user can do.
-    fn end_driver(&self, _driver: Driver) -> BoxFuture<'static, Result<(), String>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-
     /// Goes on with an agent that an earlier server started. The first event says how it stands, or that it is gone.
-    fn attach(&self, _attach: Attach) -> AgentChannels {
-        AgentChannels::of_nobody()
-    }
-
-    /// Which runs are still wanted; whatever else an earlier server has left is ended and removed.
-    fn keep_only(&self, _runs: HashSet<String>) {}
-
-    /// What agents offer, as far as one has told since the server started.
-    fn offers(&self) -> Option<Arc<Offers>> {
-        None
-    }
-
-    /// Accepts the connections of agents that connect to the server. `None`: agents of this backend never do.
-    fn connections(&self) -> Option<Arc<dyn Connections>> {
-        None
-    }
-}
-
-/// Hands the connections that agents open to the server over to the runs they belong to.
-pub trait Connections: Send + Sync + 'static {
-    /// Tells where agents reach this server: `ws://HOST:PORT`.
-    fn serve_at(&self, address: String);
-
-    /// Whether the agent of this session may connect with this secret.
-    fn expects(&self, session: SessionId, secret: &str) -> bool;
-
-    /// Hands over a connection, which replaces an earlier one of the same run. False: no run expects it.
-    fn attach(&self, session: SessionId, secret: &str, connection: Connection) -> BoxFuture<'static, bool>;
-}
-
-/// Both directions of a connection that an agent opened.
-pub struct Connection {
-    pub incoming: Pin<Box<dyn Stream<Item = Bytes> + Send>>,
-    pub outgoing: Pin<Box<dyn Sink<String, Error = io::Error> + Send>>,
+    fn attach(&self, attach: Attach) -> AgentChannels;
 }
 
 /// Which agent runs here, and why.
 #[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct BackendInfo {
-    /// `claude` or `demo`.
-    pub name: &'static str,
+    /// By which a session chooses it: `claude`, `demo`, …
+    pub name: String,
+    /// Its name for people.
+    #[serde(skip)]
+    pub title: String,
     pub version: Option<String>,
     /// `stdio` or `sdk-url`.
     pub transport: &'static str,
@@ -133,6 +61,29 @@ pub struct BackendInfo {
     /// Where it was found on this machine.
     pub path: Option<String>,
     pub capabilities: Capabilities,
+    #[serde(skip)]
+    pub installed: bool,
+    /// How to get it where it is not installed, for a person.
+    #[serde(skip)]
+    pub how_to_install: Option<String>,
+}
+
+impl BackendInfo {
+    /// One of that name about which nothing else is known.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: name.to_owned(),
+            version: None,
+            transport: "stdio",
+            reason: String::new(),
+            why: WhyChosen::Found,
+            path: None,
+            capabilities: Capabilities::default(),
+            installed: true,
+            how_to_install: None,
+        }
+    }
 }
 
 /// Why an agent, and the way it is spoken with, was chosen.
@@ -155,7 +106,7 @@ pub enum WhyChosen {
     DemoChosen,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Capabilities {
     pub streaming: bool,
     pub permissions: bool,
@@ -199,6 +150,9 @@ pub struct Attach {
     pub run: String,
     /// The agent's id of the conversation.
     pub conversation: String,
+    pub cwd: PathBuf,
+    /// The options that it has.
+    pub options: Options,
     /// How much of what it said is known.
     pub position: u64,
     /// Whether it was started to go on with an earlier conversation.

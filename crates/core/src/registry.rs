@@ -8,7 +8,8 @@ use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, oneshot};
 
 use crate::backend::{
-    Backend, BackendInfo, Connections, Driver, Inquiry, InquiryFailed, InquiryReply, OptionRefused, Options,
+    Backend, BackendInfo, Backends, Connections, Driver, Drivers, Inquiry, InquiryFailed, InquiryReply,
+    OptionInfo, OptionRefused, Options, Steering, UnknownBackend,
 };
 use crate::credentials::Viewer;
 use crate::event::{DecisionRequest, Event, EventBody};
@@ -55,7 +56,7 @@ pub struct Sessions {
 
 struct Shared {
     store: Arc<dyn Store>,
-    backend: Arc<dyn Backend>,
+    backends: Backends,
     paths: Arc<PathPolicy>,
     hub: Hub,
     /// A std mutex: held for map look-ups only, never across an await.
@@ -94,6 +95,8 @@ pub struct StartSession {
     pub prompt: NewPrompt,
     /// `None`: the default working directory.
     pub cwd: Option<String>,
+    /// The name of the backend that is to run the agent. `None`: the default one.
+    pub backend: Option<String>,
     pub settings: Settings,
     /// The new session's id, for whoever has to know it before it begins. `None`: a random one.
     pub id: Option<SessionId>,
@@ -146,10 +149,10 @@ pub enum CommandError {
     Option(#[from] OptionRefused),
     #[error("A session's name has 1 to {MAX_NAME} bytes, none of them a control character.")]
     Name,
-    #[error(
-        "Agents here are run by '{have}', not by '{wanted}': leave 'backend' out, or start a server with --backend."
-    )]
-    Backend { wanted: String, have: String },
+    #[error(transparent)]
+    Backend(#[from] UnknownBackend),
+    #[error("The agent of this session, {agent}, can't {what}.")]
+    Unsupported { agent: String, what: &'static str },
     #[error("A turn is running. Stop it first.")]
     Busy,
     #[error(
@@ -188,7 +191,7 @@ impl Sessions {
     /// Takes over what the last server left.
     pub async fn open(
         store: Arc<dyn Store>,
-        backend: Arc<dyn Backend>,
+        backends: impl Into<Backends>,
         paths: PathPolicy,
         titles: Titles,
     ) -> Result<Self, CommandError> {
@@ -200,7 +203,7 @@ impl Sessions {
             .collect();
         let shared = Shared {
             store,
-            backend,
+            backends: backends.into(),
             paths: Arc::new(paths),
             hub: Hub::new(),
             entries: Mutex::new(entries),
@@ -233,10 +236,17 @@ impl Sessions {
                 })
             })
             .collect();
-        let runs = unfinished.iter().filter_map(|record| record.run.as_ref());
-        self.shared
-            .backend
-            .keep_only(runs.map(|run| run.name.clone()).collect());
+        let runs = unfinished.iter().filter_map(|record| {
+            // Nobody can go on with the run of a backend that is not here any more.
+            self.shared.backends.find(record.backend.as_deref()).ok()?;
+            Some(record.run.as_ref()?.name.clone())
+        });
+        let runs: HashSet<_> = runs.collect();
+        for backend in self.shared.backends.iter() {
+            if let Some(leftovers) = backend.abilities().leftovers {
+                leftovers.keep_only(runs.clone());
+            }
+        }
         for record in unfinished {
             let unconfirmed = match record.turn {
                 Some(turn) => self.shared.store.said_since(record.id, turn.prompt_seq).await?,
@@ -277,13 +287,47 @@ impl Sessions {
         &self.viewer
     }
 
+    /// The default backend.
     pub fn backend(&self) -> BackendInfo {
-        self.shared.backend.info()
+        self.shared.backends.default_one().info()
+    }
+
+    /// All backends, the default one first, each with what can be chosen for its agents.
+    pub fn backends(&self) -> Vec<(BackendInfo, Vec<OptionInfo>)> {
+        let all = self.shared.backends.iter();
+        all.map(|backend| (backend.info(), backend.options().describe()))
+            .collect()
+    }
+
+    /// The backend of a session.
+    fn backend_of(&self, record: &SessionRecord) -> Arc<dyn Backend> {
+        self.shared.backends.of(record.backend.as_deref())
+    }
+
+    /// Finds out who drives the conversations of a session's kind of agent, where that can be told.
+    fn drivers_of(&self, record: &SessionRecord) -> Option<Arc<dyn Drivers>> {
+        self.backend_of(record).abilities().drivers
+    }
+
+    /// Refused if the session's agent does not take such commands.
+    fn supported(
+        &self,
+        record: &SessionRecord,
+        can: impl FnOnce(Steering) -> bool,
+        what: &'static str,
+    ) -> Result<(), CommandError> {
+        let backend = self.backend_of(record);
+        if can(backend.abilities().steering) {
+            return Ok(());
+        }
+        let agent = backend.info().title;
+        Err(CommandError::Unsupported { agent, what })
     }
 
     /// Accepts the connections of agents that connect to the server. `None`: no agent here does.
     pub fn connections(&self) -> Option<Arc<dyn Connections>> {
-        self.shared.backend.connections()
+        let mut all = self.shared.backends.iter();
+        all.find_map(|backend| backend.abilities().connections)
     }
 
     pub fn paths(&self) -> &PathPolicy {
@@ -382,7 +426,8 @@ impl Sessions {
         allowed(self.viewer.scopes.run)?;
         let (prompt, images) = start.prompt.checked()?;
         let prompt_id = prompt.id;
-        let settings = self.checked_settings(start.settings, None)?;
+        let backend = Arc::clone(self.shared.backends.find(start.backend.as_deref())?);
+        let settings = checked_settings(&backend, start.settings, None)?;
         let cwd = self.shared.paths.working_directory(start.cwd.as_deref()).await?;
         let (title, title_source) = match title_as_given(&start.title) {
             empty if empty.is_empty() => (title_from_prompt(&prompt.text), TitleSource::Prompt),
@@ -406,7 +451,7 @@ impl Sessions {
             delete_at: None,
             status: SessionStatus::Idle,
             cwd: cwd.to_string_lossy().into_owned(),
-            backend: None,
+            backend: Some(backend.info().name),
             settings,
             last_prompt: None,
             created_at: now,
@@ -424,14 +469,12 @@ impl Sessions {
                 place.insert(Entry::Dormant(Box::new((record.clone(), Vec::new()))));
             }
         }
-        if let Some(conversation) = &record.conversation {
+        if let Some(conversation) = &record.conversation
+            && let Some(drivers) = backend.abilities().drivers
+        {
             let cwd = record.cwd.clone().into();
             // Not ours so far, so nothing that was written to it was written by us.
-            let driver = self
-                .shared
-                .backend
-                .claim(conversation.clone(), cwd, Timestamp(0))
-                .await;
+            let driver = drivers.claim(conversation.clone(), cwd, Timestamp(0)).await;
             if let Some(driver) = driver {
                 self.entries().remove(&id);
                 return Err(CommandError::DrivenElsewhere(driver));
@@ -468,15 +511,6 @@ impl Sessions {
             after: 0,
             again: false,
         })
-    }
-
-    fn checked_settings(
-        &self,
-        settings: Settings,
-        before: Option<&Options>,
-    ) -> Result<Settings, CommandError> {
-        let options = self.shared.backend.options().check(settings.options, before)?;
-        Ok(Settings { options, ..settings })
     }
 
     /// Says something more in a session. If the prompt's id is that of a prompt which was accepted before, that is
@@ -709,9 +743,10 @@ impl Sessions {
         if let Entry::Dormant(dormant) = entry {
             let (record, pending) = (**dormant).clone();
             let shared = &self.shared;
-            let (store, backend) = (Arc::clone(&shared.store), Arc::clone(&shared.backend));
+            let backend = shared.backends.of(record.backend.as_deref());
+            let (store, rules) = (Arc::clone(&shared.store), backend.options());
             *entry = Entry::Awake(spawn(
-                State::new(record, pending, shared.backend.options()),
+                State::new(record, pending, rules),
                 store,
                 backend,
                 Arc::clone(&shared.paths),
@@ -780,6 +815,16 @@ fn allowed(scope: bool) -> Result<(), CommandError> {
     } else {
         Err(CommandError::Forbidden)
     }
+}
+
+/// The settings with their options in canonical form.
+fn checked_settings(
+    backend: &Arc<dyn Backend>,
+    settings: Settings,
+    before: Option<&Options>,
+) -> Result<Settings, CommandError> {
+    let options = backend.options().check(settings.options, before)?;
+    Ok(Settings { options, ..settings })
 }
 
 fn check_name(name: &str) -> Result<(), CommandError> {

@@ -53,6 +53,9 @@ pub struct Keeping {
     pub args: Vec<OsString>,
     /// How long an agent may go without a program and without work.
     pub grace: Duration,
+    /// What an agent writes when it has done its work: from then on, and until it is given more, it is without work.
+    /// Empty: nothing tells, and it is never without work.
+    pub turn_end: Vec<u8>,
 }
 
 /// An agent with a keeper.
@@ -170,6 +173,7 @@ async fn start_in(keeping: &Keeping, folder: &Path, run: &str, launch: &Launch) 
         launch: launch.clone(),
         mark: run.to_owned(),
         grace: keeping.grace,
+        turn_end: keeping.turn_end.clone(),
     };
     let connection = Connection::open(ours, Order::Start(Box::new(instruction))).await?;
     match connection.standing {

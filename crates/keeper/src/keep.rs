@@ -183,7 +183,12 @@ impl Keeper {
         listener: UnixListener,
         orders: Frames,
     ) -> io::Result<Self> {
-        let Instruction { launch, mark, grace } = instruction;
+        let Instruction {
+            launch,
+            mark,
+            grace,
+            turn_end,
+        } = instruction;
         let (child_signals, signalled) = UnixStream::pair()?;
         signal_hook::low_level::pipe::register(SIGCHLD, signalled)?;
         let (end_signals, signalled) = UnixStream::pair()?;
@@ -260,7 +265,7 @@ impl Keeper {
             asked_to_end: None,
             output,
             stuck: Vec::new(),
-            turn_ends: TurnEnds::default(),
+            turn_ends: TurnEnds::new(turn_end),
             busy: false,
             ending: Ending::No,
             exit: None,

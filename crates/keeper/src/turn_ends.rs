@@ -2,28 +2,35 @@
 
 use memchr::memmem;
 
-/// How the CLI says that it has done what it was asked to do. In text that a tool or a model writes the quotes would
-/// have backslashes before them.
-const TURN_END: &[u8] = b"\"type\":\"result\"";
-
-/// Looks for the end of a turn in what comes in pieces.
-#[derive(Default)]
+/// Looks for the end of a turn in what comes in pieces. How it looks the program says that starts the agent.
 pub(crate) struct TurnEnds {
+    /// What an agent writes when it has done what it was asked to do; empty: nothing tells.
+    sign: Vec<u8>,
     /// The end of the last piece, in which a sign may have begun.
     tail: Vec<u8>,
 }
 
 impl TurnEnds {
+    pub(crate) fn new(sign: Vec<u8>) -> Self {
+        Self {
+            sign,
+            tail: Vec::new(),
+        }
+    }
+
     pub(crate) fn found_in(&mut self, piece: &[u8]) -> bool {
-        let across = &piece[..piece.len().min(TURN_END.len() - 1)];
+        let Some(before) = self.sign.len().checked_sub(1) else {
+            return false;
+        };
+        let across = &piece[..piece.len().min(before)];
         self.tail.extend_from_slice(across);
-        let found = memmem::find(&self.tail, TURN_END).is_some() || memmem::find(piece, TURN_END).is_some();
-        if piece.len() >= TURN_END.len() {
+        let found =
+            memmem::find(&self.tail, &self.sign).is_some() || memmem::find(piece, &self.sign).is_some();
+        if piece.len() > before {
             self.tail.clear();
-            self.tail
-                .extend_from_slice(&piece[piece.len() + 1 - TURN_END.len()..]);
+            self.tail.extend_from_slice(&piece[piece.len() - before..]);
         } else {
-            let extra = self.tail.len().saturating_sub(TURN_END.len() - 1);
+            let extra = self.tail.len().saturating_sub(before);
             self.tail.drain(..extra);
         }
         found
@@ -36,13 +43,16 @@ mod tests {
 
     #[test]
     fn the_end_of_a_turn_is_found_however_it_is_split() {
+        let sign = br#""type":"result""#;
         let line = br#"{"duration_ms":1,"type":"result","subtype":"success"}"#;
         for size in 1..line.len() {
-            let mut ends = TurnEnds::default();
+            let mut ends = TurnEnds::new(sign.to_vec());
             let found = line.chunks(size).filter(|piece| ends.found_in(piece)).count();
             assert_eq!(found, 1, "in pieces of {size}");
         }
-        let mut ends = TurnEnds::default();
+        let mut ends = TurnEnds::new(sign.to_vec());
         assert!(!ends.found_in(br#"{"text":"{\"type\":\"result\"}"}"#));
+        let mut never = TurnEnds::new(Vec::new());
+        assert!(!never.found_in(line));
     }
 }

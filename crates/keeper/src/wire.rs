@@ -40,6 +40,8 @@ pub(crate) struct Instruction {
     pub(crate) mark: String,
     /// How long an agent may go without a program and without work.
     pub(crate) grace: Duration,
+    /// What the agent writes when it has done its work, see [`TurnEnds`](crate::turn_ends::TurnEnds).
+    pub(crate) turn_end: Vec<u8>,
 }
 
 /// From the keeper.
@@ -226,6 +228,7 @@ impl Instruction {
         writer.text(self.mark.as_bytes());
         writer.number(millis(self.grace));
         writer.number(open_files.unwrap_or(0));
+        writer.text(&self.turn_end);
     }
 
     fn decode(reader: &mut Reader<'_>) -> io::Result<Self> {
@@ -244,6 +247,7 @@ impl Instruction {
         let grace = Duration::from_millis(reader.number()?);
         // Nobody can do with none, so that stands for no limit of its own.
         let open_files = Some(reader.number()?).filter(|count| *count > 0);
+        let turn_end = reader.text()?.to_vec();
         Ok(Self {
             launch: Launch {
                 program,
@@ -254,6 +258,7 @@ impl Instruction {
             },
             mark,
             grace,
+            turn_end,
         })
     }
 }
@@ -337,6 +342,7 @@ mod tests {
                 },
                 mark: "mark".to_owned(),
                 grace: Duration::from_mins(10),
+                turn_end: b"the end".to_vec(),
             })),
             Order::Attach,
             Order::Input {

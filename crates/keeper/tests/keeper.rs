@@ -30,6 +30,7 @@ impl Place {
             program: env!("CARGO_BIN_EXE_tiller-keeper").into(),
             args: Vec::new(),
             grace,
+            turn_end: br#""type":"result""#.to_vec(),
         };
         Self { folder, keeping }
     }

@@ -86,6 +86,7 @@ impl App {
             .route("/ws/events", get(events::upgrade))
             .route("/api/sessions/{session}/images/{image}", get(events::image))
             .route("/api/system", get(system::system))
+            .route("/api/backends", get(system::backends))
             .route("/api/recent-cwds", get(system::recent_cwds))
             .route("/api/directories", get(system::directories))
             .route("/api/session-title", post(system::session_title))

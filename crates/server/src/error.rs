@@ -171,7 +171,8 @@ impl From<CommandError> for ApiError {
             CommandError::Refused(Refusal::AlreadyAnswered) => Self::AlreadyAnswered,
             CommandError::Prompt(_)
             | CommandError::Option(_)
-            | CommandError::Backend { .. }
+            | CommandError::Backend(_)
+            | CommandError::Unsupported { .. }
             | CommandError::Title
             | CommandError::Name
             | CommandError::Busy

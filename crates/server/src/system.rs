@@ -8,6 +8,7 @@ use axum::extract::{Extension, Query, State};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tiller_core::BackendInfo;
+use tiller_core::backend::{Capabilities, OptionInfo};
 
 use crate::app::App;
 use crate::auth::Visitor;
@@ -34,6 +35,48 @@ pub(crate) struct System {
     /// Where a session works that does not say where.
     cwd: String,
     roots: Vec<String>,
+}
+
+/// What `GET /api/backends` answers.
+#[derive(Serialize)]
+pub(crate) struct BackendList {
+    backends: Vec<Backend>,
+}
+
+/// An agent that a session can choose.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Backend {
+    name: String,
+    title: String,
+    version: Option<String>,
+    installed: bool,
+    /// Null: the agent does not say.
+    signed_in: Option<bool>,
+    capabilities: Capabilities,
+    options: Vec<OptionInfo>,
+    how_to_install: Option<String>,
+}
+
+/// `GET /api/backends`: the default one first.
+pub(crate) async fn backends(State(app): State<App>) -> Json<BackendList> {
+    let backends = app
+        .sessions
+        .backends()
+        .into_iter()
+        .map(|(info, options)| Backend {
+            name: info.name,
+            title: info.title,
+            version: info.version,
+            installed: info.installed,
+            signed_in: None,
+            capabilities: info.capabilities,
+            options,
+            how_to_install: info.how_to_install,
+        });
+    Json(BackendList {
+        backends: backends.collect(),
+    })
 }
 
 /// How much memory the machine has, in bytes.

@@ -27,6 +27,8 @@ pub(crate) fn keeping(data_dir: &DataDir, grace: Duration) -> Keeping {
         program: own_executable(),
         args: vec![KEEPER.into()],
         grace,
+        // Each backend knows how its agents say so.
+        turn_end: Vec::new(),
     }
 }
 
@@ -39,12 +41,19 @@ fn own_executable() -> PathBuf {
     std::env::current_exe().unwrap_or(this_one)
 }
 
+/// The agents that there are.
+pub(crate) struct Found {
+    /// For sessions that do not say which they want.
+    pub(crate) default: ClaudeBackend,
+    pub(crate) others: Vec<ClaudeBackend>,
+}
+
 pub(crate) async fn choose(
     choice: BackendChoice,
     transport: TransportChoice,
     claude_bin: Option<PathBuf>,
     claude_home: Option<PathBuf>,
-) -> anyhow::Result<ClaudeBackend> {
+) -> anyhow::Result<Found> {
     let finder = Finder::from_env();
     // A file that the user named must be there, whatever else is.
     let found = match &claude_bin {
@@ -55,12 +64,15 @@ pub(crate) async fn choose(
         (BackendChoice::Auto | BackendChoice::Claude, Ok(executable)) => {
             let (why, words) = connects(&executable, transport).await;
             let reason = format!("Claude Code was found at {}. {words}", executable.path.display());
-            let backend = claude(executable, claude_home, why, reason);
-            Ok(if why == WhyChosen::Connects {
+            let backend = claude(executable, claude_home.clone(), why, reason);
+            let default = if why == WhyChosen::Connects {
                 backend.connecting()
             } else {
                 backend
-            })
+            };
+            let built_in = "The demo agent is part of Tiller.".to_owned();
+            let others = vec![demo(claude_home, WhyChosen::DemoChosen, built_in)?];
+            Ok(Found { default, others })
         }
         (BackendChoice::Claude, Err(error)) => {
             Err(error).with_context(|| format!("install it with `{INSTALL}`"))
@@ -68,12 +80,20 @@ pub(crate) async fn choose(
         (BackendChoice::Auto, Err(_)) => {
             let reason =
                 format!("Claude Code was not found. Install it with `{INSTALL}`, then start Tiller again.");
-            demo(claude_home, WhyChosen::NotInstalled, reason)
+            let default = demo(claude_home, WhyChosen::NotInstalled, reason)?;
+            let others = Vec::new();
+            Ok(Found { default, others })
         }
-        (BackendChoice::Demo, _) => {
+        (BackendChoice::Demo, found) => {
             let reason =
                 "The demo agent was chosen with --backend. Start Tiller without it to use Claude Code.";
-            demo(claude_home, WhyChosen::DemoChosen, reason.to_owned())
+            let default = demo(claude_home.clone(), WhyChosen::DemoChosen, reason.to_owned())?;
+            let installed = found.ok().map(|executable| {
+                let reason = format!("Claude Code was found at {}.", executable.path.display());
+                claude(executable, claude_home, WhyChosen::Found, reason)
+            });
+            let others = installed.into_iter().collect();
+            Ok(Found { default, others })
         }
     }
 }
@@ -119,8 +139,11 @@ fn claude(
         subagents: true,
     };
     let info = BackendInfo {
-        name: "claude",
+        name: "claude".to_owned(),
+        title: "Claude Code".to_owned(),
         version: None,
+        installed: true,
+        how_to_install: None,
         transport: if why == WhyChosen::Connects {
             "sdk-url"
         } else {
@@ -150,8 +173,11 @@ fn demo(claude_home: Option<PathBuf>, why: WhyChosen, reason: String) -> anyhow:
     };
     let version = Some(env!("CARGO_PKG_VERSION").to_owned());
     let info = BackendInfo {
-        name: "demo",
+        name: "demo".to_owned(),
+        title: "Demo agent".to_owned(),
         version,
+        installed: true,
+        how_to_install: None,
         transport: "stdio",
         reason,
         why,

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use tiller_backend_claude::ClaudeBackend;
+use tiller_core::backend::Backends;
 use tiller_core::credentials::{CredentialStore, SecretHash};
 use tiller_core::{PathPolicy, Sessions, Titles};
 use tiller_server::{Access, App, HistoryHandle, HostPolicy};
@@ -119,11 +121,16 @@ impl Service {
 
         let paths = paths(args, data_dir)?;
         let claude = (args.claude_bin.clone(), args.claude_home.clone());
-        let backend = backend::choose(args.backend, args.transport, claude.0, claude.1).await?;
-        backend.detect_version();
-        let backend = backend
-            .kept(backend::keeping(data_dir, config.agent_grace()?))
-            .waiting_for_hooks(Duration::from_secs(config.hook_timeout_s));
+        let found = backend::choose(args.backend, args.transport, claude.0, claude.1).await?;
+        found.default.detect_version();
+        let keeping = backend::keeping(data_dir, config.agent_grace()?);
+        let hook_time = Duration::from_secs(config.hook_timeout_s);
+        let prepared = |backend: ClaudeBackend| backend.kept(keeping.clone()).waiting_for_hooks(hook_time);
+        // All share one folder of runs, so one looks after what an earlier server has left there.
+        let mut backends = Backends::new(Arc::new(prepared(found.default).sweeping()));
+        for other in found.others {
+            backends = backends.with(Arc::new(prepared(other)));
+        }
 
         let listener = listen(address, port).await?;
         let bound = listener.local_addr()?;
@@ -131,7 +138,7 @@ impl Service {
             config::Titles::Model => Titles::Model,
             config::Titles::Prompt => Titles::Prompt,
         };
-        let sessions = Sessions::open(Arc::new(store.clone()), Arc::new(backend), paths, titles).await?;
+        let sessions = Sessions::open(Arc::new(store.clone()), backends, paths, titles).await?;
         tracing::info!("{}", sessions.backend().reason);
         if let Some(connections) = sessions.connections() {
             // On this machine, whatever address others use.

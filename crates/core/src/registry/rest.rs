@@ -124,8 +124,9 @@ impl Sessions {
         if resting.is_empty() {
             return;
         }
+        let Some(drivers) = self.any_drivers() else { return };
         let asked = resting.iter().map(|(name, (pid, _))| (name.clone(), *pid));
-        let rivals = self.shared.backend.rivals(asked.collect()).await;
+        let rivals = drivers.rivals(asked.collect()).await;
         for (conversation, driver) in rivals {
             if let Some((_, session)) = resting.get(&conversation) {
                 self.yield_to(*session, &driver).await;

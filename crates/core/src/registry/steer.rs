@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{CommandError, Entry, Page, Sessions, Titles, allowed};
-use crate::backend::{Driver, Inquiry, Offers};
+use super::{CommandError, Entry, Page, Sessions, Titles, allowed, checked_settings};
+use crate::backend::{Driver, Drivers, Inquiry, InquiryFailed, Offers};
 use crate::event::Notice;
 use crate::ids::{PromptId, SessionId, Timestamp};
 use crate::json::RawJson;
@@ -36,7 +36,8 @@ impl Sessions {
         allowed(self.viewer.scopes.run)?;
         let (record, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
         let before = &record.settings.options;
-        let settings = self.checked_settings(patch.applied(&record.settings), Some(before))?;
+        let wanted = patch.applied(&record.settings);
+        let settings = checked_settings(&self.backend_of(&record), wanted, Some(before))?;
         // In canonical form: what is set to its default is not set.
         let patch = SettingsPatch {
             options: before.changes_to(&settings.options),
@@ -47,9 +48,17 @@ impl Sessions {
             .map(drop)
     }
 
-    /// What agents offer, as far as one has told since the server started.
-    pub fn offers(&self) -> Option<Arc<Offers>> {
-        self.shared.backend.offers()
+    /// What the agents of this session's kind offer, or those of the default one, as far as one has told since the server
+    /// started.
+    pub fn offers(&self, session: Option<SessionId>) -> Option<Arc<Offers>> {
+        let record = session
+            .and_then(|session| self.find(session))
+            .map(|(record, _)| record);
+        let backend = match record {
+            Some(record) => self.backend_of(&record),
+            None => Arc::clone(self.shared.backends.default_one()),
+        };
+        backend.abilities().catalogue?.offers()
     }
 
     /// Gives a session the title that a person chose.
@@ -104,12 +113,19 @@ impl Sessions {
 
     /// Asks something of the session's agent beside its work. The answer is in the agent's own form.
     pub async fn inquire(&self, session: SessionId, inquiry: Inquiry) -> Result<RawJson, CommandError> {
+        let (record, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        if self
+            .supported(&record, |steering| steering.inquire, "be asked")
+            .is_err()
+        {
+            return Err(InquiryFailed::Unsupported.into());
+        }
+        let offers = self.offers(Some(session));
         let last_known = match inquiry {
-            Inquiry::Commands => self.offers().and_then(|offers| offers.commands.clone()),
-            Inquiry::Models => self.offers().and_then(|offers| offers.model_list.clone()),
+            Inquiry::Commands => offers.and_then(|offers| offers.commands.clone()),
+            Inquiry::Models => offers.and_then(|offers| offers.model_list.clone()),
             _ => None,
         };
-        self.find(session).ok_or(CommandError::UnknownSession)?;
         if let Some(known) = last_known {
             return Ok(known);
         }
@@ -122,6 +138,8 @@ impl Sessions {
     /// registered before; it is forgotten when the server ends.
     pub async fn register_hooks(&self, session: SessionId, events: Vec<String>) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
+        let (record, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        self.supported(&record, |steering| steering.hooks, "call back")?;
         self.input(session, Input::Hooks(events)).await.map(drop)
     }
 
@@ -152,6 +170,7 @@ impl Sessions {
     pub async fn fork(&self, session: SessionId, title: Option<&str>) -> Result<SessionId, CommandError> {
         allowed(self.viewer.scopes.run)?;
         let (source, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        self.supported(&source, |steering| steering.fork, "fork a conversation")?;
         let conversation = source.conversation.or(source.fork_of);
         let fork_of = Some(conversation.ok_or(Refusal::NoResumeId)?);
         let fork_at = match source.fork_at {
@@ -220,6 +239,7 @@ impl Sessions {
     ) -> Result<RawJson, CommandError> {
         allowed(self.viewer.scopes.run)?;
         let (record, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        self.supported(&record, |steering| steering.rewind, "restore files")?;
         if !dry_run && record.status == SessionStatus::Running {
             return Err(CommandError::Busy);
         }
@@ -255,8 +275,10 @@ impl Sessions {
         };
         // It is checked again when the agent is launched, and then what was said can't be given back.
         self.shared.paths.check_again(record.cwd.as_ref()).await?;
-        let backend = &self.shared.backend;
-        let claimed = backend.claim(conversation, record.cwd.into(), record.updated_at);
+        let Some(drivers) = self.drivers_of(&record) else {
+            return Ok(());
+        };
+        let claimed = drivers.claim(conversation, record.cwd.into(), record.updated_at);
         match claimed.await {
             Some(driver) => Err(CommandError::DrivenElsewhere(driver)),
             None => Ok(()),
@@ -287,19 +309,16 @@ impl Sessions {
     /// Who drives the conversation beside an agent of ours that rests. That one does not know what is said there, so it is
     /// ended; the next begins with all of it.
     async fn rival(&self, session: SessionId) -> Option<Driver> {
-        let (conversation, own) = match self.entries().get(&session)? {
+        let (conversation, own, drivers) = match self.entries().get(&session)? {
             Entry::Awake(actor) => {
                 let view = actor.view.borrow();
                 let rests = view.record.turn.is_none();
-                (view.record.conversation.clone().filter(|_| rests)?, view.pid?)
+                let conversation = view.record.conversation.clone().filter(|_| rests)?;
+                (conversation, view.pid?, self.drivers_of(&view.record)?)
             }
             Entry::Dormant(_) => return None,
         };
-        let mut found = self
-            .shared
-            .backend
-            .rivals(vec![(conversation.clone(), own)])
-            .await;
+        let mut found = drivers.rivals(vec![(conversation.clone(), own)]).await;
         let driver = found.remove(&conversation)?;
         self.yield_to(session, &driver).await;
         Some(driver)
@@ -318,8 +337,8 @@ impl Sessions {
             return Some(rival);
         }
         let (conversation, record) = self.without_agent(session)?;
-        let backend = &self.shared.backend;
-        backend
+        let drivers = self.drivers_of(&record)?;
+        drivers
             .driver(conversation, record.cwd.into(), record.updated_at)
             .await
     }
@@ -346,8 +365,7 @@ impl Sessions {
                 return Ok(());
             };
             tracing::info!(pid = driver.pid, %session, "ending a process that drives a conversation from elsewhere");
-            let ended = self.shared.backend.end_driver(driver).await;
-            ended.map_err(CommandError::Takeover)?;
+            self.end(driver).await?;
         }
         self.check_driver(session).await
     }
@@ -355,7 +373,7 @@ impl Sessions {
     /// Who drives any of these conversations, each of which comes with its folder, from elsewhere. `None`: that can't be
     /// told on this machine.
     pub async fn drivers(&self, conversations: Vec<(String, PathBuf)>) -> Option<HashMap<String, Driver>> {
-        self.shared.backend.drivers(conversations).await
+        self.any_drivers()?.drivers(conversations).await
     }
 
     /// Ends the process that drives a conversation which is no session here.
@@ -365,8 +383,20 @@ impl Sessions {
             pid = driver.pid,
             "ending a process that drives a conversation from elsewhere"
         );
-        let ended = self.shared.backend.end_driver(driver).await;
-        ended.map_err(CommandError::Takeover)
+        self.end(driver).await
+    }
+
+    /// Of conversations that are no sessions here, nobody says which kind of agent has them.
+    pub(super) fn any_drivers(&self) -> Option<Arc<dyn Drivers>> {
+        let mut all = self.shared.backends.iter();
+        all.find_map(|backend| backend.abilities().drivers)
+    }
+
+    async fn end(&self, driver: Driver) -> Result<(), CommandError> {
+        match self.any_drivers() {
+            Some(drivers) => drivers.end_driver(driver).await.map_err(CommandError::Takeover),
+            None => Ok(()),
+        }
     }
 
     /// Asks the session's own agent, beside its first turn. What goes wrong leaves the title as it is.
@@ -396,7 +426,10 @@ impl Sessions {
             && let Ok(_turn) = self.shared.titling.acquire().await
         {
             let cwd = self.shared.paths.default_directory().to_owned();
-            if let Some(title) = self.shared.backend.title(prompt.to_owned(), cwd).await {
+            let abilities = self.shared.backends.default_one().abilities();
+            if let Some(titles) = abilities.titles
+                && let Some(title) = titles.title(prompt.to_owned(), cwd).await
+            {
                 return title;
             }
         }

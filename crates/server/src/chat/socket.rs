@@ -50,6 +50,8 @@ const REMEMBERED: usize = 1024;
 pub(crate) struct Options {
     session_id: Option<String>,
     cwd: Option<String>,
+    /// The agent of a session that is begun here.
+    agent: Option<String>,
     after_seq: Option<u64>,
 }
 
@@ -82,6 +84,7 @@ pub(crate) async fn upgrade(
         sessions,
         name,
         cwd,
+        agent: options.agent,
         wishes: Settings::default(),
         heard: Heard::Nothing(feed),
         hooks: Vec::new(),
@@ -117,6 +120,8 @@ struct Connection {
     name: String,
     /// Where the session is to begin.
     cwd: Option<String>,
+    /// The agent of a session that is begun here.
+    agent: Option<String>,
     /// What it is to begin with.
     wishes: Settings,
     heard: Heard,
@@ -402,7 +407,7 @@ impl Connection {
     }
 
     async fn tell(&mut self, socket: &mut Writer, mut frames: Vec<Frame>) -> Result<(), Gone> {
-        let offers = self.sessions.offers();
+        let offers = self.sessions.offers(self.heard.session());
         for frame in &mut frames {
             if let Some(list) = offers.as_ref().and_then(|offers| offers.commands.as_ref()) {
                 translate::describe_commands(&mut frame.message, list);
@@ -516,7 +521,7 @@ impl Connection {
     }
 
     fn model(&self, name: &str) -> Result<Option<String>, Refused> {
-        let offers = self.sessions.offers();
+        let offers = self.sessions.offers(self.heard.session());
         translate::model(name, offers.as_ref().map(|offers| offers.models.as_slice()))
     }
 
@@ -586,6 +591,7 @@ impl Connection {
             let start = StartSession {
                 prompt,
                 cwd: self.cwd.clone(),
+                backend: self.agent.clone(),
                 settings: self.wishes.clone(),
                 hooks: self.hooks.clone(),
                 ..StartSession::default()

@@ -49,7 +49,8 @@ impl From<CommandError> for Refused {
             CommandError::Refused(Refusal::NoResumeId) => Code::NoResumeId,
             CommandError::Prompt(PromptRefused::Nul)
             | CommandError::Option(_)
-            | CommandError::Backend { .. }
+            | CommandError::Backend(_)
+            | CommandError::Unsupported { .. }
             | CommandError::Title
             | CommandError::Busy
             | CommandError::DrivenElsewhere(_)

@@ -41,6 +41,7 @@ pub(super) fn start(start: SessionStart) -> Result<StartSession, CommandError> {
         title: start.title.unwrap_or_default(),
         prompt: prompt(start.prompt, start.attachments, start.context)?,
         cwd: start.cwd,
+        backend: start.backend,
         settings: Settings {
             approval: start.approval.map_or(tiller_core::Approval::Ask, core_approval),
             options,
@@ -213,7 +214,7 @@ fn code(error: &CommandError) -> &'static str {
         CommandError::Option(refused) if refused.option == options::MODEL => "unknown_model",
         CommandError::Prompt(PromptRefused::Nul)
         | CommandError::Option(_)
-        | CommandError::Backend { .. }
+        | CommandError::Backend(_)
         | CommandError::Title
         | CommandError::Name => "invalid_request",
         CommandError::Prompt(_) => "attachment_invalid",
@@ -221,7 +222,7 @@ fn code(error: &CommandError) -> &'static str {
         CommandError::DrivenElsewhere(_) => "driven_elsewhere",
         CommandError::Takeover(_) => "takeover_failed",
         CommandError::Inquiry(InquiryFailed::NoAgent) => "no_agent",
-        CommandError::Inquiry(InquiryFailed::Unsupported) => "unsupported",
+        CommandError::Unsupported { .. } | CommandError::Inquiry(InquiryFailed::Unsupported) => "unsupported",
         CommandError::Inquiry(InquiryFailed::Failed(_)) => "agent_failed",
         CommandError::Path(_) => "working_dir_invalid",
         CommandError::Refused(refusal) => match refusal {

@@ -43,6 +43,7 @@ const CHINESE: &[(&str, &str)] = &[
     ("history_take_over", "结束正在别处运行该会话的程序"),
     ("health", "服务是否在运行；无需密钥"),
     ("system", "机器、版本和所用的代理"),
+    ("backends", "会话可选用的代理"),
     ("recent_cwds", "最近使用的目录"),
     ("directories", "目录中的子目录"),
     ("session_title", "为任务描述生成标题"),

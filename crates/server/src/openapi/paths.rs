@@ -34,7 +34,7 @@ use super::schemas::*;
         history_projects, history_project_sessions, history_sessions, history_session, history_export,
         history_tool_result, history_search, history_usage, history_live, history_vault, history_turn_vault,
         history_restore, history_take_over,
-        health, system, recent_cwds, directories, session_title, sign_ins, sign_out, claude, openapi, docs, docs_style,
+        health, system, backends, recent_cwds, directories, session_title, sign_ins, sign_out, claude, openapi, docs, docs_style,
     )
 )]
 pub(super) struct Description;
@@ -250,7 +250,11 @@ operations! {
     ))]
     health;
 
-    /// The machine, the version and the agent
+    /// The agents that a session can choose
+    #[utoipa::path(get, path = "/api/backends", tag = "machine", responses((status = 200, body = BackendList), Refusals))]
+    backends;
+
+    /// The machine, the version and the default agent
     #[utoipa::path(get, path = "/api/system", tag = "machine", responses((status = 200, body = System), Refusals))]
     system;
 

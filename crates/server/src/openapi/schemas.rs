@@ -108,6 +108,46 @@ pub(super) struct System {
     roots: Vec<String>,
 }
 
+#[derive(Serialize, ToSchema)]
+pub(super) struct BackendList {
+    /// The default one first.
+    backends: Vec<AgentKind>,
+}
+
+/// An agent that a session can choose.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AgentKind {
+    /// By which a session chooses it.
+    name: String,
+    /// For a person.
+    title: String,
+    version: Option<String>,
+    installed: bool,
+    /// Null: the agent does not say.
+    signed_in: Option<bool>,
+    capabilities: Capabilities,
+    options: Vec<AgentOption>,
+    how_to_install: Option<String>,
+}
+
+/// What can be chosen for an agent.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AgentOption {
+    name: String,
+    title: String,
+    /// `string`, `number`, `bool`, `choice` or `list`.
+    kind: String,
+    /// The values that can be chosen from, where they are known.
+    choices: Vec<String>,
+    default: serde_json::Value,
+    /// A running agent can change it; otherwise it takes effect with the next turn.
+    live: bool,
+    /// It lets the agent do more without asking.
+    grants: bool,
+}
+
 /// Which agent runs, and why.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Backend {
@@ -227,6 +267,8 @@ pub(super) struct TaskRequest {
     /// How often the model may be called.
     #[schema(minimum = 1)]
     max_turns: Option<u32>,
+    /// The agent of a new conversation, one of `GET /api/backends`; the default one unless given.
+    agent: Option<String>,
     /// The task is stopped after so many seconds.
     #[schema(exclusive_minimum = 0.0, maximum = 604_800.0)]
     timeout_s: Option<f64>,

@@ -158,6 +158,7 @@ impl From<CommandError> for Refused {
             CommandError::Option(refused) if refused.option == options::MODEL => {
                 WrongField::new("model", FieldProblem::WrongForm).into()
             }
+            CommandError::Backend(_) => WrongField::new("agent", FieldProblem::WrongForm).into(),
             other => ApiError::from(other).into(),
         })
     }
@@ -376,6 +377,7 @@ fn start(task: &Task, cwd: Option<String>, resume: Option<SessionId>) -> StartSe
         title: title_from_prompt(&task.prompt),
         prompt: prompt(task),
         cwd,
+        backend: task.agent.clone(),
         settings: patch(task).applied(&Settings::default()),
         resume,
         ..StartSession::default()

@@ -85,6 +85,7 @@ pub(super) struct TaskRequest {
     permission_mode: Option<String>,
     model: Option<String>,
     max_turns: Option<u32>,
+    agent: Option<String>,
     timeout_s: Option<f64>,
     granularity: Option<Granularity>,
 }
@@ -112,6 +113,8 @@ pub(super) struct Task {
     pub(super) permission_mode: Option<PermissionMode>,
     pub(super) model: Option<String>,
     pub(super) max_turns: Option<u32>,
+    /// The agent of a new conversation.
+    pub(super) agent: Option<String>,
     pub(super) timeout: Option<Duration>,
     pub(super) granularity: Granularity,
 }
@@ -179,6 +182,7 @@ impl TaskRequest {
             permission_mode,
             model: self.model.filter(|model| !model.trim().is_empty()),
             max_turns: self.max_turns,
+            agent: self.agent,
             timeout,
             granularity: self.granularity.unwrap_or_default(),
         })

@@ -1,13 +1,16 @@
 //! An agent whose part the test plays.
 
+use std::collections::HashMap;
 use std::future::ready;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use tiller_core::Timestamp;
 use tiller_core::backend::{
-    AgentChannels, AgentCommand, Attach, Backend, BackendInfo, Driver, Heard, Launch, OptionRules,
+    Abilities, AgentChannels, AgentCommand, Attach, Backend, BackendInfo, Driver, Drivers, Heard, Launch,
+    OptionRules,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -31,6 +34,13 @@ impl Backend for Found {
         Arc::new(AnyOptions)
     }
 
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            drivers: Some(Arc::new(Known(self.rival.clone()))),
+            ..Abilities::default()
+        }
+    }
+
     fn launch(&self, launch: Launch) -> AgentChannels {
         panic!("{launch:?}")
     }
@@ -46,13 +56,42 @@ impl Backend for Found {
             settled: oneshot::channel().0,
         }
     }
+}
 
+/// What is known of who else has a conversation.
+struct Known(Option<Driver>);
+
+impl Drivers for Known {
     fn driver(
         &self,
         _conversation: String,
         _cwd: PathBuf,
         _since: Timestamp,
-    ) -> Pin<Box<dyn Future<Output = Option<Driver>> + Send>> {
-        Box::pin(ready(self.rival.clone()))
+    ) -> BoxFuture<'static, Option<Driver>> {
+        ready(self.0.clone()).boxed()
+    }
+
+    fn claim(
+        &self,
+        conversation: String,
+        cwd: PathBuf,
+        since: Timestamp,
+    ) -> BoxFuture<'static, Option<Driver>> {
+        self.driver(conversation, cwd, since)
+    }
+
+    fn drivers(
+        &self,
+        _conversations: Vec<(String, PathBuf)>,
+    ) -> BoxFuture<'static, Option<HashMap<String, Driver>>> {
+        ready(None).boxed()
+    }
+
+    fn rivals(&self, _agents: Vec<(String, u32)>) -> BoxFuture<'static, HashMap<String, Driver>> {
+        ready(HashMap::new()).boxed()
+    }
+
+    fn end_driver(&self, _driver: Driver) -> BoxFuture<'static, Result<(), String>> {
+        ready(Ok(())).boxed()
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tiller_core::backend::{
-    AgentChannels, Backend, BackendInfo, Capabilities, Launch, OptionChange, OptionInfo, OptionRefused,
-    OptionRules, Options, Verdict, WhyChosen,
+    Abilities, AgentChannels, Attach, Backend, BackendInfo, Launch, OptionChange, OptionInfo, OptionRefused,
+    OptionRules, Options, Verdict,
 };
 use tiller_core::{
     Commit, EventBody, PathPolicy, Prompt, PromptId, RawJson, Retention, SessionRecord, SessionStatus,
@@ -29,8 +29,16 @@ impl Backend for NoAgents {
         Arc::new(AnyOptions)
     }
 
+    fn abilities(&self) -> Abilities {
+        Abilities::default()
+    }
+
     fn launch(&self, launch: Launch) -> AgentChannels {
         panic!("{launch:?}")
+    }
+
+    fn attach(&self, _attach: Attach) -> AgentChannels {
+        AgentChannels::of_nobody()
     }
 }
 
@@ -57,21 +65,7 @@ impl OptionRules for AnyOptions {
 }
 
 pub(super) fn no_agent() -> BackendInfo {
-    let capabilities = Capabilities {
-        streaming: false,
-        permissions: false,
-        resume: false,
-        subagents: false,
-    };
-    BackendInfo {
-        name: "none",
-        version: None,
-        transport: "none",
-        reason: String::new(),
-        why: WhyChosen::NotInstalled,
-        path: None,
-        capabilities,
-    }
+    BackendInfo::named("none")
 }
 
 fn piece(text: &str) -> EventBody {

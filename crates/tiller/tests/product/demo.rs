@@ -1,7 +1,7 @@
 //! A machine without Claude Code.
 
 use serde_json::json;
-use tiller_testkit::model::Script;
+use tiller_testkit::model::{Reply, Script};
 
 use crate::client::EventClient;
 use crate::http::get;
@@ -57,6 +57,45 @@ async fn the_demo_agent_gives_its_tour_and_says_what_it_is() {
         client.streamed()
     );
     assert!(world.project().join("tiller-demo.md").exists());
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_session_chooses_its_agent() {
+    let world = World::new(Script::new().on("hello", [Reply::text("From the real one.")])).await;
+    let server = world.serve_with(&[], &[("DEMO_AGENT_SPEED", "inf")]).await;
+    let cookie = server.sign_in().await;
+    let answer = get(&server.address, "/api/backends", &cookie.headers())
+        .await
+        .json();
+    let backends = answer["backends"].as_array().unwrap();
+    let names: Vec<_> = backends
+        .iter()
+        .map(|backend| backend["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["claude", "demo"], "the default one first");
+    let options = backends[0]["options"].as_array().unwrap();
+    let mode = options
+        .iter()
+        .find(|option| option["name"] == "permissionMode")
+        .unwrap();
+    assert_eq!(
+        (&mode["kind"], &mode["grants"], &mode["live"]),
+        (&json!("choice"), &json!(true), &json!(true))
+    );
+
+    let mut client = EventClient::connect(&server, &cookie).await;
+    let demo = json!({ "title": "t", "prompt": "help", "cwd": world.project(), "backend": "demo" });
+    client.send("session.start", demo).await;
+    client.until_type("permission.request").await;
+    let session = client.start(&world.project(), "hello").await;
+    client
+        .until("the real one's end", |event| {
+            event["payload"]["sessionId"] == session.as_str() && event["payload"]["status"] == "completed"
+        })
+        .await;
+    let kept = world.query("SELECT backend FROM sessions ORDER BY backend");
+    assert_eq!(kept, ["claude", "demo"]);
     server.stop().await;
 }
 

@@ -179,7 +179,12 @@ async fn what_is_wrong_with_an_event_is_named_and_no_session_is_made() {
         ("maxTurns", json!(-1), "invalid_request", "'payload.maxTurns'"),
         ("maxTurns", json!(0), "invalid_request", "above zero"),
         ("effort", json!("--x"), "invalid_request", "effort"),
-        ("backend", json!("other"), "invalid_request", "--backend"),
+        (
+            "backend",
+            json!("other"),
+            "invalid_request",
+            "Available: claude, demo",
+        ),
         ("prompt", json!("a\0b"), "invalid_request", "NUL"),
         ("attachments", image, "attachment_invalid", "'1'"),
     ] {

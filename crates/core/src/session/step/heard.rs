@@ -330,6 +330,8 @@ impl Step<'_> {
             self.effects.push(Effect::Attach(Box::new(Attach {
                 session: record.id,
                 run: run.name.clone(),
+                cwd: record.cwd.clone().into(),
+                options: run.options.clone(),
                 conversation: record
                     .conversation
                     .clone()

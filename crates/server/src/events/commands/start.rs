@@ -116,16 +116,9 @@ fn known(sessions: &Sessions, id: &str) -> Option<SessionId> {
 /// history becomes a session in its own folder.
 async fn begin(
     Context { app, sessions }: &Context,
-    mut start: SessionStart,
+    start: SessionStart,
     new: SessionId,
 ) -> Result<SessionId, CommandError> {
-    let have = sessions.backend().name;
-    if let Some(wanted) = start.backend.take()
-        && !["", "auto", have].contains(&wanted.as_str())
-    {
-        let have = have.to_owned();
-        return Err(CommandError::Backend { wanted, have });
-    }
     let resume = resumed(&start).map(str::to_owned);
     let forks = start.fork;
     let mut wanted = translate::start(start)?;

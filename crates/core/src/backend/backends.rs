@@ -1,0 +1,181 @@
+//! The backends of a server, by name.
+
+use std::sync::Arc;
+
+use super::{
+    Abilities, AgentChannels, Attach, Backend, BackendInfo, Exit, Launch, OptionChange, OptionInfo,
+    OptionRefused, OptionRules, Options, Verdict,
+};
+
+/// The backends of a server. A session that does not say which it wants gets the default one.
+#[derive(Clone)]
+pub struct Backends {
+    /// The first is the default.
+    all: Vec<Arc<dyn Backend>>,
+}
+
+impl<B: Backend> From<Arc<B>> for Backends {
+    fn from(backend: Arc<B>) -> Self {
+        Self { all: vec![backend] }
+    }
+}
+
+/// There is no such backend here.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("There is no agent '{wanted}' here. Available: {}.", .available.join(", "))]
+pub struct UnknownBackend {
+    pub wanted: String,
+    pub available: Vec<String>,
+}
+
+impl Backends {
+    pub fn new(default: Arc<dyn Backend>) -> Self {
+        Self { all: vec![default] }
+    }
+
+    /// Adds a backend; one whose name is taken is left out.
+    #[must_use]
+    pub fn with(mut self, backend: Arc<dyn Backend>) -> Self {
+        let name = backend.info().name;
+        if !self.all.iter().any(|known| known.info().name == name) {
+            self.all.push(backend);
+        }
+        self
+    }
+
+    pub fn default_one(&self) -> &Arc<dyn Backend> {
+        // There is one from the start, and none is ever taken out.
+        &self.all[0]
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Backend>> {
+        self.all.iter()
+    }
+
+    /// The backend of that name; nothing, nothing said and `auto` are the default one.
+    pub fn find(&self, name: Option<&str>) -> Result<&Arc<dyn Backend>, UnknownBackend> {
+        match name {
+            None | Some("" | "auto") => Ok(self.default_one()),
+            Some(name) => {
+                let found = self.all.iter().find(|backend| backend.info().name == name);
+                found.ok_or_else(|| UnknownBackend {
+                    wanted: name.to_owned(),
+                    available: self.all.iter().map(|backend| backend.info().name).collect(),
+                })
+            }
+        }
+    }
+
+    /// The backend of a session. Where it is not there any more, its agent can't be started, and the session says so.
+    pub fn of(&self, name: Option<&str>) -> Arc<dyn Backend> {
+        match self.find(name) {
+            Ok(found) => Arc::clone(found),
+            Err(unknown) => Arc::new(Missing(unknown)),
+        }
+    }
+}
+
+/// Stands in for a backend that an earlier server had.
+struct Missing(UnknownBackend);
+
+impl Backend for Missing {
+    fn info(&self) -> BackendInfo {
+        BackendInfo {
+            installed: false,
+            reason: self.0.to_string(),
+            ..BackendInfo::named(&self.0.wanted)
+        }
+    }
+
+    fn options(&self) -> Arc<dyn OptionRules> {
+        Arc::new(Frozen(self.0.clone()))
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::default()
+    }
+
+    fn launch(&self, _launch: Launch) -> AgentChannels {
+        let message = self.0.to_string();
+        AgentChannels::ended(Exit::NotStarted { message })
+    }
+
+    fn attach(&self, _attach: Attach) -> AgentChannels {
+        AgentChannels::of_nobody()
+    }
+}
+
+/// Options that nobody understands any more: they stay as they are.
+#[derive(Debug)]
+struct Frozen(UnknownBackend);
+
+impl OptionRules for Frozen {
+    fn describe(&self) -> Vec<OptionInfo> {
+        Vec::new()
+    }
+
+    fn check(&self, options: Options, before: Option<&Options>) -> Result<Options, OptionRefused> {
+        let changes = before.unwrap_or(&Options::default()).changes_to(&options);
+        match changes.into_iter().next() {
+            Some(change) => Err(OptionRefused::new(change.name, self.0.to_string())),
+            None => Ok(options),
+        }
+    }
+
+    fn live_changes(&self, _started: &Options, _current: &Options, _wanted: &Options) -> Vec<OptionChange> {
+        Vec::new()
+    }
+
+    fn verdict(&self, _options: &Options, _tool: &str) -> Verdict {
+        Verdict::Ask
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Named(&'static str);
+
+    impl Backend for Named {
+        fn info(&self) -> BackendInfo {
+            BackendInfo::named(self.0)
+        }
+
+        fn options(&self) -> Arc<dyn OptionRules> {
+            unreachable!("nobody asks")
+        }
+
+        fn abilities(&self) -> Abilities {
+            Abilities::default()
+        }
+
+        fn launch(&self, launch: Launch) -> AgentChannels {
+            unreachable!("{launch:?}")
+        }
+
+        fn attach(&self, attach: Attach) -> AgentChannels {
+            unreachable!("{attach:?}")
+        }
+    }
+
+    #[test]
+    fn a_backend_is_found_by_its_name() {
+        let backends = Backends::new(Arc::new(Named("one"))).with(Arc::new(Named("two")));
+        for (name, expected) in [
+            (None, "one"),
+            (Some(""), "one"),
+            (Some("auto"), "one"),
+            (Some("two"), "two"),
+        ] {
+            let found = backends.find(name).map(|backend| backend.info().name);
+            assert_eq!(found, Ok(expected.to_owned()));
+        }
+        let unknown = backends.find(Some("three")).err().map(|error| error.to_string());
+        assert_eq!(
+            unknown.as_deref(),
+            Some("There is no agent 'three' here. Available: one, two.")
+        );
+        assert!(!backends.of(Some("three")).info().installed);
+    }
+}
