@@ -1,7 +1,8 @@
 //! What a message of the CLI's means for the life of a session.
 
-use serde::Deserialize;
-use tiller_agent::{CONVERSATION_NOT_FOUND, Kind, Message};
+use tiller_agent::{
+    Body, CONVERSATION_NOT_FOUND, Kind, Message, PermissionMode, SystemMessage, TurnOutcome, TurnResult,
+};
 
 use crate::options::mode_change;
 use tiller_core::backend::{Meaning, TurnEnd};
@@ -11,82 +12,42 @@ pub(crate) fn meaning(message: &Message) -> Meaning {
         (Kind::System, Some("init"), Some(conversation)) => Meaning::Init {
             conversation: conversation.to_owned(),
         },
-        (Kind::System, Some("status"), _) => {
-            let status: Status = serde_json::from_str(message.json()).unwrap_or_default();
-            // A mode that has no name here is between the user and the CLI.
-            let mode = status.permission_mode.as_deref().and_then(mode_change);
-            mode.map_or(Meaning::Nothing, Meaning::Option)
-        }
-        (Kind::System, Some("background_tasks_changed"), _) => {
-            let background: Background = serde_json::from_str(message.json()).unwrap_or_default();
-            Meaning::Background {
+        (Kind::System, Some("status" | "background_tasks_changed"), _) => match message.body() {
+            Body::System(SystemMessage::Status(status)) => {
+                // A mode that has no name here is between the user and the CLI.
+                let mode = status.permission_mode.as_ref().map(PermissionMode::as_str);
+                let mode = mode.and_then(mode_change);
+                mode.map_or(Meaning::Nothing, Meaning::Option)
+            }
+            Body::System(SystemMessage::BackgroundTasksChanged(background)) => Meaning::Background {
                 running: background.tasks.len(),
-            }
-        }
-        (Kind::Result, subtype, _) => {
-            let result: TurnResult = serde_json::from_str(message.json()).unwrap_or_default();
-            // The CLI's own word on something in the background; the user's turn goes on.
-            if result
-                .origin
-                .as_ref()
-                .is_some_and(|origin| origin.kind == "task-notification")
-            {
-                return Meaning::Nothing;
-            }
-            Meaning::TurnEnded(turn_end(result, subtype.unwrap_or_default()))
-        }
+            },
+            _ => Meaning::Nothing,
+        },
+        (Kind::Result, ..) => match message.result() {
+            Some(result) if !result.is_background() => Meaning::TurnEnded(turn_end(result)),
+            // A report on something in the background; the user's turn goes on.
+            _ => Meaning::Nothing,
+        },
         _ => Meaning::Nothing,
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Status {
-    permission_mode: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Background {
-    tasks: Vec<serde::de::IgnoredAny>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct TurnResult {
-    is_error: bool,
-    result: Option<String>,
-    errors: Vec<serde_json::Value>,
-    origin: Option<Origin>,
-}
-
-/// What made the CLI work, where it was not the user.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Origin {
-    kind: String,
-}
-
-fn turn_end(parsed: TurnResult, subtype: &str) -> TurnEnd {
-    // The CLI says `success` also where the model could not be reached; `is_error` is the truth then.
-    if subtype == "success" && !parsed.is_error {
+fn turn_end(result: TurnResult) -> TurnEnd {
+    if result.outcome() == TurnOutcome::Success {
         return TurnEnd::Success;
     }
-    let errors = parsed.errors.iter().map(|error| match error {
-        serde_json::Value::String(text) => text.clone(),
-        other => other.to_string(),
-    });
-    let errors: Vec<_> = errors.filter(|error| !error.is_empty()).collect();
+    let errors = result.error_texts();
     if errors
         .iter()
         .any(|error| error.starts_with(CONVERSATION_NOT_FOUND))
     {
         return TurnEnd::Expired;
     }
-    let message = match (errors.is_empty(), parsed.result.filter(|text| !text.is_empty())) {
+    let message = match (errors.is_empty(), result.result.filter(|text| !text.is_empty())) {
         (false, _) => errors.join("\n"),
         (true, Some(text)) => text,
-        (true, None) => in_words(subtype),
+        (true, None) => in_words(&result.subtype),
     };
     TurnEnd::Failure { message }
 }

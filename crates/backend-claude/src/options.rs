@@ -61,7 +61,10 @@ impl Chosen<'_> {
     }
 
     pub(crate) fn allowed_tools(&self) -> Vec<String> {
-        self.0.text(ALLOWED_TOOLS).map(split_rules).unwrap_or_default()
+        self.0
+            .text(ALLOWED_TOOLS)
+            .map(tiller_agent::split_rules)
+            .unwrap_or_default()
     }
 
     pub(crate) fn tools(&self) -> Option<Vec<String>> {
@@ -282,23 +285,6 @@ impl OptionRules for ClaudeOptions {
     }
 }
 
-/// Splits `Read,Bash(git log, git diff)` at the commas outside of parentheses.
-fn split_rules(rules: &str) -> Vec<String> {
-    let mut depth = 0usize;
-    let parts = rules.split(|character| {
-        match character {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        character == ',' && depth == 0
-    });
-    parts
-        .map(|rule| rule.trim().to_owned())
-        .filter(|rule| !rule.is_empty())
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -378,15 +364,5 @@ mod tests {
         assert!(matches!(rules().verdict(&options, "Bash"), Verdict::Deny(_)));
         let options = Options::default().with(PERMISSION_MODE, "bypassPermissions");
         assert_eq!(rules().verdict(&options, "Bash"), Verdict::Allow);
-    }
-
-    #[test]
-    fn rules_are_split_outside_of_parentheses() {
-        assert_eq!(split_rules("Read, Edit,Bash"), ["Read", "Edit", "Bash"]);
-        assert_eq!(
-            split_rules("Bash(git log, git diff),Read"),
-            ["Bash(git log, git diff)", "Read"]
-        );
-        assert_eq!(split_rules(" , "), [""; 0]);
     }
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tiller_agent::{
     ControlRequest, ElicitationReply, ElicitationRequest, HookRequest, Inbound, InboundRequest, Inbox,
-    Interrupt, Link, PermissionReply, Reply, RequestId, RequestKind, SetModel, SetPermissionMode,
+    Interrupt, Link, ParseError, PermissionReply, Reply, RequestId, RequestKind, SetModel, SetPermissionMode,
     UserMessage,
 };
 use tiller_keeper::Run;
@@ -20,11 +20,10 @@ use tokio::sync::{mpsc, oneshot};
 use crate::inquiry::{Exchange, aside, inquire};
 use crate::meaning::meaning;
 use crate::options::{Chosen, MODEL, PERMISSION_MODE};
-use tiller_core::Answer;
-use tiller_core::RawJson;
 use tiller_core::backend::{
     AgentCommand, AgentEvent, Exit, Heard, HookCall, Meaning, OptionChange, Options, Question,
 };
+use tiller_core::{Answer, RawJson, UnreadableLine};
 
 /// How long an interrupted turn may take to end when its agent is to end. The CLI needs about 25 ms.
 const INTERRUPT_TIME: Duration = Duration::from_millis(1500);
@@ -379,14 +378,21 @@ impl Relay {
             }
             Inbound::Malformed { line, error } => {
                 self.malformed += 1;
-                // The first, and then with every doubling: whoever writes one may write thousands in a second.
+                // The first, and then with every doubling: there may be thousands in a second.
                 if self.malformed.is_power_of_two() {
                     let (so_far, length) = (self.malformed, line.len());
                     tracing::warn!(%error, length, so_far, "the CLI wrote a line that is no message");
                 }
-                self.notice(&format!(
-                    "A line of the agent's was not understood and left out: {error}."
-                ));
+                match error {
+                    // Not JSON: most likely the output of a tool that the CLI did not catch.
+                    ParseError::Json { .. } => self.notice(&format!(
+                        "A line of the agent's was not understood and left out: {error}."
+                    )),
+                    ParseError::Utf8 { .. } | ParseError::NotAnObject | ParseError::TooDeep => {
+                        let line = UnreadableLine::new(error.reason(), &line);
+                        self.tell(AgentEvent::Unreadable(Box::new(line)));
+                    }
+                }
             }
             Inbound::Oversized { length } => {
                 self.notice(&format!("A message of {length} bytes was too long and left out."));

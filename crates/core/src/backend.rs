@@ -14,6 +14,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::event::UnreadableLine;
 use crate::ids::{SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Image;
@@ -349,6 +350,8 @@ pub enum AgentEvent {
         uuid: Option<String>,
         meaning: Meaning,
     },
+    /// A line that is no message.
+    Unreadable(Box<UnreadableLine>),
     /// The agent wants to use a tool, or asks the user something, and waits.
     Asks(Box<Question>),
     /// One of the events has happened that someone wants to be called back for, and the agent waits.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tiller_message::{Message, UnreadableReason};
+
 use crate::backend::HookCall;
 use crate::ids::{Cause, RequestId, SessionId, Timestamp};
 use crate::json::RawJson;
@@ -30,6 +32,8 @@ pub enum EventBody {
         raw: RawJson,
         uuid: Option<String>,
     },
+    /// A line of the agent that is no message.
+    Unreadable(Box<UnreadableLine>),
     DecisionRequested(Box<DecisionRequest>),
     DecisionResolved {
         request: RequestId,
@@ -38,6 +42,43 @@ pub enum EventBody {
         /// What the agent is answered, where it is: kept so that the answer can be given again if it did not arrive.
         reply: Option<Box<Reply>>,
     },
+}
+
+impl EventBody {
+    /// What clients see where this event is a message of the agent's.
+    pub fn message(&self) -> Option<RawJson> {
+        match self {
+            Self::Message { raw, .. } => Some(raw.clone()),
+            Self::Unreadable(line) => Some(line.shown()),
+            Self::Status(_)
+            | Self::UserPrompt { .. }
+            | Self::DecisionRequested(_)
+            | Self::DecisionResolved { .. } => None,
+        }
+    }
+}
+
+/// A line of an agent that can't be read as a message. It is kept whole; clients see its beginning.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnreadableLine {
+    pub reason: UnreadableReason,
+    /// What is not UTF-8 in it was replaced.
+    pub line: String,
+}
+
+impl UnreadableLine {
+    pub fn new(reason: UnreadableReason, line: &[u8]) -> Self {
+        Self {
+            reason,
+            line: String::from_utf8_lossy(line).into_owned(),
+        }
+    }
+
+    /// The message that stands in for the line.
+    pub fn shown(&self) -> RawJson {
+        let message = Message::unreadable(self.reason, self.line.as_bytes());
+        RawJson::checked(Arc::clone(message.shared()))
+    }
 }
 
 /// An answer on its way to the agent.

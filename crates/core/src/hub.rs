@@ -146,6 +146,7 @@ fn lock(backlog: &Mutex<Backlog>) -> MutexGuard<'_, Backlog> {
 fn words(event: &Event) -> usize {
     match &event.body {
         EventBody::Message { raw, .. } => raw.as_str().len(),
+        EventBody::Unreadable(line) => line.line.len(),
         EventBody::DecisionRequested(request) => request.input.as_str().len(),
         EventBody::UserPrompt { prompt, .. } => prompt.text.len(),
         EventBody::Status(_) | EventBody::DecisionResolved { .. } => 0,

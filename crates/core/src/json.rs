@@ -31,6 +31,11 @@ impl RawJson {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The text, shared, not copied.
+    pub fn shared(&self) -> &Arc<str> {
+        &self.0
+    }
 }
 
 impl From<Box<RawValue>> for RawJson {

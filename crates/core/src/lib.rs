@@ -21,7 +21,7 @@ pub use backend::{
     Backend, BackendInfo, Driver, HookCall, Inquiry, InquiryFailed, Offers, OptionChange, OptionRefused,
     Options,
 };
-pub use event::{Behavior, DecisionRequest, Event, EventBody, Notice, Reply, StatusChange};
+pub use event::{Behavior, DecisionRequest, Event, EventBody, Notice, Reply, StatusChange, UnreadableLine};
 pub use hub::{Lagged, LiveFeed};
 pub use ids::{Cause, PromptId, RequestId, SessionId, Timestamp};
 pub use json::RawJson;

@@ -12,7 +12,7 @@ use crate::backend::{
     OptionInfo, OptionRefused, Options, Steering, UnknownBackend,
 };
 use crate::credentials::Viewer;
-use crate::event::{DecisionRequest, Event, EventBody};
+use crate::event::{DecisionRequest, Event};
 use crate::hub::{Hub, LiveFeed};
 use crate::ids::{Cause, SessionId, Timestamp};
 use crate::json::RawJson;
@@ -796,8 +796,8 @@ fn with_tail(mut messages: Vec<(u64, RawJson)>, tail: &[Arc<Event>], page: Page)
     let last = messages.last().map_or(after, |(seq, _)| *seq);
     for event in tail.iter().filter(|event| event.seq > last && event.seq < before) {
         // The user's own words are never shown before they are in the log.
-        if let EventBody::Message { raw, .. } = &event.body {
-            messages.push((event.seq, raw.clone()));
+        if let Some(raw) = event.body.message() {
+            messages.push((event.seq, raw));
         }
     }
     if matches!(page, Page::Before { .. } | Page::Last { .. }) {

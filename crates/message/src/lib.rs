@@ -30,7 +30,7 @@ pub use message::*;
 pub use mode::PermissionMode;
 pub use outcome::TurnOutcome;
 pub use rules::split_rules;
-pub use stopped::{stopped_result, turn_stopped};
+pub use stopped::turn_stopped;
 pub use summary::{Summary, SummaryView};
 pub use tasks::{RunningTask, RunningTasks};
 pub use todos::{Todo, TodoStatus, Todos};

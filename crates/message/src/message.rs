@@ -7,6 +7,7 @@ mod body;
 mod content;
 mod depth;
 mod head;
+mod parts;
 mod results;
 mod stream;
 mod system;
@@ -23,11 +24,11 @@ use head::{BorrowedHead, Piece};
 
 pub use body::*;
 pub use content::*;
-pub use depth::MAX_DEPTH;
+pub use depth::{MAX_DEPTH, decode_envelope};
 pub use results::*;
 pub use stream::*;
 pub use system::*;
-pub use unreadable::RAW_BYTES;
+pub use unreadable::{RAW_BYTES, UnreadableReason};
 
 /// What a message is about: the `type` of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

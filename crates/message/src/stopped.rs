@@ -6,8 +6,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// How every such message begins.
-const START: &str = r#"{"type":"system","subtype":"turn_stopped","#;
+use crate::message::{Kind, Message, TurnResult};
 
 /// The message that stands for `result`, the JSON of a turn's result.
 pub fn turn_stopped(result: &str) -> String {
@@ -24,31 +23,41 @@ pub fn turn_stopped(result: &str) -> String {
     let parts: Parts = serde_json::from_str(result).unwrap_or_default();
     let json = |part: Option<&RawValue>| part.map_or_else(|| "null".to_owned(), |part| part.get().to_owned());
     format!(
-        r#"{START}"duration_ms":{},"usage":{},"total_cost_usd":{},"result":{result}}}"#,
+        r#"{{"type":"system","subtype":"turn_stopped","duration_ms":{},"usage":{},"total_cost_usd":{},"result":{result}}}"#,
         json(parts.duration_ms),
         json(parts.usage),
         json(parts.total_cost_usd),
     )
 }
 
-/// The result for which the message stands, if it is such a message.
-pub fn stopped_result(json: &str) -> Option<&str> {
-    #[derive(Deserialize)]
-    struct Stopped<'a> {
-        #[serde(borrow)]
-        result: &'a RawValue,
+impl Message {
+    /// The result for which this message stands, if the turn was stopped.
+    pub fn stopped_result(&self) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Stopped<'a> {
+            #[serde(borrow)]
+            result: &'a RawValue,
+        }
+        if self.kind() != Kind::System || self.subtype() != Some("turn_stopped") {
+            return None;
+        }
+        let stopped: Stopped = serde_json::from_str(self.json()).ok()?;
+        Self::parse(stopped.result.get()).ok()
     }
-    if !json.starts_with(START) {
-        return None;
+
+    /// The result of a turn, also if the turn was stopped.
+    pub fn turn_result(&self) -> Option<TurnResult> {
+        match self.stopped_result() {
+            Some(result) => result.result(),
+            None => self.result(),
+        }
     }
-    let stopped: Stopped = serde_json::from_str(json).ok()?;
-    Some(stopped.result.get())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Body, Message, SystemMessage};
+    use crate::{Body, SystemMessage};
 
     #[test]
     fn a_stopped_turn_says_what_it_took_and_keeps_its_result() {
@@ -60,8 +69,9 @@ mod tests {
                 r#"{{"type":"system","subtype":"turn_stopped","duration_ms":12,"usage":{{"input_tokens":3}},"total_cost_usd":0.50,"result":{result}}}"#
             )
         );
-        assert_eq!(stopped_result(&stopped), Some(result));
         let message = Message::parse(&stopped).unwrap();
+        assert_eq!(message.stopped_result(), Message::parse(result).ok());
+        assert_eq!(message.turn_result(), Message::parse(result).unwrap().result());
         let Body::System(SystemMessage::TurnStopped(stopped)) = message.body() else {
             panic!("{message:?}");
         };
@@ -73,15 +83,15 @@ mod tests {
 
     #[test]
     fn whatever_a_result_has_is_kept() {
+        let stopped = |json: &str| {
+            let result = Message::parse(json).unwrap().stopped_result();
+            result.map(|result| result.json().to_owned())
+        };
         let result = r#"{"type":"result","duration_ms":"long"}"#;
-        assert_eq!(stopped_result(&turn_stopped(result)), Some(result));
-        assert_eq!(stopped_result(result), None);
+        assert_eq!(stopped(&turn_stopped(result)).as_deref(), Some(result));
+        assert_eq!(stopped(result), None);
         assert_eq!(
-            stopped_result(r#"{"type":"system","subtype":"turn_stopped","#),
-            None
-        );
-        assert_eq!(
-            stopped_result(r#"{"type":"system","subtype":"turn_stopped","x":1}"#),
+            stopped(r#"{"type":"system","subtype":"turn_stopped","x":1}"#),
             None
         );
     }

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::cost::Cost;
 use crate::files::{changed_file, is_editing_tool};
 use crate::message::{Body, Kind, Message, SystemMessage, TurnResult};
-use crate::stopped::stopped_result;
 use crate::tasks::{RunningTask, RunningTasks};
 use crate::todos::{Todo, Todos};
 
@@ -143,10 +142,7 @@ impl Summary {
             }
             Body::Result(result) => self.result(result),
             Body::System(SystemMessage::TurnStopped(_)) => {
-                let result = stopped_result(message.json()).map(Message::parse);
-                if let Some(Ok(result)) = result
-                    && let Body::Result(result) = result.body()
-                {
+                if let Some(result) = message.turn_result() {
                     self.result(&result);
                 }
             }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead, Write};
 
 use serde_json::{Value, json};
+use tiller_message::Message;
 use tokio::sync::mpsc;
 
 use crate::cli::ServeArgs;
@@ -38,10 +39,12 @@ async fn follow(client: &mut Client, ending: &mut Ending, wanted: &str) -> anyho
     let history = client.until("session.history").await?;
     let mut renderer = Renderer::default();
     for message in history["messages"].as_array().into_iter().flatten() {
-        let event = if message["type"] == "user_prompt" {
-            json!({ "type": "stream.user_prompt", "payload": { "prompt": message["prompt"] } })
-        } else {
-            json!({ "type": "stream.message", "payload": { "message": message } })
+        let prompt = Message::of(message)
+            .ok()
+            .and_then(|message| message.user_prompt());
+        let event = match prompt {
+            Some(prompt) => json!({ "type": "stream.user_prompt", "payload": { "prompt": prompt.prompt } }),
+            None => json!({ "type": "stream.message", "payload": { "message": message } }),
         };
         show(&mut renderer, &event)?;
     }

@@ -99,7 +99,8 @@ impl Client {
         loop {
             match self.socket.next().await {
                 Some(Ok(Message::Text(text))) => {
-                    return serde_json::from_str(&text).context("the server said something strange");
+                    return tiller_message::decode_envelope(&text)
+                        .context("the server sent a frame that is not JSON");
                 }
                 Some(Ok(Message::Close(_)) | Err(_)) | None => bail!("the server has gone away"),
                 Some(Ok(_)) => {}
@@ -131,7 +132,7 @@ impl Client {
                 .is_some_and(|id| !wanted.is_empty() && id.starts_with(&wanted.to_ascii_lowercase()))
         };
         let Value::Array(sessions) = list["sessions"].take() else {
-            bail!("the server said something strange");
+            bail!("the server sent a list without sessions");
         };
         let mut found = sessions.into_iter().filter(is_it);
         match (found.next(), found.next()) {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
+use tiller_message::{Block, Body, DeltaKind, Kind, Message, StreamEventKind};
 
 /// What one event adds to the screen.
 #[derive(Debug, Default, Eq, PartialEq)]
@@ -30,7 +31,11 @@ impl Renderer {
         let payload = &event["payload"];
         let mut screen = Screen::default();
         match event["type"].as_str() {
-            Some("stream.message") => self.message(&payload["message"], &mut screen),
+            Some("stream.message") => {
+                if let Ok(message) = Message::of(&payload["message"]) {
+                    self.message(&message, &mut screen);
+                }
+            }
             Some("stream.user_prompt") => {
                 let prompt = payload["prompt"].as_str().unwrap_or_default();
                 self.note(&format!("> {}", plain(prompt)), &mut screen);
@@ -62,36 +67,37 @@ impl Renderer {
         }
     }
 
-    fn message(&mut self, message: &Value, screen: &mut Screen) {
-        if !message["parent_tool_use_id"].is_null() {
+    fn message(&mut self, message: &Message, screen: &mut Screen) {
+        if message.parent_tool_use_id().is_some() {
             return;
         }
-        match message["type"].as_str() {
-            Some("stream_event") => {
-                let event = &message["event"];
-                if event["type"] == "message_start" {
+        match message.kind() {
+            Kind::StreamEvent => {
+                if message.stream_event_kind() == Some(StreamEventKind::MessageStart) {
                     self.streamed = false;
                 }
-                if let Some(text) = event["delta"]["text"].as_str() {
+                if let Some(delta) = message.delta().filter(|delta| delta.kind == DeltaKind::Text) {
                     self.streamed = true;
-                    self.words(text, screen);
+                    self.words(delta.text, screen);
                 }
-                if event["type"] == "content_block_stop" && self.in_line {
+                if message.stream_event_kind() == Some(StreamEventKind::ContentBlockStop) && self.in_line {
                     self.words("\n", screen);
                 }
             }
-            Some("assistant") => {
-                for block in message["message"]["content"].as_array().into_iter().flatten() {
-                    match block["type"].as_str() {
-                        Some("text") if !self.streamed => {
-                            self.words(block["text"].as_str().unwrap_or_default(), screen);
+            Kind::Assistant => {
+                let Body::Assistant(assistant) = message.body() else {
+                    return;
+                };
+                for block in &assistant.message.content {
+                    match block {
+                        Block::Text(text) if !self.streamed => {
+                            self.words(&text.text, screen);
                             if self.in_line {
                                 self.words("\n", screen);
                             }
                         }
-                        Some("tool_use") => {
-                            let tool = block["name"].as_str().unwrap_or_default();
-                            self.note(&format!("* {}", call(tool, &block["input"])), screen);
+                        Block::ToolUse(tool) => {
+                            self.note(&format!("* {}", call(&tool.name, &tool.input)), screen);
                         }
                         _ => {}
                     }
@@ -173,8 +179,12 @@ mod tests {
         let mut words = String::new();
         for event in [
             piece(json!({ "type": "message_start" })),
-            piece(json!({ "type": "content_block_delta", "delta": { "type": "text_delta", "text": "Hel" } })),
-            piece(json!({ "type": "content_block_delta", "delta": { "type": "text_delta", "text": "lo" } })),
+            piece(
+                json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "Hel" } }),
+            ),
+            piece(
+                json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "lo" } }),
+            ),
             whole("Hello"),
             piece(json!({ "type": "content_block_stop" })),
             piece(json!({ "type": "message_start" })),

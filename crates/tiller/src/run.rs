@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use tiller_core::title_from_prompt;
+use tiller_message::{Message, TurnResult, Usage};
 use tokio::time::Instant;
 
 use crate::attach::{Asking, Terminal};
@@ -63,8 +64,8 @@ struct Run {
     output: Output,
     approve: Approve,
     renderer: Renderer,
-    /// The agent's last word on this turn.
-    result: Value,
+    /// The result of this turn.
+    result: Option<TurnResult>,
     /// Our own prompt has been heard: what follows is about it.
     begun: bool,
     prompt: String,
@@ -109,7 +110,7 @@ impl Run {
             output: task.output,
             approve: task.approve.unwrap_or(usual),
             renderer: Renderer::default(),
-            result: Value::Null,
+            result: None,
             begun: false,
             prompt: prompt.trim().to_owned(),
             stopped_by: None,
@@ -185,10 +186,11 @@ impl Run {
         let payload = &event["payload"];
         match event["type"].as_str() {
             Some("stream.user_prompt") if payload["prompt"] == self.prompt.as_str() => self.begun = true,
-            Some("stream.message") if payload["message"]["type"] == "result" => {
-                let is_turns = payload["message"]["origin"]["kind"] != "task-notification";
-                if self.begun && is_turns {
-                    self.result = payload["message"].clone();
+            Some("stream.message") if self.begun => {
+                let message = Message::of(&payload["message"]).ok();
+                let result = message.and_then(|message| message.result());
+                if let Some(result) = result.filter(|result| !result.is_background()) {
+                    self.result = Some(result);
                 }
             }
             Some("stream.message") if payload["message"]["subtype"] == "turn_stopped" && self.begun => {
@@ -259,23 +261,24 @@ impl Run {
             stdout.write_all(self.renderer.line_end().as_bytes())?;
         }
         if self.output == Output::Json {
-            let result = &self.result;
+            let result = self.result.as_ref();
+            let usage = result.map(|result| &result.usage);
             let summary = json!({
                 "success": status == "completed",
                 "status": status,
                 "session_id": self.session,
-                "result": result["result"],
+                "result": result.and_then(|result| result.result.as_ref()),
                 "error": match (error, self.stopped_by) {
                     (Some(error), _) => json!(error),
                     (None, Some(StoppedBy::Clock)) => json!("The time limit was reached."),
                     (None, Some(StoppedBy::User)) => json!("The task was stopped."),
                     (None, None) => Value::Null,
                 },
-                "cost_usd": result["total_cost_usd"],
-                "duration_ms": result["duration_ms"],
-                "num_turns": result["num_turns"],
-                "usage": result["usage"],
-                "permission_denials": result["permission_denials"].as_array().cloned().unwrap_or_default(),
+                "cost_usd": result.map(|result| result.total_cost_usd),
+                "duration_ms": result.map(|result| result.duration_ms),
+                "num_turns": result.map(|result| result.num_turns),
+                "usage": usage.filter(|usage| **usage != Usage::default()),
+                "permission_denials": result.map(|result| result.permission_denials.as_slice()).unwrap_or_default(),
             });
             writeln!(stdout, "{summary}")?;
         }

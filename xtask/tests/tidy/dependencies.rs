@@ -20,7 +20,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
         "tiller-backend-claude",
         &["tiller-agent", "tiller-core", "tiller-keeper", "tiller-process"],
     ),
-    ("tiller-store", &["tiller-core"]),
+    ("tiller-store", &["tiller-core", "tiller-message"]),
     (
         "tiller-server",
         &["tiller-core", "tiller-history", "tiller-message"],
@@ -33,6 +33,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
             "tiller-core",
             "tiller-history",
             "tiller-keeper",
+            "tiller-message",
             "tiller-server",
             "tiller-store",
             "tiller-testkit",

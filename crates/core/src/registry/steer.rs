@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tiller_message::{Kind, Message};
+
 use super::{CommandError, Entry, Page, Sessions, Titles, allowed, checked_settings};
 use crate::backend::{Driver, Drivers, Inquiry, InquiryFailed, Offers};
 use crate::event::Notice;
@@ -213,19 +215,13 @@ impl Sessions {
 
     /// The agent's id of the last thing that it said itself.
     async fn last_message(&self, session: SessionId) -> Result<Option<String>, CommandError> {
-        #[derive(serde::Deserialize)]
-        struct Line {
-            r#type: String,
-            uuid: Option<String>,
-            parent_tool_use_id: Option<String>,
-        }
         let page = Page::Last { limit: LAST_MESSAGES };
         let messages = self.shared.store.history(session, page).await?;
         Ok(messages.iter().rev().find_map(|(_, raw)| {
-            let line: Line = serde_json::from_str(raw.as_str()).ok()?;
-            // A subagent's words are not in the conversation's own line.
-            let spoken = line.r#type == "assistant" && line.parent_tool_use_id.is_none();
-            line.uuid.filter(|_| spoken)
+            let message = Message::parse_shared(Arc::clone(raw.shared())).ok()?;
+            // A subagent's messages are not part of the conversation itself.
+            let is_own = message.kind() == Kind::Assistant && message.parent_tool_use_id().is_none();
+            message.uuid().filter(|_| is_own).map(str::to_owned)
         }))
     }
 

@@ -550,7 +550,9 @@ async fn sleep_until(deadline: Option<(Instant, u64)>) {
 /// What goes beyond messages waits for the disk: whoever hears that a turn has ended finds all of it there.
 fn only_said(effect: &Effect) -> bool {
     match effect {
-        Effect::Record(event) => matches!(event.body, EventBody::Message { .. }),
+        Effect::Record(event) => {
+            matches!(event.body, EventBody::Message { .. } | EventBody::Unreadable(_))
+        }
         Effect::Announce(_) | Effect::Send(AgentCommand::Answer { number: 0, .. }) => true,
         _ => false,
     }
@@ -563,7 +565,7 @@ fn is_plain(event: &AgentEvent) -> bool {
         AgentEvent::Message {
             meaning: Meaning::Nothing,
             ..
-        }
+        } | AgentEvent::Unreadable(_)
     )
 }
 

@@ -208,6 +208,7 @@ impl Journal {
 fn size(event: &Event) -> usize {
     match &event.body {
         EventBody::Message { raw, .. } => raw.as_str().len(),
+        EventBody::Unreadable(line) => line.line.len(),
         _ => 0,
     }
 }

@@ -144,6 +144,7 @@ fn in_short(effect: &Effect) -> String {
             },
             EventBody::UserPrompt { prompt, .. } => format!("prompt {}", prompt.text),
             EventBody::Message { raw, .. } => format!("message {}", raw.as_str()),
+            EventBody::Unreadable(line) => format!("unreadable {}", line.line),
             EventBody::DecisionRequested(request) => format!("asks {}", request.tool_use_id),
             EventBody::DecisionResolved {
                 tool_use_id,

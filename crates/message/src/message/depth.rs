@@ -48,8 +48,22 @@ pub(super) fn decode<T: DeserializeOwned>(json: &str) -> Result<T, serde_json::E
     T::deserialize(&mut deserializer)
 }
 
+/// How many levels a frame may put around a message.
+const ENVELOPE: usize = 8;
+
+/// Decodes a frame that may hold messages, which may be nested as deeply as messages may be.
+pub fn decode_envelope<T: DeserializeOwned>(json: &str) -> Result<T, serde_json::Error> {
+    if depth(json.as_bytes()) > MAX_DEPTH + ENVELOPE {
+        return Err(serde::de::Error::custom("it is nested too deeply"));
+    }
+    decode(json)
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
+    use super::decode_envelope;
     use crate::{Message, ParseError};
 
     fn nested(levels: usize) -> String {
@@ -64,7 +78,7 @@ mod tests {
     #[test]
     fn messages_are_nested_at_most_128_levels() {
         let deepest = Message::parse(nested(128)).unwrap();
-        assert!(deepest.decode::<serde_json::Value>().is_ok());
+        assert!(deepest.decode::<Value>().is_ok());
         for levels in [129, 200, 100_000] {
             assert_eq!(
                 Message::parse(nested(levels)),
@@ -72,6 +86,13 @@ mod tests {
                 "{levels}"
             );
         }
+    }
+
+    #[test]
+    fn a_frame_has_room_for_the_deepest_message() {
+        let framed = |levels| format!(r#"{{"payload":{{"messages":[{}]}}}}"#, nested(levels));
+        assert!(decode_envelope::<Value>(&framed(128)).is_ok());
+        assert!(decode_envelope::<Value>(&framed(200)).is_err());
     }
 
     #[test]

@@ -15,14 +15,47 @@ struct Line<'a> {
     raw: &'a str,
 }
 
+/// Why a line can't be read as a message, as clients know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UnreadableReason {
+    /// It is nested too deeply.
+    Depth,
+    /// It is JSON, but not an object.
+    NotAnObject,
+    /// It is not JSON.
+    NotJson,
+    /// It is not UTF-8.
+    Utf8,
+}
+
+impl UnreadableReason {
+    /// All reasons.
+    pub const ALL: [Self; 4] = [Self::Depth, Self::NotAnObject, Self::NotJson, Self::Utf8];
+
+    /// The reason's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Depth => "depth",
+            Self::NotAnObject => "not_an_object",
+            Self::NotJson => "not_json",
+            Self::Utf8 => "utf8",
+        }
+    }
+
+    /// The reason of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == name)
+    }
+}
+
 impl ParseError {
     /// The reason as clients know it.
-    pub fn reason(&self) -> &'static str {
+    pub fn reason(&self) -> UnreadableReason {
         match self {
-            Self::Utf8 { .. } => "utf8",
-            Self::Json { .. } => "not_json",
-            Self::NotAnObject => "not_an_object",
-            Self::TooDeep => "depth",
+            Self::Utf8 { .. } => UnreadableReason::Utf8,
+            Self::Json { .. } => UnreadableReason::NotJson,
+            Self::NotAnObject => UnreadableReason::NotAnObject,
+            Self::TooDeep => UnreadableReason::Depth,
         }
     }
 }
@@ -32,12 +65,12 @@ impl Message {
     /// first [`RAW_BYTES`] bytes of the line. The same line leads to the same message.
     ///
     /// ```
-    /// use tiller_message::{Message, ParseError};
+    /// use tiller_message::{Message, UnreadableReason};
     ///
-    /// let message = Message::unreadable(&ParseError::NotAnObject, b"[1]");
+    /// let message = Message::unreadable(UnreadableReason::NotAnObject, b"[1]");
     /// assert_eq!(message.json(), r#"{"type":"system","subtype":"unreadable","reason":"not_an_object","raw":"[1]"}"#);
     /// ```
-    pub fn unreadable(error: &ParseError, line: &[u8]) -> Self {
+    pub fn unreadable(reason: UnreadableReason, line: &[u8]) -> Self {
         let beginning = &line[..line.len().min(RAW_BYTES)];
         let beginning = match std::str::from_utf8(beginning) {
             // Cut within a character.
@@ -47,7 +80,7 @@ impl Message {
         let line = Line {
             r#type: "system",
             subtype: "unreadable",
-            reason: error.reason(),
+            reason: reason.as_str(),
             raw: &String::from_utf8_lossy(beginning),
         };
         let read = serde_json::to_string(&line)
@@ -61,7 +94,7 @@ impl Message {
 
     /// The message of a line, or what stands in for it.
     pub fn of_line(line: &[u8]) -> Self {
-        Self::parse(line).unwrap_or_else(|error| Self::unreadable(&error, line))
+        Self::parse(line).unwrap_or_else(|error| Self::unreadable(error.reason(), line))
     }
 }
 

@@ -6,16 +6,21 @@ mod calls;
 mod tests;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tiller_core::backend::HookCall;
 use tiller_core::{
     Answer, Behavior, CommandError, DecisionRequest, Event, EventBody, NewImage, NewPrompt, PromptRefused,
     RawJson, SessionRecord, SessionStatus, Settings, StatusChange,
+};
+use tiller_message::{
+    AssistantMessage, Block, Body, Content, EchoedMessage, Init, Kind, Message, StreamEventKind,
+    SystemMessage, TurnResult, Usage,
 };
 
 use self::calls::Calls;
@@ -253,9 +258,8 @@ pub(super) fn unknown_mode(mode: &str) -> Refused {
     Refused(Code::InvalidPermissionMode, reason)
 }
 
-/// What the agent said of itself when the session began.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
-#[serde(default)]
+/// The agent's own description from the beginning of the session.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Introduction {
     model: Option<String>,
     tools: Option<Vec<String>>,
@@ -265,10 +269,15 @@ impl Introduction {
     /// The introduction among a session's events.
     pub(super) fn find(events: &[Event]) -> Option<Self> {
         events.iter().find_map(|event| match &event.body {
-            EventBody::Message { raw, .. } if raw.as_str().contains(r#""init""#) => {
-                let message: Value = serde_json::from_str(raw.as_str()).ok()?;
-                let is_init = message["type"] == "system" && message["subtype"] == "init";
-                is_init.then(|| serde_json::from_value(message).ok())?
+            EventBody::Message { raw, .. } => {
+                let message = Message::parse_shared(Arc::clone(raw.shared())).ok()?;
+                match message.subtype().map(|_| message.body())? {
+                    Body::System(SystemMessage::Init(init)) => Some(Self {
+                        model: Some(init.model).filter(|model| !model.is_empty()),
+                        tools: Some(init.tools),
+                    }),
+                    _ => None,
+                }
             }
             _ => None,
         })
@@ -344,8 +353,8 @@ pub(super) struct Translator {
 /// tool, the contract has the question first and then the call.
 struct Open {
     id: String,
-    content: Vec<Value>,
-    error: Option<Value>,
+    content: Vec<Block>,
+    error: Option<String>,
     /// The event with which it was complete, and its frame, which waits with it.
     complete: Option<(u64, Frame)>,
     /// Its calls that wait for a decision.
@@ -355,17 +364,19 @@ struct Open {
 #[derive(Default)]
 struct Turn {
     introduced: bool,
-    result: Option<Value>,
+    result: Option<TurnResult>,
 }
 
 impl Open {
     fn calls(&self, tool_use_id: &str) -> bool {
         let mut blocks = self.content.iter();
-        blocks.any(|block| block["type"] == "tool_use" && block["id"] == tool_use_id)
+        blocks.any(|block| matches!(block, Block::ToolUse(call) if call.id == tool_use_id))
     }
 
     fn calls_any(&self) -> bool {
-        self.content.iter().any(|block| block["type"] == "tool_use")
+        self.content
+            .iter()
+            .any(|block| matches!(block, Block::ToolUse(_)))
     }
 }
 
@@ -436,13 +447,16 @@ impl Translator {
                     uuid: prompt.id.to_string(),
                 });
             }
-            // What is no JSON that we know is for other readers.
             EventBody::Message { raw, .. } => {
-                // Here a stop has its own words, and the result of the turn is told after them.
-                let raw = tiller_message::stopped_result(raw.as_str()).unwrap_or(raw.as_str());
-                if let Ok(message) = serde_json::from_str::<Value>(raw) {
-                    self.message(message, &mut out);
+                if let Ok(message) = Message::parse_shared(Arc::clone(raw.shared())) {
+                    // Here a stop has its own words, and the result of the turn is told after them.
+                    let message = message.stopped_result().unwrap_or(message);
+                    self.message(&message, &mut out);
                 }
+            }
+            EventBody::Unreadable(line) => {
+                let message = Message::unreadable(line.reason, line.line.as_bytes());
+                self.message(&message, &mut out);
             }
             EventBody::DecisionRequested(asked) => self.asks(asked, &mut out),
             EventBody::DecisionResolved {
@@ -483,66 +497,42 @@ impl Translator {
         }
     }
 
-    fn message(&mut self, mut message: Value, out: &mut Out) {
-        let is_subagents = !message["parent_tool_use_id"].is_null();
-        if matches!(message["type"].as_str(), Some("stream_event" | "assistant")) {
+    fn message(&mut self, message: &Message, out: &mut Out) {
+        if matches!(message.kind(), Kind::StreamEvent | Kind::Assistant) {
             self.tell_failures(out);
         }
-        for block in message["message"]["content"].as_array().into_iter().flatten() {
-            if block["type"] == "tool_use" {
-                self.calls.called(block);
-            }
-        }
-        match message["type"].as_str() {
-            Some("stream_event") => self.piece(message, out),
-            Some("assistant") if is_subagents => {
-                let parent = message["parent_tool_use_id"].take();
-                let model = message["message"]["model"]
-                    .as_str()
-                    .unwrap_or(&self.model)
-                    .to_owned();
-                out.push(ServerMessage::Assistant {
-                    content: blocks(message["message"]["content"].take()),
-                    model,
-                    parent_tool_use_id: parent,
-                    error: None,
-                });
-            }
-            Some("assistant") => self.said(message, out),
-            Some("user") => self.returned(message, is_subagents, out),
-            Some("result") => self.result(message, out),
-            Some("system") if message["subtype"] == "init" => self.introduced(message, out),
-            Some("system") => {
+        match message.kind() {
+            Kind::StreamEvent => self.piece(message, out),
+            Kind::Assistant | Kind::User | Kind::Result => match message.body() {
+                Body::Assistant(assistant) => self.said(assistant, out),
+                Body::User(user) => self.returned(&user, out),
+                Body::Result(result) => self.result(message, result, out),
+                // The kind is the body's.
+                _ => {}
+            },
+            Kind::System => match (message.subtype(), message.body()) {
+                (_, Body::System(SystemMessage::Init(init))) => self.introduced(&init, out),
                 // `status` is our word for the session's settings; the agent's own is about what it is busy with.
-                let subtype = match message["subtype"].as_str() {
-                    Some("status") => "agent_status",
-                    Some(other) => other,
-                    None => "notification",
-                };
-                out.push(ServerMessage::System {
-                    subtype: subtype.to_owned(),
-                    data: about(message),
-                });
-            }
-            Some(other) => {
-                let subtype = other.to_owned();
-                out.push(ServerMessage::System {
-                    subtype,
-                    data: about(message),
-                });
-            }
-            None => {}
+                (Some("status"), _) => out.push(about("agent_status", message)),
+                (subtype, _) => out.push(about(subtype.unwrap_or("notification"), message)),
+            },
+            // A message without a type has no name here.
+            _ if message.type_name().is_empty() => {}
+            _ => out.push(about(message.type_name(), message)),
         }
     }
 
-    fn piece(&mut self, mut message: Value, out: &mut Out) {
-        let (event, parent) = (message["event"].take(), message["parent_tool_use_id"].take());
-        let ends = event["type"] == "message_stop" && parent.is_null();
+    fn piece(&mut self, message: &Message, out: &mut Out) {
+        let parent = message.parent_tool_use_id();
+        let ends = message.stream_event_kind() == Some(StreamEventKind::MessageStop) && parent.is_none();
+        let event = message
+            .stream_event_json()
+            .and_then(|json| RawJson::parse(json).ok());
         out.push(ServerMessage::Stream {
-            uuid: message["uuid"].take(),
+            uuid: message.uuid().into(),
             session_id: self.name.clone(),
             event,
-            parent_tool_use_id: parent,
+            parent_tool_use_id: parent.into(),
         });
         let Some(open) = self.open.as_mut().filter(|_| ends) else {
             return;
@@ -555,26 +545,40 @@ impl Translator {
         }
     }
 
-    fn said(&mut self, mut message: Value, out: &mut Out) {
-        let id = message["message"]["id"].as_str().unwrap_or_default().to_owned();
-        let same = |open: &Open| open.id == id && open.complete.is_none();
+    fn said(&mut self, assistant: AssistantMessage, out: &mut Out) {
+        let message = assistant.message;
+        for call in message.content.iter().filter_map(|block| match block {
+            Block::ToolUse(call) => Some(call),
+            _ => None,
+        }) {
+            self.calls.called(&call.id, &call.name);
+        }
+        if let Some(parent) = assistant.parent_tool_use_id {
+            let model = Some(message.model).filter(|model| !model.is_empty());
+            out.push(ServerMessage::Assistant {
+                content: message.content.iter().map(as_json).collect(),
+                model: model.unwrap_or_else(|| self.model.clone()),
+                parent_tool_use_id: parent.into(),
+                error: None,
+            });
+            return;
+        }
+        let same = |open: &Open| open.id == message.id && open.complete.is_none();
         if !self.open.as_ref().is_some_and(same) {
             self.flush(out);
         }
-        if let Some(model) = message["message"]["model"].as_str() {
-            model.clone_into(&mut self.model);
+        if !message.model.is_empty() {
+            self.model = message.model;
         }
         let open = self.open.get_or_insert_with(|| Open {
-            id,
+            id: message.id,
             content: Vec::new(),
             error: None,
             complete: None,
             undecided: HashSet::new(),
         });
-        open.content.extend(blocks(message["message"]["content"].take()));
-        open.error = Some(message["error"].take())
-            .filter(|error| !error.is_null())
-            .or(open.error.take());
+        open.content.extend(message.content);
+        open.error = assistant.error.or(open.error.take());
     }
 
     /// Tells what is held back.
@@ -583,10 +587,10 @@ impl Translator {
         let waited = open.complete.map(|(_, frame)| frame);
         let seq = waited.as_ref().and_then(|frame| frame.seq).unwrap_or(out.seq);
         let message = ServerMessage::Assistant {
-            content: open.content,
+            content: open.content.iter().map(as_json).collect(),
             model: self.model.clone(),
             parent_tool_use_id: Value::Null,
-            error: open.error,
+            error: open.error.map(Value::from),
         };
         let frame = Frame {
             message,
@@ -611,79 +615,77 @@ impl Translator {
         out.push(permission_request(asked));
     }
 
-    /// What tools returned.
-    fn returned(&mut self, mut message: Value, is_subagents: bool, out: &mut Out) {
-        let parent = message["parent_tool_use_id"].take();
-        let results: Vec<Value> = blocks(message["message"]["content"].take())
-            .into_iter()
-            .filter(|block| block["type"] == "tool_result")
-            .map(|mut block| {
-                json!({
-                    "type": "tool_result",
-                    "tool_use_id": block["tool_use_id"].take(),
-                    "content": in_one_text(block["content"].take()),
-                    "is_error": block["is_error"].as_bool().unwrap_or(false),
-                })
+    /// The results of tools.
+    fn returned(&mut self, user: &EchoedMessage, out: &mut Out) {
+        let blocks = user.message.content.blocks().iter();
+        let returned = blocks.filter_map(|block| match block {
+            Block::ToolResult(result) => Some(result),
+            _ => None,
+        });
+        let results: Vec<(&str, bool, Value)> = returned
+            .map(|result| {
+                (
+                    &*result.tool_use_id,
+                    result.is_error,
+                    in_one_text(&result.content),
+                )
             })
             .collect();
         if results.is_empty() {
             return;
         }
-        if !is_subagents {
+        if user.parent_tool_use_id.is_none() {
             self.flush(out);
         }
-        for result in &results {
-            self.calls.returned(result);
+        for (id, is_error, content) in &results {
+            self.calls.returned(id, *is_error, content);
         }
+        let results = results.into_iter().map(|(id, is_error, content)| {
+            json!({ "type": "tool_result", "tool_use_id": id, "content": content, "is_error": is_error })
+        });
         out.push(ServerMessage::Assistant {
-            content: results,
+            content: results.collect(),
             model: self.model.clone(),
-            parent_tool_use_id: parent,
+            parent_tool_use_id: user.parent_tool_use_id.clone().into(),
             error: None,
         });
     }
 
-    fn introduced(&mut self, mut message: Value, out: &mut Out) {
+    fn introduced(&mut self, init: &Init, out: &mut Out) {
         if let Some(turn) = &mut self.turn {
             turn.introduced = true;
         }
-        if let Some(model) = message["model"].as_str() {
-            model.clone_into(&mut self.model);
+        if !init.model.is_empty() {
+            init.model.clone_into(&mut self.model);
         }
-        let commands = blocks(message["slash_commands"].take());
         out.push(ServerMessage::system(
             "session_metadata",
             json!({
-                "session_id": self.name, "model": message["model"], "permission_mode": message["permissionMode"],
-                "tools": message["tools"], "mcp_servers": message["mcp_servers"], "agents": message["agents"],
-                "cwd": message["cwd"], "claude_code_version": message["claude_code_version"],
+                "session_id": self.name, "model": init.model, "permission_mode": init.permission_mode,
+                "tools": init.tools, "mcp_servers": init.mcp_servers, "agents": init.agents,
+                "cwd": init.cwd, "claude_code_version": init.claude_code_version,
             }),
         ));
         if !std::mem::replace(&mut self.commands_told, true) {
-            let commands: Vec<Value> = commands
-                .iter()
-                .filter_map(Value::as_str)
+            let names = init.slash_commands.iter();
+            let commands: Vec<Value> = names
                 .map(|name| json!({ "name": slashed(name), "description": "", "args": "" }))
                 .collect();
             out.push(ServerMessage::system(COMMANDS, json!({ "commands": commands })));
         }
     }
 
-    fn result(&mut self, message: Value, out: &mut Out) {
-        let is_turns = message["origin"]["kind"] != "task-notification";
+    fn result(&mut self, message: &Message, result: TurnResult, out: &mut Out) {
         match &mut self.turn {
             // How the turn ended is known with the next event.
-            Some(turn) if is_turns => {
-                turn.result = Some(message);
+            Some(turn) if !result.is_background() => {
+                turn.result = Some(result);
                 self.flush(out);
             }
             // Something in the background is done.
             _ => {
                 self.flush(out);
-                out.push(ServerMessage::System {
-                    subtype: "background_result".to_owned(),
-                    data: about(message),
-                });
+                out.push(about("background_result", message));
             }
         }
     }
@@ -706,9 +708,8 @@ impl Translator {
                 change.error.clone().unwrap_or_default(),
             ));
         }
-        let mut result = turn.result.unwrap_or_default();
-        let number = |field: &str| result[field].as_u64().unwrap_or(0);
-        let said = result["result"].as_str().map(str::to_owned);
+        let result = turn.result.unwrap_or_default();
+        let detail = Some(result.subtype).filter(|subtype| !subtype.is_empty());
         out.push(ServerMessage::Result {
             subtype: if failed || was_interrupted {
                 "error"
@@ -716,22 +717,24 @@ impl Translator {
                 "success"
             },
             session_id: self.name.clone(),
-            duration_ms: number("duration_ms"),
-            duration_api_ms: number("duration_api_ms"),
-            num_turns: number("num_turns"),
-            total_cost_usd: result["total_cost_usd"].as_f64().unwrap_or(0.0),
+            duration_ms: result.duration_ms,
+            duration_api_ms: result.duration_api_ms,
+            num_turns: result.num_turns,
+            total_cost_usd: result.total_cost_usd,
             is_error: failed,
-            detail: result["subtype"].as_str().unwrap_or("agent_ended").to_owned(),
+            detail: detail.unwrap_or_else(|| "agent_ended".to_owned()),
             interrupted: was_interrupted.then_some(true),
             result: if failed {
-                change.error.clone().or(said)
+                change.error.clone().or(result.result)
             } else {
-                said
+                result.result
             },
-            permission_denials: Value::Array(blocks(result["permission_denials"].take())),
-            usage: Some(result["usage"].take())
-                .filter(Value::is_object)
-                .unwrap_or_else(|| json!({ "input_tokens": 0, "output_tokens": 0 })),
+            permission_denials: as_json(&result.permission_denials),
+            usage: if result.usage == Usage::default() {
+                json!({ "input_tokens": 0, "output_tokens": 0 })
+            } else {
+                as_json(&result.usage)
+            },
         });
     }
 }
@@ -753,32 +756,24 @@ fn slashed(name: &str) -> String {
     format!("/{}", name.trim_start_matches('/'))
 }
 
-/// A message without what every message has.
-fn about(mut message: Value) -> Value {
-    if let Some(fields) = message.as_object_mut() {
-        for field in ["type", "subtype", "session_id", "uuid"] {
-            fields.remove(field);
-        }
+/// A message of the agent under this name, without the fields that every message may have.
+fn about(subtype: &str, message: &Message) -> ServerMessage {
+    ServerMessage::System {
+        subtype: subtype.to_owned(),
+        data: Value::Object(message.details()),
     }
-    message
 }
 
-fn blocks(content: Value) -> Vec<Value> {
-    match content {
-        Value::Array(blocks) => blocks,
-        Value::String(text) => vec![json!({ "type": "text", "text": text })],
-        _ => Vec::new(),
-    }
+/// A record of the message language. It was read from JSON, so it can be written as JSON.
+fn as_json(record: &impl Serialize) -> Value {
+    serde_json::to_value(record).unwrap_or_default()
 }
 
 /// The contract has a tool's output as text. Where there is more than text, the blocks stay as they are.
-fn in_one_text(content: Value) -> Value {
-    let Value::Array(blocks) = &content else {
-        return if content.is_null() { json!("") } else { content };
+fn in_one_text(content: &Content) -> Value {
+    let texts: Option<Vec<&str>> = match content {
+        Content::Text(text) => return json!(text),
+        Content::Blocks(blocks) => blocks.iter().map(Block::as_text).collect(),
     };
-    let texts: Option<Vec<&str>> = blocks
-        .iter()
-        .map(|block| (block["type"] == "text").then(|| block["text"].as_str())?)
-        .collect();
-    texts.map_or_else(|| content.clone(), |texts| json!(texts.join("\n")))
+    texts.map_or_else(|| as_json(content), |texts| json!(texts.join("\n")))
 }

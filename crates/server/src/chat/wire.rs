@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tiller_core::RawJson;
 
 /// What a client may send.
 #[derive(Debug, Deserialize, PartialEq)]
@@ -88,7 +89,7 @@ pub(super) enum ServerMessage {
     Stream {
         uuid: Value,
         session_id: String,
-        event: Value,
+        event: Option<RawJson>,
         #[serde(skip_serializing_if = "Value::is_null")]
         parent_tool_use_id: Value,
     },

@@ -360,6 +360,11 @@ pub(super) fn event(event: &Event) -> ServerEvent {
             message: raw.clone(),
             seq,
         }),
+        EventBody::Unreadable(line) => ServerEvent::StreamMessage(StreamMessage {
+            session_id,
+            message: line.shown(),
+            seq,
+        }),
         EventBody::DecisionRequested(asked) => {
             ServerEvent::PermissionRequest(request(session_id, asked, Some(seq)))
         }

@@ -1,6 +1,9 @@
 //! One turn of a session.
 
+use std::sync::Arc;
+
 use tiller_core::{CommandError, EventBody, LiveFeed, PromptId, RawJson, SessionId, Sessions};
+use tiller_message::Message;
 
 use crate::error::ApiError;
 use crate::follow::{Follow, PAGE, Step, ends_turn, is_prompt, search_back};
@@ -80,11 +83,8 @@ pub(super) async fn cost_before(
     before: u64,
 ) -> Result<f64, CommandError> {
     let total = search_back(sessions, session, Some(before), |_, raw| {
-        let raw = tiller_message::stopped_result(raw.as_str()).unwrap_or(raw.as_str());
-        let message: serde_json::Value = raw
-            .contains("total_cost_usd")
-            .then(|| serde_json::from_str(raw).ok())??;
-        (message["type"] == "result").then(|| message["total_cost_usd"].as_f64())?
+        let message = Message::parse_shared(Arc::clone(raw.shared())).ok()?;
+        message.turn_result().map(|result| result.total_cost_usd)
     });
     if let Some(total) = total.await? {
         return Ok(total);

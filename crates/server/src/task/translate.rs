@@ -1,23 +1,23 @@
-//! From the events of one turn to those of the task API. Pure: what went in decides what comes out, so that whoever
-//! reads the log again arrives at the same events.
+//! From the events of one turn to those of the task API. Pure: the same events lead to the same output, so that a reader
+//! of the log arrives at what a live reader was sent.
 
 #[cfg(test)]
 mod tests;
-mod todos;
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tiller_core::{DecisionRequest, Event, EventBody, SessionStatus, StatusChange, Timestamp};
+use tiller_message::{
+    AssistantMessage, Block as ContentBlock, Body, DeltaKind, EchoedMessage, Kind, Message, StreamEventKind,
+    Todo, Todos, ToolCalls, ToolUseBlock, TurnResult, Usage, changed_file, cost_since, is_editing_tool,
+};
 
-use self::todos::Todos;
 use super::questions::{Questions, is_question};
 use super::wire::{Granularity, TaskEvent, TaskResponse};
 use crate::error::{ApiError, Language};
-
-/// Tools whose result names the file that they changed.
-const EDITING_TOOLS: &[&str] = &["Edit", "MultiEdit", "NotebookEdit", "Write"];
 
 /// What is known of a task before its first event.
 #[derive(Clone, Debug)]
@@ -47,12 +47,10 @@ pub(super) struct Translator {
     next_block: u64,
     /// How many blocks of a message have come whole.
     whole: HashMap<String, u64>,
-    calls: HashMap<String, String>,
+    calls: ToolCalls,
     todos: Todos,
-    /// Every call's id and tool, in order.
-    tool_calls: Vec<(String, String)>,
     files_changed: Vec<String>,
-    result: Option<Value>,
+    result: Option<TurnResult>,
 }
 
 #[derive(Clone, Copy)]
@@ -70,9 +68,8 @@ impl Translator {
             blocks: HashMap::new(),
             next_block: 0,
             whole: HashMap::new(),
-            calls: HashMap::new(),
+            calls: ToolCalls::default(),
             todos: Todos::default(),
-            tool_calls: Vec::new(),
             files_changed: Vec::new(),
             result: None,
         }
@@ -86,10 +83,9 @@ impl Translator {
                 self.started_at.get_or_insert(event.at);
             }
             EventBody::Message { raw, .. } => {
-                // What is no JSON that we know is for other readers.
-                let raw = tiller_message::stopped_result(raw.as_str()).unwrap_or(raw.as_str());
-                if let Ok(message) = serde_json::from_str::<Value>(raw) {
-                    self.message(message, &mut translated.events);
+                if let Ok(message) = Message::parse_shared(Arc::clone(raw.shared())) {
+                    let message = message.stopped_result().unwrap_or(message);
+                    self.message(&message, &mut translated.events);
                 }
             }
             EventBody::DecisionRequested(asked) => translated.events = asks(asked),
@@ -98,51 +94,43 @@ impl Translator {
             {
                 self.end(event.at, change, was_overdue, &mut translated);
             }
-            EventBody::Status(_) | EventBody::DecisionResolved { .. } => {}
+            EventBody::Status(_) | EventBody::DecisionResolved { .. } | EventBody::Unreadable(_) => {}
         }
         translated
     }
 
-    fn message(&mut self, mut message: Value, out: &mut Vec<TaskEvent>) {
-        match message["type"].as_str() {
-            Some("stream_event") if message["parent_tool_use_id"].is_null() => {
-                self.piece(&message["event"], out);
-            }
-            Some("assistant") => self.said(&mut message, out),
-            Some("user") => self.returned(&mut message, out),
-            Some("result") => self.result = Some(message),
+    fn message(&mut self, message: &Message, out: &mut Vec<TaskEvent>) {
+        match message.kind() {
+            Kind::StreamEvent if message.parent_tool_use_id().is_none() => self.piece(message, out),
+            Kind::Assistant | Kind::User | Kind::Result => match message.body() {
+                Body::Assistant(assistant) => self.said(assistant, out),
+                Body::User(user) => self.returned(user, out),
+                Body::Result(result) => self.result = Some(result),
+                _ => {}
+            },
             _ => {}
         }
     }
 
-    /// A piece of something that is being said.
-    fn piece(&mut self, event: &Value, out: &mut Vec<TaskEvent>) {
-        let index = event["index"].as_u64().unwrap_or_default();
-        match event["type"].as_str() {
-            Some("message_start") => {
-                event["message"]["id"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .clone_into(&mut self.streaming);
-            }
-            Some("content_block_delta") => {
-                let delta = &event["delta"];
-                let (kind, words) = match delta["type"].as_str() {
-                    Some("text_delta") => ("text", &delta["text"]),
-                    Some("thinking_delta") => ("thinking", &delta["thinking"]),
-                    _ => return,
-                };
-                if self.about.granularity == Granularity::Block {
-                    return;
-                }
-                let message = self.streaming.clone();
-                let block = self.block(message, index);
-                block.streamed = true;
-                let number = block.number;
-                out.push(words_event(kind, words.clone(), number, &Value::Null));
-            }
-            _ => {}
+    /// A piece of a block that streams in.
+    fn piece(&mut self, message: &Message, out: &mut Vec<TaskEvent>) {
+        if message.stream_event_kind() == Some(StreamEventKind::MessageStart) {
+            self.streaming = message.model_message_id().unwrap_or_default();
         }
+        let Some(delta) = message.delta() else { return };
+        let kind = match delta.kind {
+            DeltaKind::Text => "text",
+            DeltaKind::Thinking => "thinking",
+            DeltaKind::InputJson | DeltaKind::Signature => return,
+        };
+        if self.about.granularity == Granularity::Block {
+            return;
+        }
+        let message = self.streaming.clone();
+        let block = self.block(message, delta.index.into());
+        block.streamed = true;
+        let number = block.number;
+        out.push(words_event(kind, delta.text, number, None));
     }
 
     fn block(&mut self, message: String, index: u64) -> &mut Block {
@@ -158,89 +146,66 @@ impl Translator {
     }
 
     /// Whole blocks of a message; the agent sends each in a line of its own, all with the message's id.
-    fn said(&mut self, message: &mut Value, out: &mut Vec<TaskEvent>) {
-        let id = message["message"]["id"].as_str().unwrap_or_default().to_owned();
-        let parent = message["parent_tool_use_id"].take();
-        let Value::Array(content) = message["message"]["content"].take() else {
-            return;
-        };
-        for mut block in content {
+    fn said(&mut self, assistant: AssistantMessage, out: &mut Vec<TaskEvent>) {
+        let id = assistant.message.id;
+        let parent = assistant.parent_tool_use_id.as_deref();
+        for block in assistant.message.content {
             let count = self.whole.entry(id.clone()).or_default();
             let index = *count;
             *count += 1;
-            match block["type"].as_str() {
-                Some(kind @ ("text" | "thinking")) => {
-                    let kind = if kind == "text" { "text" } else { "thinking" };
-                    let words = block[kind].take();
-                    let Block { number, streamed } = *self.block(id.clone(), index);
-                    // What came in pieces has been told. What did not, because pieces are kept for a while only, or
-                    // because a subagent said it, is told as a whole.
-                    if !streamed && words.as_str().is_some_and(|words| !words.is_empty()) {
-                        out.push(words_event(kind, words, number, &parent));
-                    }
+            let (kind, words) = match block {
+                ContentBlock::Text(text) => ("text", text.text),
+                ContentBlock::Thinking(thinking) => ("thinking", thinking.thinking),
+                ContentBlock::ToolUse(call) => {
+                    self.called(call, parent, out);
+                    continue;
                 }
-                Some("tool_use") => self.called(&block, &parent, out),
-                _ => {}
+                _ => continue,
+            };
+            let Block { number, streamed } = *self.block(id.clone(), index);
+            // A block that came in pieces was sent. One that did not, because pieces are kept for a while only, or
+            // because a subagent wrote it, is sent as a whole.
+            if !streamed && !words.is_empty() {
+                out.push(words_event(kind, &words, number, parent));
             }
         }
     }
 
-    fn called(&mut self, block: &Value, parent: &Value, out: &mut Vec<TaskEvent>) {
-        let (id, name) = (
-            block["id"].as_str().unwrap_or_default(),
-            block["name"].as_str().unwrap_or_default(),
-        );
-        self.calls.insert(id.to_owned(), name.to_owned());
-        self.tool_calls.push((id.to_owned(), name.to_owned()));
-        let data = json!({ "tool_use_id": id, "name": name, "input": block["input"] });
+    fn called(&mut self, call: ToolUseBlock, parent: Option<&str>, out: &mut Vec<TaskEvent>) {
+        self.calls.called(&call.id, &call.name);
+        let written = parent.is_none() && self.todos.called(&call);
+        let data = json!({ "tool_use_id": call.id, "name": call.name, "input": call.input });
         out.push(TaskEvent {
             kind: "tool_use",
             data: of_subagent(data, parent),
         });
-        if parent.is_null() && self.todos.called(id, name, &block["input"]) {
-            out.push(self.todos.event());
+        if written {
+            out.push(todos_event(&self.todos));
         }
     }
 
-    fn returned(&mut self, message: &mut Value, out: &mut Vec<TaskEvent>) {
-        let parent = message["parent_tool_use_id"].take();
-        let structured = message["tool_use_result"].take();
-        let Value::Array(content) = message["message"]["content"].take() else {
-            return;
-        };
-        for mut block in content {
-            if block["type"] != "tool_result" {
-                continue;
-            }
-            let id = block["tool_use_id"].as_str().unwrap_or_default().to_owned();
-            let name = self.calls.get(&id).cloned().unwrap_or_default();
-            let failed = block["is_error"].as_bool().unwrap_or(false);
-            if !failed && EDITING_TOOLS.contains(&name.as_str()) {
-                self.changed(&structured);
+    fn returned(&mut self, user: EchoedMessage, out: &mut Vec<TaskEvent>) {
+        let parent = user.parent_tool_use_id.as_deref();
+        let blocks = user.message.content.blocks().iter();
+        for result in blocks.filter_map(|block| block.as_tool_result()) {
+            let id = &result.tool_use_id;
+            self.calls.returned(id, result.is_error);
+            let name = self.calls.name(id).unwrap_or_default();
+            if !result.is_error && is_editing_tool(name) {
+                let path = changed_file(&user.tool_use_result, &self.about.cwd);
+                let is_new = |path: &String| !self.files_changed.contains(path);
+                self.files_changed.extend(path.filter(is_new));
             }
             let data = json!({
-                "tool_use_id": id, "name": name, "content": block["content"].take(), "is_error": failed,
+                "tool_use_id": id, "name": name, "content": result.content, "is_error": result.is_error,
             });
             out.push(TaskEvent {
                 kind: "tool_result",
-                data: of_subagent(data, &parent),
+                data: of_subagent(data, parent),
             });
-            if self.todos.returned(&id, failed, &structured) {
-                out.push(self.todos.event());
+            if self.todos.returned(result, &user.tool_use_result) {
+                out.push(todos_event(&self.todos));
             }
-        }
-    }
-
-    /// Relative to the working directory where inside it, as the history has it.
-    fn changed(&mut self, structured: &Value) {
-        let path = ["filePath", "notebook_path"]
-            .iter()
-            .find_map(|key| structured[key].as_str());
-        let Some(path) = path else { return };
-        let inside = Path::new(path).strip_prefix(&self.about.cwd).ok();
-        let path = inside.and_then(Path::to_str).unwrap_or(path);
-        if !self.files_changed.iter().any(|known| known == path) {
-            self.files_changed.push(path.to_owned());
         }
     }
 
@@ -273,11 +238,14 @@ impl Translator {
         success: bool,
         translated: &mut Translated,
     ) {
-        let result = self.result.take().unwrap_or_default();
+        let result = self.result.take();
         let language = self.about.language;
         let message = match &failure {
             Some((_, message)) => message.clone(),
-            None if success => result["result"].as_str().unwrap_or_default().to_owned(),
+            None if success => result
+                .as_ref()
+                .and_then(|result| result.result.clone())
+                .unwrap_or_default(),
             None => ApiError::TaskInterrupted.text(language).to_owned(),
         };
         if let Some((error, message)) = failure {
@@ -286,62 +254,69 @@ impl Translator {
                 data: json!({ "code": error.code(), "message": message }),
             });
         }
-        let response = TaskResponse {
+        let elapsed = elapsed.and_then(|elapsed| u64::try_from(elapsed).ok());
+        let mut response = TaskResponse {
             success,
             message,
             session_id: self.about.session_id.clone(),
-            cost_usd: result["total_cost_usd"].as_f64().map(|total| self.cost(total)),
-            duration_ms: result["duration_ms"]
-                .as_u64()
-                .or_else(|| elapsed.and_then(|elapsed| u64::try_from(elapsed).ok())),
+            cost_usd: None,
+            duration_ms: elapsed,
             files_changed: std::mem::take(&mut self.files_changed),
-            tools_used: self.tools_used(&result["permission_denials"]),
-            num_turns: result["num_turns"].as_u64(),
-            usage: Some(result["usage"].clone()).filter(|usage| !usage.is_null()),
-            permission_denials: result["permission_denials"]
-                .as_array()
-                .cloned()
-                .unwrap_or_default(),
+            tools_used: Vec::new(),
+            num_turns: None,
+            usage: None,
+            permission_denials: Vec::new(),
         };
+        if let Some(result) = result {
+            self.calls.denied(&result.permission_denials);
+            response.cost_usd = Some(cost_since(self.about.cost_before, result.total_cost_usd));
+            response.duration_ms = Some(result.duration_ms).filter(|time| *time > 0).or(elapsed);
+            response.num_turns = Some(result.num_turns);
+            response.usage = (result.usage != Usage::default()).then(|| as_json(&result.usage));
+            response.permission_denials = result.permission_denials.iter().map(as_json).collect();
+        }
+        response.tools_used = self.calls.used();
         translated.events.push(TaskEvent {
             kind: "complete",
             data: serde_json::to_value(&response).unwrap_or_default(),
         });
         translated.response = Some(response);
     }
+}
 
-    /// The tools that were used, each once. A call that was denied has used nothing.
-    fn tools_used(&self, denials: &Value) -> Vec<String> {
-        let denials = denials.as_array().map(Vec::as_slice).unwrap_or_default();
-        let was_denied = |id: &str| denials.iter().any(|denial| denial["tool_use_id"] == id);
-        let mut used: Vec<String> = Vec::new();
-        for (id, name) in &self.tool_calls {
-            if !was_denied(id) && !used.contains(name) {
-                used.push(name.clone());
-            }
+fn todos_event(todos: &Todos) -> TaskEvent {
+    let entry = |todo: &Todo| {
+        let mut entry = json!({
+            "content": todo.content, "status": todo.status, "activeForm": todo.active_form,
+        });
+        if let Some(id) = &todo.id {
+            entry["id"] = id.as_str().into();
         }
-        used
-    }
-
-    /// Agents tell what the conversation has cost so far. A smaller sum than before is that of a new process, which
-    /// older releases let begin at zero.
-    fn cost(&self, total: f64) -> f64 {
-        let before = self.about.cost_before;
-        if total >= before { total - before } else { total }
+        entry
+    };
+    let list: Vec<Value> = todos.items().iter().map(entry).collect();
+    TaskEvent {
+        kind: "todos",
+        data: json!({ "todos": list, "completed": todos.completed(), "total": todos.total() }),
     }
 }
 
-fn words_event(kind: &'static str, words: Value, block: u64, parent: &Value) -> TaskEvent {
+/// A record of the message language. It was read from JSON, so it can be written as JSON.
+fn as_json(record: &impl Serialize) -> Value {
+    serde_json::to_value(record).unwrap_or_default()
+}
+
+fn words_event(kind: &'static str, words: &str, block: u64, parent: Option<&str>) -> TaskEvent {
     TaskEvent {
         kind,
         data: of_subagent(json!({ kind: words, "block": block }), parent),
     }
 }
 
-/// Marks what a subagent said or did with the call that started it.
-fn of_subagent(mut data: Value, parent: &Value) -> Value {
-    if let (Some(fields), false) = (data.as_object_mut(), parent.is_null()) {
-        fields.insert("parent_tool_use_id".to_owned(), parent.clone());
+/// Marks the events of a subagent with the call that started it.
+fn of_subagent(mut data: Value, parent: Option<&str>) -> Value {
+    if let (Some(fields), Some(parent)) = (data.as_object_mut(), parent) {
+        fields.insert("parent_tool_use_id".to_owned(), parent.into());
     }
     data
 }

@@ -9,8 +9,9 @@ use tiller_core::prompt::UiContext;
 use tiller_core::{
     Answer, Approval, Attachment, Behavior, DecisionRequest, Event, EventBody, Options, Prompt, PromptId,
     RawJson, Reply, RequestId, Run, SessionId, SessionRecord, SessionStatus, Settings, StatusChange,
-    StoreError, Timestamp, TitleSource, TurnRecord,
+    StoreError, Timestamp, TitleSource, TurnRecord, UnreadableLine,
 };
+use tiller_message::UnreadableReason;
 
 use super::store_error;
 
@@ -22,6 +23,8 @@ pub(super) enum Kind {
     Prompt,
     /// A message of the agent, as it was written, in `messages`.
     Message,
+    /// A line of the agent that is no message, whole, in `messages`.
+    Unreadable,
     /// A change of the session's status, in `events`.
     Status,
     /// A decision that was asked for, in `events`.
@@ -31,9 +34,10 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Prompt,
         Self::Message,
+        Self::Unreadable,
         Self::Status,
         Self::Requested,
         Self::Resolved,
@@ -43,6 +47,7 @@ impl Kind {
         match self {
             Self::Prompt => "prompt",
             Self::Message => "message",
+            Self::Unreadable => "unreadable",
             Self::Status => "session.status",
             Self::Requested => "permission.request",
             Self::Resolved => "permission.resolved",
@@ -331,6 +336,15 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded<'_>> {
             id: message_id(uuid.as_deref()),
             data: raw.as_str().into(),
         }),
+        EventBody::Unreadable(line) => Ok(Encoded::Message {
+            kind: Kind::Unreadable,
+            id: message_id(None),
+            data: serde_json::to_string(&Line {
+                reason: line.reason.as_str().to_owned(),
+                line: (&*line.line).into(),
+            })?
+            .into(),
+        }),
         EventBody::Status(change) => event(
             Kind::Status,
             serde_json::to_string(&Change {
@@ -394,9 +408,31 @@ pub(super) fn decode_event_or_damage(session: SessionId, row: &Row<'_>) -> Resul
     }
 }
 
-/// The message in column `data`, or one that says that it can't be read.
-pub(super) fn message_or_damage(row: &Row<'_>, data: usize) -> Result<RawJson, StoreError> {
-    text(row, data).and_then(raw_json).or_else(|_| damaged(row, data))
+/// The message in the columns `kind` and `data` as clients see it, or one that says that it can't be read.
+pub(super) fn message_or_damage(row: &Row<'_>, kind: usize, data: usize) -> Result<RawJson, StoreError> {
+    let read = || {
+        let data = text(row, data)?;
+        match named(Kind::parse, text(row, kind)?)? {
+            Kind::Unreadable => Ok(unreadable(data)?.shown()),
+            _ => raw_json(data),
+        }
+    };
+    read().or_else(|_: StoreError| damaged(row, data))
+}
+
+/// A line of an agent that is no message, as it is stored.
+#[derive(Deserialize, Serialize)]
+struct Line<'a> {
+    reason: String,
+    line: Cow<'a, str>,
+}
+
+fn unreadable(data: &str) -> Result<UnreadableLine, StoreError> {
+    let Line { reason, line } = from_json(data)?;
+    Ok(UnreadableLine {
+        reason: named(UnreadableReason::parse, &reason)?,
+        line: line.into_owned(),
+    })
 }
 
 /// What stands in place of a row that can't be read.
@@ -455,6 +491,7 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
             raw: raw_json(data)?,
             uuid: Some(text(row, 3)?.to_owned()),
         },
+        Kind::Unreadable => EventBody::Unreadable(Box::new(unreadable(data)?)),
         Kind::Status => {
             let Change {
                 status,

@@ -6,57 +6,37 @@
 
 use std::collections::HashMap;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use tiller_message::{Kind, Message, StreamEventKind};
 
-/// What is to be known of a message of the agent's.
+/// The fields of a message that decide which pieces are needed.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     pub(super) seq: u64,
-    /// Its `type`.
-    pub(super) kind: Option<String>,
-    /// The call that started the agent which said it; none for the first one.
+    /// `None` if the row is no message.
+    pub(super) kind: Option<Kind>,
+    /// The call that started the subagent which wrote the message; `None` for the main agent.
     pub(super) parent: Option<String>,
-    /// Of a piece, what it is a piece of.
-    pub(super) piece: Option<String>,
-    /// The id of the message that it announces, or is.
+    /// The kind of a piece.
+    pub(super) piece: Option<StreamEventKind>,
+    /// The id of the model message that it announces, or is a block of.
     pub(super) message: Option<String>,
 }
 
-/// The few fields of a message that count here. Whatever an agent writes there: what is of another type is as good as
-/// nothing, so each is read on its own.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Fields<'a> {
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, rename = "type")]
-    kind: Option<&'a RawValue>,
-    #[serde(borrow, rename = "parent_tool_use_id")]
-    parent: Option<&'a RawValue>,
-    #[serde(borrow)]
-    event: Option<&'a RawValue>,
-    #[serde(borrow)]
-    message: Option<&'a RawValue>,
-}
-
-/// What `value` is, if it is of that type.
-fn read<'a, T: Deserialize<'a>>(value: Option<&'a RawValue>) -> Option<T> {
-    serde_json::from_str(value?.get()).ok()
-}
-
 impl Said {
-    /// Reads a message of the log. One that can't be read is none of which anything is known, and stays.
+    /// Reads a row of the log. A row that can't be read says nothing, and stays.
     pub(super) fn read(seq: u64, data: &[u8]) -> Self {
-        let whole: Fields<'_> = serde_json::from_slice(data).unwrap_or_default();
-        let event: Fields<'_> = read(whole.event).unwrap_or_default();
-        let id = |message| read(read::<Fields<'_>>(message)?.id);
+        let Ok(message) = Message::parse(data) else {
+            return Self {
+                seq,
+                ..Self::default()
+            };
+        };
         Self {
             seq,
-            kind: read(whole.kind),
-            parent: read(whole.parent),
-            piece: read(event.kind),
-            message: id(event.message).or_else(|| id(whole.message)),
+            kind: Some(message.kind()),
+            parent: message.parent_tool_use_id().map(str::to_owned),
+            piece: message.stream_event_kind(),
+            message: message.model_message_id(),
         }
     }
 }
@@ -89,15 +69,15 @@ impl Pieces {
             piece,
             message,
         } = said;
-        match kind.as_deref() {
-            Some("assistant") => {
+        match kind {
+            Some(Kind::Assistant) => {
                 if let Some(open) = self.open.get_mut(&parent)
                     && (open.id.is_none() || message.is_none() || open.id == message)
                 {
                     self.needless.append(&mut open.unsaid);
                 }
             }
-            Some("stream_event") if piece.as_deref() == Some("message_start") => {
+            Some(Kind::StreamEvent) if piece == Some(StreamEventKind::MessageStart) => {
                 let open = Open {
                     id: message,
                     announced: old.then_some(seq),
@@ -107,11 +87,15 @@ impl Pieces {
                     self.close(before);
                 }
             }
-            Some("stream_event") => {
+            Some(Kind::StreamEvent) => {
                 let open = self.open.entry(parent.clone()).or_default();
                 let ends = matches!(
-                    piece.as_deref(),
-                    Some("content_block_stop" | "message_delta" | "message_stop")
+                    piece,
+                    Some(
+                        StreamEventKind::ContentBlockStop
+                            | StreamEventKind::MessageDelta
+                            | StreamEventKind::MessageStop
+                    )
                 );
                 if old {
                     // The ends of what has been said go with it.
@@ -123,7 +107,7 @@ impl Pieces {
                     };
                     list.push(seq);
                 }
-                if piece.as_deref() == Some("message_stop")
+                if piece == Some(StreamEventKind::MessageStop)
                     && open.unsaid.is_empty()
                     && let Some(open) = self.open.remove(&parent)
                 {
@@ -162,22 +146,25 @@ impl Pieces {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
-    /// `piece parent message`, one after the other from 1 on; what is left of them.
+    /// `piece parent message`, one after the other from 1 on; the pieces that stay.
     fn left(story: &[&str]) -> Vec<usize> {
         let mut pieces = Pieces::default();
         for (index, line) in story.iter().enumerate() {
-            let mut words = line.split(' ').map(str::to_owned);
-            let what = words.next();
-            let is_whole = what.as_deref() == Some("assistant");
-            let said = Said {
-                seq: index as u64 + 1,
-                kind: Some(if is_whole { "assistant" } else { "stream_event" }.to_owned()),
-                piece: what.filter(|_| !is_whole),
-                parent: words.next().filter(|parent| parent != "-"),
-                message: words.next(),
+            let mut words = line.split(' ');
+            let what = words.next().unwrap();
+            let parent = words.next().filter(|parent| *parent != "-");
+            let message = words.next();
+            let json = if what == "assistant" {
+                json!({ "type": what, "parent_tool_use_id": parent, "message": { "id": message } })
+            } else {
+                let event = json!({ "type": what, "message": { "id": message } });
+                json!({ "type": "stream_event", "parent_tool_use_id": parent, "event": event })
             };
+            let said = Said::read(index as u64 + 1, json.to_string().as_bytes());
             pieces.hear(said, true);
         }
         pieces.finish();
@@ -189,37 +176,10 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_is_read_from_anything_that_an_agent_writes() {
-        let read = |json: &str| {
-            let said = Said::read(7, json.as_bytes());
-            [said.kind, said.parent, said.piece, said.message].map(Option::unwrap_or_default)
-        };
+    fn rows_that_are_no_messages_say_nothing() {
         let deep = format!("{}{}", "[".repeat(1500), "]".repeat(1500));
-        let start = r#"{"type":"message_start","index":0,"message":{"content":[],"id":"m1"}}"#;
-        let cases = [
-            (
-                format!(r#"{{"parent_tool_use_id":"t1","event":{start},"type":"stream_event"}}"#),
-                ["stream_event", "t1", "message_start", "m1"],
-            ),
-            (
-                format!(r#"{{"type":"assistant","message":{{"id":"m1","content":[{{"input":{deep}}}]}}}}"#),
-                ["assistant", "", "", "m1"],
-            ),
-            (
-                format!(r#"{{"type":"stream_event","event":{deep},"parent_tool_use_id":null}}"#),
-                ["stream_event", "", "", ""],
-            ),
-            (
-                r#"{"type":"a\u0062","event":"x","message":1}"#.to_owned(),
-                ["ab", "", "", ""],
-            ),
-            (r#"{"type":["assistant"]}"#.to_owned(), [""; 4]),
-            (r#"["assistant"]"#.to_owned(), [""; 4]),
-            (deep.clone(), [""; 4]),
-            (r#"{"type":"assistant""#.to_owned(), [""; 4]),
-        ];
-        for (json, expected) in cases {
-            assert_eq!(read(&json), expected, "{json}");
+        for row in [deep.as_str(), r#"["assistant"]"#, r#"{"type":"assistant""#, "x"] {
+            assert_eq!(Said::read(7, row.as_bytes()).kind, None, "{row}");
         }
     }
 

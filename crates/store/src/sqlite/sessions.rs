@@ -414,7 +414,10 @@ fn write_event(connection: &Connection, session: &Owner, event: &Event) -> rusql
                 rules,
             ])?;
         }
-        EventBody::Status(_) | EventBody::UserPrompt { .. } | EventBody::Message { .. } => {}
+        EventBody::Status(_)
+        | EventBody::UserPrompt { .. }
+        | EventBody::Message { .. }
+        | EventBody::Unreadable(_) => {}
     }
     Ok(())
 }
@@ -432,7 +435,7 @@ fn history(
     };
     let order = if newest_first { "DESC" } else { "ASC" };
     let sql = format!(
-        "SELECT seq, data FROM messages WHERE place > {START} + ?2 AND place < {START} + ?3 \
+        "SELECT seq, kind, data FROM messages WHERE place > {START} + ?2 AND place < {START} + ?3 \
          ORDER BY place {order} LIMIT ?4"
     );
     let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
@@ -448,7 +451,7 @@ fn history(
     while let Some(row) = rows.next().map_err(store_error)? {
         messages.push((
             row.get(0).map_err(store_error)?,
-            codec::message_or_damage(row, 1)?,
+            codec::message_or_damage(row, 1, 2)?,
         ));
     }
     if newest_first {

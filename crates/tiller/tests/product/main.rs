@@ -18,6 +18,7 @@ mod history;
 mod history_live;
 mod http;
 mod lagging;
+mod odd_lines;
 mod openapi;
 mod oversize;
 mod run;

@@ -14,6 +14,10 @@ impl Step<'_> {
     pub(super) fn agent(&mut self, event: AgentEvent) {
         match event {
             AgentEvent::Message { raw, uuid, meaning } => self.message(raw, uuid, meaning),
+            AgentEvent::Unreadable(line) => {
+                self.state.agent_heard = true;
+                self.record(EventBody::Unreadable(line));
+            }
             AgentEvent::Asks(question) => self.asks(*question),
             AgentEvent::Hook(call) => {
                 self.state.hooks_open.push(call.agent_request.clone());

@@ -142,7 +142,7 @@ impl Watcher {
                 );
                 self.prompted.insert(prompt.id);
             }
-            EventBody::Message { .. } => {}
+            EventBody::Message { .. } | EventBody::Unreadable(_) => {}
         }
     }
 }

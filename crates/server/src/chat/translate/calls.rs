@@ -1,8 +1,9 @@
 //! Which tools a turn has called, and which of them failed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use serde_json::Value;
+use tiller_message::ToolCalls;
 
 use crate::chat::wire::ServerMessage;
 
@@ -12,28 +13,24 @@ const FAILURE_WORDS: usize = 500;
 /// The tools that a turn has called.
 #[derive(Default)]
 pub(super) struct Calls {
-    /// The tool of each call.
-    names: HashMap<String, String>,
-    /// Those that a person said no to.
+    tools: ToolCalls,
+    /// The calls that a person has denied.
     denied: HashSet<String>,
-    /// What failed and has not been told. Told when the agent goes on: a call that ended because the turn was stopped
-    /// is no failure.
+    /// Failures that clients have not been sent. They are sent when the agent goes on: a call that ended because the turn
+    /// was stopped is no failure.
     failed: Vec<ServerMessage>,
 }
 
 impl Calls {
-    pub(super) fn called(&mut self, block: &Value) {
-        if let (Some(id), Some(name)) = (block["id"].as_str(), block["name"].as_str()) {
-            self.names.insert(id.to_owned(), name.to_owned());
-        }
+    pub(super) fn called(&mut self, id: &str, name: &str) {
+        self.tools.called(id, name);
     }
 
-    /// `block` is a result as clients get it.
-    pub(super) fn returned(&mut self, block: &Value) {
-        let id = block["tool_use_id"].as_str().unwrap_or_default();
-        if block["is_error"] == true && !self.denied.contains(id) {
-            let name = self.names.get(id).cloned().unwrap_or_default();
-            let words = match &block["content"] {
+    /// `content` is the result as clients get it.
+    pub(super) fn returned(&mut self, id: &str, is_error: bool, content: &Value) {
+        if is_error && !self.denied.contains(id) {
+            let name = self.tools.name(id).unwrap_or_default().to_owned();
+            let words = match content {
                 Value::String(text) => text.chars().take(FAILURE_WORDS).collect(),
                 _ => "The tool failed.".to_owned(),
             };

@@ -330,7 +330,7 @@ fn questions_and_permissions_are_told_apart() {
 
 #[test]
 fn a_group_has_its_id_at_its_end() {
-    let event = |text: &str| words_event("text", json!(text), 0, &Value::Null);
+    let event = |text: &str| words_event("text", text, 0, None);
     assert_eq!(
         event("a\nb").render("s", Some(7)),
         "event: text\nid: 7\ndata: {\"block\":0,\"session_id\":\"s\",\"text\":\"a\\nb\",\"type\":\"text\"}\n\n"
