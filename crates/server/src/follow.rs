@@ -7,12 +7,10 @@ use tiller_core::backend::HookCall;
 use tiller_core::{
     CommandError, Event, EventBody, LiveFeed, Notice, Page, RawJson, SessionId, SessionStatus, Sessions,
 };
+use tiller_message::Message;
 
 /// How many events are read from the log at once.
 pub(crate) const PAGE: u32 = 256;
-
-/// How a stored prompt begins.
-const PROMPT_START: &str = r#"{"type":"user_prompt","#;
 
 pub(crate) enum Step {
     Event(Arc<Event>),
@@ -134,7 +132,26 @@ pub(crate) async fn search_back<T>(
     }
 }
 
-/// Whether a stored message is a prompt of the user's.
-pub(crate) fn is_prompt(raw: &RawJson) -> bool {
-    raw.as_str().starts_with(PROMPT_START)
+/// The number of the newest prompt before `before`. An agent may write what looks like a prompt, so the log decides.
+pub(crate) async fn prompt_before(
+    sessions: &Sessions,
+    session: SessionId,
+    mut before: Option<u64>,
+) -> Result<Option<u64>, CommandError> {
+    loop {
+        let candidate = search_back(sessions, session, before, |seq, raw| {
+            let message = Message::parse_shared(Arc::clone(raw.shared())).ok()?;
+            message.user_prompt().map(|_| seq)
+        });
+        let Some(seq) = candidate.await? else {
+            return Ok(None);
+        };
+        let events = sessions.replay(session, seq.saturating_sub(1), 1).await?;
+        let is_prompt =
+            |event: &Event| event.seq == seq && matches!(event.body, EventBody::UserPrompt { .. });
+        if events.first().is_some_and(is_prompt) {
+            return Ok(Some(seq));
+        }
+        before = Some(seq);
+    }
 }

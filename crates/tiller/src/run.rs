@@ -188,13 +188,10 @@ impl Run {
             Some("stream.user_prompt") if payload["prompt"] == self.prompt.as_str() => self.begun = true,
             Some("stream.message") if self.begun => {
                 let message = Message::of(&payload["message"]).ok();
-                let result = message.and_then(|message| message.result());
+                let result = message.and_then(|message| message.turn_result());
                 if let Some(result) = result.filter(|result| !result.is_background()) {
                     self.result = Some(result);
                 }
-            }
-            Some("stream.message") if payload["message"]["subtype"] == "turn_stopped" && self.begun => {
-                self.result = payload["message"]["result"].clone();
             }
             Some("permission.request") if self.begun => self.asked(client, asking, payload).await?,
             Some("permission.resolved") => asking.forget(payload),

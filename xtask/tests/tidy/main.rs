@@ -5,6 +5,7 @@ mod code;
 mod dependencies;
 mod documents;
 mod licences;
+mod messages;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -21,7 +21,7 @@ use super::wire::{ClientMessage, Code, Frame, ServerMessage};
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
-use crate::follow::{Follow, Step, is_prompt, search_back};
+use crate::follow::{Follow, Step, prompt_before};
 use crate::options::{self, PermissionMode};
 use crate::oversize;
 use crate::pulse::Pulse;
@@ -341,10 +341,7 @@ impl Connection {
         let feed = self.sessions.watch();
         // Translation begins with the prompt of a turn: it has to know what came before.
         let before = Some(seen.saturating_add(1));
-        let prompt = search_back(&self.sessions, session, before, |seq, raw| {
-            is_prompt(raw).then_some(seq)
-        });
-        let prompt = match prompt.await {
+        let prompt = match prompt_before(&self.sessions, session, before).await {
             Ok(prompt) => prompt.unwrap_or(0),
             Err(error) => {
                 tracing::warn!(%error, "can't find where a turn began");

@@ -6,7 +6,7 @@ use tiller_core::{CommandError, EventBody, LiveFeed, PromptId, RawJson, SessionI
 use tiller_message::Message;
 
 use crate::error::ApiError;
-use crate::follow::{Follow, PAGE, Step, ends_turn, is_prompt, search_back};
+use crate::follow::{Follow, PAGE, Step, ends_turn, prompt_before, search_back};
 
 /// The note of what a conversation had cost before it was ours.
 const COST_AT_ADOPTION: &str = "task.cost";
@@ -102,20 +102,15 @@ pub(super) async fn turn_to_show(
     seen: Option<u64>,
 ) -> Result<Option<u64>, CommandError> {
     let Some(seen) = seen else {
-        return search_back(sessions, session, None, |seq, raw| is_prompt(raw).then_some(seq)).await;
+        return prompt_before(sessions, session, None).await;
     };
     let mut later = None;
-    let current = search_back(sessions, session, None, |seq, raw| {
-        if !is_prompt(raw) {
-            return None;
+    let current = loop {
+        match prompt_before(sessions, session, later).await? {
+            Some(seq) if seq > seen => later = Some(seq),
+            found => break found,
         }
-        if seq > seen {
-            later = Some(seq);
-            return None;
-        }
-        Some(seq)
-    })
-    .await?;
+    };
     let Some(current) = current else {
         return Ok(later);
     };
