@@ -129,7 +129,8 @@ mod tests {
         let mut bomb = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
         for level in 1..12 {
             let before = format!("*a{}", level - 1);
-            bomb += &format!("a{level}: &a{level} [{}]\n", vec![before; 10].join(","));
+            let line = format!("a{level}: &a{level} [{}]\n", vec![before; 10].join(","));
+            bomb.push_str(&line);
         }
         assert_eq!(fields(&format!("{bomb}name: *a11")), (None, None));
         assert_eq!(fields(&format!("name: a\nx: {}", "[".repeat(100_000))).1, None);
