@@ -117,7 +117,7 @@ impl FromStr for PromptId {
 
 /// A command of a client, as long as this process lives. It travels with what the command causes, so that the client's
 /// connection can say which of its commands that was. Never stored.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Cause(NonZeroU64);
 
 impl Cause {

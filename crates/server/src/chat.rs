@@ -5,6 +5,7 @@
 //! the first message.
 
 mod pace;
+mod parse;
 mod socket;
 mod translate;
 mod wire;

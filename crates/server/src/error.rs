@@ -7,82 +7,86 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
-use tiller_core::{CommandError, PromptRefused};
+use tiller_core::CommandError;
+
+mod code;
+
+pub use code::ErrorCode;
 
 /// Every refusal: code, status, what a person reads in English and in Chinese.
 macro_rules! refusals {
-    ($($variant:ident = $code:literal, $status:ident, $english:literal, $chinese:literal;)+) => {
+    ($($variant:ident = $code:ident, $status:ident, $english:literal, $chinese:literal;)+) => {
         #[derive(Clone, Copy, Debug, Eq, PartialEq)]
         pub(crate) enum ApiError { $($variant),+ }
 
         impl ApiError {
-            fn parts(self) -> (&'static str, StatusCode, &'static str, &'static str) {
-                match self { $(Self::$variant => ($code, StatusCode::$status, $english, $chinese)),+ }
+            fn parts(self) -> (ErrorCode, StatusCode, &'static str, &'static str) {
+                match self { $(Self::$variant => (ErrorCode::$code, StatusCode::$status, $english, $chinese)),+ }
             }
         }
     };
 }
 
 refusals! {
-    PromptEmpty = "prompt_empty", UNPROCESSABLE_ENTITY,
+    PromptEmpty = PromptEmpty, UNPROCESSABLE_ENTITY,
         "The task description is empty.", "任务描述不能为空";
-    WorkingDirInvalid = "working_dir_invalid", BAD_REQUEST,
+    WorkingDirInvalid = WorkingDirInvalid, BAD_REQUEST,
         "The working directory does not exist or may not be used.", "工作目录不存在或无权限访问";
-    PromptTooLong = "prompt_too_long", UNPROCESSABLE_ENTITY,
+    PromptTooLong = PromptTooLong, UNPROCESSABLE_ENTITY,
         "The task description is too long: at most 10,000 characters are taken.", "任务描述超过最大长度限制";
-    WorkingDirLocked = "working_dir_locked", BAD_REQUEST,
+    WorkingDirLocked = WorkingDirLocked, BAD_REQUEST,
         "A resumed session stays in its own working directory.", "恢复的会话不能更改工作目录";
-    SessionNotFound = "session_not_found", NOT_FOUND,
+    SessionNotFound = SessionNotFound, NOT_FOUND,
         "There is no such session.", "指定的会话不存在";
-    QuestionNotFound = "question_not_found", NOT_FOUND,
+    QuestionNotFound = QuestionNotFound, NOT_FOUND,
         "There is no such question, or it has been answered already.", "问题不存在（已超时或已回答）";
-    InvalidAnswer = "invalid_answer", BAD_REQUEST,
+    InvalidAnswer = InvalidAnswer, BAD_REQUEST,
         "An answer is a label, a list of labels, some text, or null to cancel.", "答案格式无效";
-    TaskInterrupted = "task_interrupted", BAD_REQUEST,
+    TaskInterrupted = TaskInterrupted, BAD_REQUEST,
         "The task was interrupted.", "任务已被中断";
-    Timeout = "timeout", GATEWAY_TIMEOUT,
+    Timeout = Timeout, GATEWAY_TIMEOUT,
         "The task did not end within its time limit and was stopped.", "任务超时，已被停止";
-    RequestNotFound = "request_not_found", NOT_FOUND,
+    RequestNotFound = RequestNotFound, NOT_FOUND,
         "No such request is waiting for an answer.", "没有等待回答的该请求";
-    AlreadyAnswered = "already_answered", CONFLICT,
+    AlreadyAnswered = AlreadyAnswered, CONFLICT,
         "This request has been answered already.", "该请求已被回答";
-    NotJson = "invalid_request", BAD_REQUEST,
+    NotJson = InvalidRequest, BAD_REQUEST,
         "The body is not valid JSON.", "请求体不是有效的 JSON";
-    WrongForm = "invalid_request", UNPROCESSABLE_ENTITY,
+    WrongForm = InvalidRequest, UNPROCESSABLE_ENTITY,
         "A field is missing or has the wrong form.", "字段缺失或格式不正确";
-    TooLarge = "invalid_request", PAYLOAD_TOO_LARGE,
+    TooLarge = InvalidRequest, PAYLOAD_TOO_LARGE,
         "The request is too large: at most 32 MiB are taken.", "请求过大：最多 32 MiB";
-    HeadTooLarge = "invalid_request", REQUEST_HEADER_FIELDS_TOO_LARGE,
+    HeadTooLarge = InvalidRequest, REQUEST_HEADER_FIELDS_TOO_LARGE,
         "The headers are too large: at most 64 KiB are taken.", "请求头过大：最多 64 KiB";
-    BodyTimeout = "timeout", REQUEST_TIMEOUT,
+    BodyTimeout = Timeout, REQUEST_TIMEOUT,
         "The body of the request did not arrive in time. Send it again.", "请求体未在限定时间内到达，请重新发送";
-    NotJsonType = "invalid_request", UNSUPPORTED_MEDIA_TYPE,
+    NotJsonType = InvalidRequest, UNSUPPORTED_MEDIA_TYPE,
         "Send JSON, with the content type application/json.", "请发送 JSON，内容类型为 application/json";
-    NotAWebSocket = "invalid_request", BAD_REQUEST,
+    NotAWebSocket = InvalidRequest, BAD_REQUEST,
         "This address speaks WebSocket: connect with a WebSocket client.", "此地址为 WebSocket：请使用 WebSocket 客户端连接";
-    MethodNotAllowed = "invalid_request", METHOD_NOT_ALLOWED,
+    MethodNotAllowed = InvalidRequest, METHOD_NOT_ALLOWED,
         "This address does not take that method.", "此地址不支持该方法";
-    NoSuchRoute = "invalid_request", NOT_FOUND,
+    NoSuchRoute = InvalidRequest, NOT_FOUND,
         "There is nothing at this address.", "此地址不存在";
-    Unauthorized = "unauthorized", UNAUTHORIZED,
+    Unauthorized = Unauthorized, UNAUTHORIZED,
         "A valid API key or the link from `tiller link` is needed.", "API 密钥无效";
-    NoSuchSignIn = "invalid_request", NOT_FOUND,
+    NoSuchSignIn = InvalidRequest, NOT_FOUND,
         "There is no such sign-in. It may have ended meanwhile.", "没有该登录，可能已经结束";
-    Forbidden = "forbidden", FORBIDDEN,
+    Forbidden = Forbidden, FORBIDDEN,
         "This is not allowed with the key that was used.", "当前密钥无权执行此操作";
-    ForeignHost = "forbidden", FORBIDDEN,
+    ForeignHost = Forbidden, FORBIDDEN,
         "This host name is not served here. Add it to allowed_hosts in config.toml if it should be.",
         "此主机名未被允许。如需使用，请将其加入 config.toml 的 allowed_hosts";
-    ForeignOrigin = "forbidden", FORBIDDEN,
+    ForeignOrigin = Forbidden, FORBIDDEN,
         "Requests from other sites are refused.", "拒绝来自其他站点的请求";
-    RateLimited = "rate_limited", TOO_MANY_REQUESTS,
+    RateLimited = RateLimited, TOO_MANY_REQUESTS,
         "Too many requests. Try again later.", "请求过于频繁，请稍后再试";
-    Internal = "internal", INTERNAL_SERVER_ERROR,
+    Internal = Internal, INTERNAL_SERVER_ERROR,
         "Something went wrong in the server. Try again later.", "服务内部错误，请稍后重试";
 }
 
 impl ApiError {
-    pub(crate) fn code(self) -> &'static str {
+    pub(crate) fn code(self) -> ErrorCode {
         self.parts().0
     }
 
@@ -161,29 +165,15 @@ impl IntoResponse for ApiError {
 
 impl From<CommandError> for ApiError {
     fn from(error: CommandError) -> Self {
-        use tiller_core::session::Refusal;
-        match error {
-            CommandError::UnknownSession | CommandError::Refused(Refusal::Deleted) => Self::SessionNotFound,
-            CommandError::Prompt(PromptRefused::Empty) => Self::PromptEmpty,
-            CommandError::Path(_) => Self::WorkingDirInvalid,
-            CommandError::Forbidden => Self::Forbidden,
-            CommandError::Refused(Refusal::RequestNotFound) => Self::RequestNotFound,
-            CommandError::Refused(Refusal::AlreadyAnswered) => Self::AlreadyAnswered,
-            CommandError::Prompt(_)
-            | CommandError::Option(_)
-            | CommandError::Backend(_)
-            | CommandError::Unsupported { .. }
-            | CommandError::Title
-            | CommandError::Name
-            | CommandError::Busy
-            | CommandError::DrivenElsewhere(_)
-            | CommandError::Takeover(_)
-            | CommandError::Inquiry(_)
-            | CommandError::Refused(
-                Refusal::NoResumeId | Refusal::QueueChanged | Refusal::EmptyPrompt | Refusal::PromptIdUsed,
-            ) => Self::WrongForm,
-            CommandError::Store(error) => Self::internal(&error),
-            CommandError::Stopping => Self::internal(&error),
+        match ErrorCode::from(&error) {
+            ErrorCode::SessionNotFound | ErrorCode::SessionDeleted => Self::SessionNotFound,
+            ErrorCode::PromptEmpty => Self::PromptEmpty,
+            ErrorCode::WorkingDirInvalid => Self::WorkingDirInvalid,
+            ErrorCode::Forbidden => Self::Forbidden,
+            ErrorCode::RequestNotFound => Self::RequestNotFound,
+            ErrorCode::AlreadyAnswered => Self::AlreadyAnswered,
+            ErrorCode::Storage | ErrorCode::Internal => Self::internal(&error),
+            _ => Self::WrongForm,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The event API: a WebSocket on which every session is started, steered and watched.
 
+mod causes;
 mod commands;
 mod feed;
 mod images;

@@ -31,7 +31,7 @@ mod underway;
 
 pub use app::{Access, App, serve};
 pub use auth::{CODE_LIFETIME, PAGE_PROTOCOL, PROTOCOL, cookie_name};
-pub use error::Language;
+pub use error::{ErrorCode, Language};
 pub use events::wire as event_wire;
 pub use guard::HostPolicy;
 pub use history::{HistoryHandle, wire as history_wire};

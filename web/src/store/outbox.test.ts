@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { ErrorCode } from "../gen/errors";
 import type { ServerEvent } from "../gen/events";
 import {
   doubt,
@@ -33,7 +34,7 @@ const queue = (...prompts: string[]): ServerEvent => ({
   type: "session.queue",
   payload: { sessionId: "a", prompts },
 });
-const refused = (code = "internal"): ServerEvent => ({
+const refused = (code: ErrorCode = "internal"): ServerEvent => ({
   type: "runner.error",
   payload: { sessionId: "a", message: "no", code },
 });

@@ -11,13 +11,14 @@ use axum::response::Response;
 use futures_util::SinkExt;
 use serde::Deserialize;
 use tiller_core::{
-    Accepted, CommandError, DecisionRef, LiveFeed, NewPrompt, Notice, OptionChange, PromptId, RawJson,
-    SessionId, SessionStatus, Sessions, Settings, SettingsPatch, StartSession,
+    Accepted, CommandError, DecisionRef, EventBody, LiveFeed, NewPrompt, Notice, OptionChange, PromptId,
+    RawJson, SessionId, SessionStatus, Sessions, Settings, SettingsPatch, StartSession,
 };
 
 use super::pace::Pace;
-use super::translate::{self, Introduction, Refused, Translator};
-use super::wire::{ClientMessage, Code, Frame, ServerMessage};
+use super::parse::{Refused, parse};
+use super::translate::{self, Introduction, Translator};
+use super::wire::{ClientMessage, Code, CommandId, Frame, ServerMessage};
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
@@ -133,7 +134,7 @@ struct Connection {
     /// What the client calls prompts of its own whose events have not come, where that is no UUID.
     labels: HashMap<PromptId, String>,
     /// At most one: each depends on what became of the one before.
-    underway: Underway<Done>,
+    underway: Underway<(Option<CommandId>, Done)>,
     /// Something has happened that is looked at when that is done, as it may be its doing.
     left_out: bool,
 }
@@ -244,11 +245,11 @@ impl Connection {
                     last_heard = Instant::now();
                     match frame {
                         Some(Ok(Message::Text(text))) if oversize::is_too_long(&text) => {
-                            socket.refuse(Refused(Code::ParseError, oversize::TOO_LONG.to_owned())).await?;
+                            socket.refuse(Refused(Code::ParseError, oversize::TOO_LONG.to_owned()), None).await?;
                         }
                         Some(Ok(Message::Text(text))) => self.frame(socket, &text).await?,
                         Some(Ok(Message::Binary(_))) => {
-                            socket.refuse(Refused(Code::ParseError, "Send text frames with JSON.".to_owned())).await?;
+                            socket.refuse(Refused(Code::ParseError, "Send text frames with JSON.".to_owned()), None).await?;
                         }
                         Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                         Some(Err(error)) => {
@@ -259,7 +260,7 @@ impl Connection {
                     }
                 }
                 done = self.underway.next() => match done {
-                    Some((done, _place)) => self.done(socket, done).await?,
+                    Some(((command, done), _place)) => self.done(socket, command, done).await?,
                     None => return Err(Gone),
                 },
                 happened = self.heard.next() => match happened {
@@ -370,7 +371,7 @@ impl Connection {
         match self.sessions.named(&self.name).await {
             Ok(Some(session)) => self.join(session, 0, &Introduction::default()).await,
             Ok(None) => {}
-            Err(error) => socket.refuse(error.into()).await?,
+            Err(error) => socket.refuse(error.into(), None).await?,
         }
         Ok(())
     }
@@ -425,15 +426,17 @@ impl Connection {
                 "At most 60 messages a minute are taken on a connection. Try again in {} s.",
                 wait.as_secs() + 1
             );
-            return socket.refuse(Refused(Code::RateLimited, reason)).await;
+            let (command, _) = parse(text, &self.name);
+            return socket.refuse(Refused(Code::RateLimited, reason), command).await;
         }
-        let handled = match translate::parse(text, &self.name) {
-            Ok(message) => self.handle(socket, message).await?,
+        let (command, message) = parse(text, &self.name);
+        let handled = match message {
+            Ok(message) => self.handle(socket, message, command.clone()).await?,
             Err(refused) => Err(refused),
         };
         match handled {
             Ok(()) => Ok(()),
-            Err(refused) => socket.refuse(refused).await,
+            Err(refused) => socket.refuse(refused, command).await,
         }
     }
 
@@ -442,16 +445,19 @@ impl Connection {
         &mut self,
         socket: &mut Writer,
         message: ClientMessage,
+        command: Option<CommandId>,
     ) -> Result<Result<(), Refused>, Gone> {
         let patch = match message {
             ClientMessage::UserMessage { message, uuid } => {
-                return Ok(translate::prompt(message).map(|prompt| self.say(prompt, uuid)));
+                return Ok(translate::prompt(message).map(|prompt| self.say(prompt, uuid, command)));
             }
-            ClientMessage::PermissionResponse(response) => return Ok(self.answer(response)),
-            ClientMessage::Interrupt => return self.interrupt(socket).await.map(Ok),
-            ClientMessage::RegisterHooks { events } => return self.register_hooks(socket, events).await,
+            ClientMessage::PermissionResponse(response) => return Ok(self.answer(response, command)),
+            ClientMessage::Interrupt => return self.interrupt(socket, command).await.map(Ok),
+            ClientMessage::RegisterHooks { events } => {
+                return self.register_hooks(socket, events, command).await;
+            }
             ClientMessage::HookCallbackResponse { callback_id, output } => {
-                return Ok(self.answer_hook(callback_id, &output));
+                return Ok(self.answer_hook(callback_id, &output, command));
             }
             ClientMessage::SetModel { model } => self.model(&model).map(|model| SettingsPatch {
                 options: vec![OptionChange::new(options::MODEL, model)],
@@ -465,19 +471,26 @@ impl Connection {
                 .ok_or_else(|| translate::unknown_mode(&mode)),
         };
         match patch {
-            Ok(patch) => self.configure(socket, patch).await.map(Ok),
+            Ok(patch) => self.configure(socket, patch, command).await.map(Ok),
             Err(refused) => Ok(Err(refused)),
         }
     }
 
-    fn begin(&mut self, work: impl Future<Output = Done> + Send + 'static) {
+    fn begin(&mut self, command: Option<CommandId>, work: impl Future<Output = Done> + Send + 'static) {
         let place = self.underway.place(0);
+        let work = async move { (command, work.await) };
         self.underway.begin(Order::Beside, place, work);
     }
 
-    async fn done(&mut self, socket: &mut Writer, done: Done) -> Result<(), Gone> {
+    async fn done(
+        &mut self,
+        socket: &mut Writer,
+        command: Option<CommandId>,
+        done: Done,
+    ) -> Result<(), Gone> {
         let outcome = match done {
-            Done::Prompted(_, Ok(Accepted { session, .. })) => {
+            Done::Prompted(_, Ok(accepted)) => {
+                let session = accepted.session;
                 // Unless it was deleted meanwhile.
                 if self.heard.session().is_none()
                     && let Some((record, _)) = self.sessions.find(session)
@@ -485,6 +498,7 @@ impl Connection {
                     self.told = Some(Told::of(&record.settings));
                     self.join(session, 0, &Introduction::default()).await;
                 }
+                self.acknowledge(socket, command.clone(), accepted).await?;
                 Ok(())
             }
             Done::Prompted(prompt, Err(error)) => {
@@ -494,11 +508,13 @@ impl Connection {
             Done::Configured(settings, Ok(())) => {
                 // Told here, changed or not; the feed's word on it is no news then.
                 self.told = Some(Told::of(&settings));
-                socket.say(translate::status(&settings)).await?;
+                socket
+                    .answer(translate::status(&settings), command.clone())
+                    .await?;
                 Ok(())
             }
             Done::HooksRegistered(events, Ok(())) => {
-                socket.say(hooks_registered(&events)).await?;
+                socket.answer(hooks_registered(&events), command.clone()).await?;
                 Ok(())
             }
             Done::Configured(_, outcome) | Done::HooksRegistered(_, outcome) | Done::Other(outcome) => {
@@ -506,7 +522,7 @@ impl Connection {
             }
         };
         if let Err(error) = outcome {
-            socket.refuse(error.into()).await?;
+            socket.refuse(error.into(), command).await?;
         }
         if !std::mem::take(&mut self.left_out) {
             return Ok(());
@@ -514,6 +530,45 @@ impl Connection {
         match self.heard {
             Heard::Session(_) => self.tell_settings(socket).await,
             Heard::Nothing(_) => self.look_for_session(socket).await,
+        }
+    }
+
+    /// A prompt is acknowledged by its echo, when its turn comes; one that was accepted before by the same echo again. A
+    /// client that gave its message an id is told at once.
+    async fn acknowledge(
+        &mut self,
+        socket: &mut Writer,
+        command: Option<CommandId>,
+        accepted: Accepted,
+    ) -> Result<(), Gone> {
+        let Some((record, _)) = self.sessions.find(accepted.session) else {
+            return Ok(());
+        };
+        if command.is_some() {
+            socket
+                .answer(translate::status(&record.settings), command)
+                .await?;
+        }
+        if !accepted.again {
+            return Ok(());
+        }
+        let began = self.sessions.replay(accepted.session, accepted.after, 1).await;
+        let echo = began.ok().and_then(|events| events.into_iter().next());
+        match echo.map(|event| (event.seq, event.body)) {
+            Some((seq, EventBody::UserPrompt { prompt })) if prompt.id == accepted.prompt => {
+                let frame = Frame {
+                    message: translate::echo(&self.name, &prompt),
+                    command_id: None,
+                    seq: Some(seq),
+                };
+                self.tell(socket, vec![frame]).await
+            }
+            // It waits, or was taken out of the queue.
+            _ => {
+                self.labels.remove(&accepted.prompt);
+                let waiting: Vec<_> = record.queue.into_iter().map(|prompt| prompt.text).collect();
+                socket.say(translate::queue(&waiting)).await
+            }
         }
     }
 
@@ -526,6 +581,7 @@ impl Connection {
         &mut self,
         socket: &mut Writer,
         events: Vec<String>,
+        command: Option<CommandId>,
     ) -> Result<Result<(), Refused>, Gone> {
         let events = match translate::hook_events(events) {
             Ok(events) => events,
@@ -533,12 +589,12 @@ impl Connection {
         };
         if let Some(session) = self.heard.session() {
             let sessions = self.sessions.clone();
-            self.begin(async move {
+            self.begin(command, async move {
                 let registered = sessions.register_hooks(session, events.clone()).await;
                 Done::HooksRegistered(events, registered)
             });
         } else {
-            socket.say(hooks_registered(&events)).await?;
+            socket.answer(hooks_registered(&events), command).await?;
             self.hooks = events;
         }
         Ok(Ok(()))
@@ -548,12 +604,15 @@ impl Connection {
         &mut self,
         callback: String,
         output: &serde_json::Map<String, serde_json::Value>,
+        command: Option<CommandId>,
     ) -> Result<(), Refused> {
         let unknown = || Refused(Code::RequestNotFound, "No such callback is waiting.".to_owned());
         let session = self.heard.session().ok_or_else(unknown)?;
         let output = RawJson::of(output).map_err(|error| Refused(Code::ParseError, error.to_string()))?;
         let sessions = self.sessions.clone();
-        self.begin(async move { Done::Other(sessions.answer_hook(session, &callback, output).await) });
+        self.begin(command, async move {
+            Done::Other(sessions.answer_hook(session, &callback, output).await)
+        });
         Ok(())
     }
 
@@ -571,7 +630,7 @@ impl Connection {
         socket.say(translate::status(&record.settings)).await
     }
 
-    fn say(&mut self, mut prompt: NewPrompt, uuid: Option<String>) {
+    fn say(&mut self, mut prompt: NewPrompt, uuid: Option<String>, command: Option<CommandId>) {
         let chosen = uuid.as_deref().and_then(|uuid| uuid.parse().ok());
         let id = chosen.unwrap_or_else(PromptId::random);
         prompt.id = Some(id);
@@ -583,7 +642,9 @@ impl Connection {
         }
         let sessions = self.sessions.clone();
         if let Some(session) = self.heard.session() {
-            self.begin(async move { Done::Prompted(id, sessions.prompt(session, prompt).await) });
+            self.begin(command, async move {
+                Done::Prompted(id, sessions.prompt(session, prompt).await)
+            });
         } else {
             let start = StartSession {
                 prompt,
@@ -594,46 +655,57 @@ impl Connection {
                 ..StartSession::default()
             };
             let name = self.name.clone();
-            self.begin(async move { Done::Prompted(id, sessions.start_named(&name, start).await) });
+            self.begin(command, async move {
+                Done::Prompted(id, sessions.start_named(&name, start).await)
+            });
         }
     }
 
-    fn answer(&mut self, response: super::wire::PermissionResponse) -> Result<(), Refused> {
+    fn answer(
+        &mut self,
+        response: super::wire::PermissionResponse,
+        command: Option<CommandId>,
+    ) -> Result<(), Refused> {
         let unknown = || Refused(Code::RequestNotFound, "No such request is waiting.".to_owned());
         let session = self.heard.session().ok_or_else(unknown)?;
         let request = response.request_id.parse().map_err(|_| unknown())?;
         let answer = translate::answer(response)?;
         let sessions = self.sessions.clone();
-        self.begin(async move {
+        self.begin(command, async move {
             let decided = sessions.answer(session, DecisionRef::Request(request), answer);
             Done::Other(decided.await)
         });
         Ok(())
     }
 
-    async fn interrupt(&mut self, socket: &mut Writer) -> Result<(), Gone> {
+    async fn interrupt(&mut self, socket: &mut Writer, command: Option<CommandId>) -> Result<(), Gone> {
         let running = self.heard.session().filter(|id| {
             let found = self.sessions.find(*id);
             found.is_some_and(|(record, _)| record.status == SessionStatus::Running)
         });
         let Some(session) = running else {
-            return socket.say(translate::interrupted()).await;
+            return socket.answer(translate::interrupted(), command).await;
         };
         let sessions = self.sessions.clone();
         // Its end tells everyone.
-        self.begin(async move { Done::Other(sessions.stop(session).await) });
+        self.begin(command, async move { Done::Other(sessions.stop(session).await) });
         Ok(())
     }
 
-    async fn configure(&mut self, socket: &mut Writer, patch: SettingsPatch) -> Result<(), Gone> {
+    async fn configure(
+        &mut self,
+        socket: &mut Writer,
+        patch: SettingsPatch,
+        command: Option<CommandId>,
+    ) -> Result<(), Gone> {
         let record = self.heard.session().and_then(|id| self.sessions.find(id));
         let Some((record, _)) = record else {
             self.wishes = patch.applied(&self.wishes);
-            return socket.say(translate::status(&self.wishes)).await;
+            return socket.answer(translate::status(&self.wishes), command).await;
         };
         let settings = Box::new(patch.applied(&record.settings));
         let sessions = self.sessions.clone();
-        self.begin(async move {
+        self.begin(command, async move {
             let configured = sessions.configure(record.id, patch).await;
             Done::Configured(settings, configured)
         });
@@ -647,11 +719,25 @@ fn hooks_registered(events: &[String]) -> ServerMessage {
 
 impl Writer {
     async fn say(&mut self, message: ServerMessage) -> Result<(), Gone> {
-        self.send(vec![Frame { message, seq: None }]).await
+        self.answer(message, None).await
     }
 
-    async fn refuse(&mut self, Refused(code, reason): Refused) -> Result<(), Gone> {
-        self.say(ServerMessage::error(code, reason)).await
+    /// Answers the message that the client calls `command_id`.
+    async fn answer(&mut self, message: ServerMessage, command_id: Option<CommandId>) -> Result<(), Gone> {
+        let frame = Frame {
+            message,
+            command_id,
+            seq: None,
+        };
+        self.send(vec![frame]).await
+    }
+
+    async fn refuse(
+        &mut self,
+        Refused(code, reason): Refused,
+        command: Option<CommandId>,
+    ) -> Result<(), Gone> {
+        self.answer(ServerMessage::error(code, reason), command).await
     }
 
     async fn send(&mut self, frames: Vec<Frame>) -> Result<(), Gone> {

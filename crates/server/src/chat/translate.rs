@@ -11,12 +11,11 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tiller_core::backend::HookCall;
 use tiller_core::{
-    Answer, Behavior, CommandError, DecisionRequest, Event, EventBody, NewImage, NewPrompt, PromptRefused,
-    RawJson, SessionRecord, SessionStatus, Settings, StatusChange,
+    Answer, Behavior, DecisionRequest, Event, EventBody, NewImage, NewPrompt, Prompt, RawJson, SessionRecord,
+    SessionStatus, Settings, StatusChange,
 };
 use tiller_message::{
     AssistantMessage, Block, Body, Content, EchoedMessage, Init, Kind, Message, StreamEventKind,
@@ -26,97 +25,14 @@ use tiller_message::{
 use self::calls::Calls;
 use crate::options::{self, PermissionMode};
 
-use super::wire::{
-    ClientMessage, Code, Decision, Frame, PermissionResponse, Said, ServerMessage, UserContent,
-};
+use super::parse::Refused;
+use super::wire::{Code, Decision, Frame, PermissionResponse, Said, ServerMessage, UserContent};
 
 /// What an agent offers that has not said so yet.
 const USUAL_TOOLS: &[&str] = &["Bash", "Read", "Edit", "Write", "Grep", "Glob"];
 
 /// The model's name where the agent chooses.
 const DEFAULT_MODEL: &str = "default";
-
-/// What is wrong with a message, for the one who sent it.
-#[derive(Debug, PartialEq)]
-pub(super) struct Refused(pub(super) Code, pub(super) String);
-
-impl From<CommandError> for Refused {
-    fn from(error: CommandError) -> Self {
-        use tiller_core::session::Refusal;
-        let code = match &error {
-            CommandError::Prompt(PromptRefused::Empty) => Code::EmptyMessage,
-            CommandError::UnknownSession | CommandError::Name => Code::InvalidSession,
-            CommandError::Option(refused) if refused.option == options::MODEL => Code::InvalidModel,
-            CommandError::Path(_) => Code::InvalidCwd,
-            CommandError::Forbidden => Code::Forbidden,
-            CommandError::Refused(Refusal::RequestNotFound) => Code::RequestNotFound,
-            CommandError::Refused(Refusal::AlreadyAnswered) => Code::AlreadyAnswered,
-            CommandError::Refused(Refusal::NoResumeId) => Code::NoResumeId,
-            CommandError::Prompt(PromptRefused::Nul)
-            | CommandError::Option(_)
-            | CommandError::Backend(_)
-            | CommandError::Unsupported { .. }
-            | CommandError::Title
-            | CommandError::Busy
-            | CommandError::DrivenElsewhere(_)
-            | CommandError::Takeover(_)
-            | CommandError::Inquiry(_)
-            | CommandError::Refused(
-                Refusal::QueueChanged | Refusal::Deleted | Refusal::EmptyPrompt | Refusal::PromptIdUsed,
-            ) => Code::ParseError,
-            CommandError::Prompt(_) => Code::InvalidImage,
-            CommandError::Store(_) | CommandError::Stopping => Code::Internal,
-        };
-        Self(code, error.to_string())
-    }
-}
-
-/// Reads one frame of a connection that calls its session `name`.
-pub(super) fn parse(frame: &str, name: &str) -> Result<ClientMessage, Refused> {
-    #[derive(Deserialize)]
-    struct Envelope<'a> {
-        r#type: Option<Value>,
-        session_id: Option<Value>,
-        #[serde(borrow)]
-        message: Option<&'a RawValue>,
-    }
-    let wrong = |reason: String| Refused(Code::ParseError, reason);
-    // The library would take a list for an object whose fields have no names.
-    let is_object = |json: &str| json.trim_start().starts_with('{');
-    if !is_object(frame) {
-        return Err(wrong("The message is not a JSON object.".to_owned()));
-    }
-    let envelope: Envelope = serde_json::from_str(frame)
-        .map_err(|error| wrong(format!("The message is not a JSON object: {error}")))?;
-    let Some(Value::String(kind)) = envelope.r#type else {
-        return Err(wrong("Expected 'type' field in message".to_owned()));
-    };
-    let content = envelope.message.filter(|_| kind == "user_message");
-    if content.is_some_and(|content| !is_object(content.get())) {
-        let reason = "The message 'user_message' is not understood: 'message' is an object with 'content'.";
-        return Err(wrong(reason.to_owned()));
-    }
-    match envelope.session_id {
-        None | Some(Value::Null) => {}
-        Some(Value::String(named)) if named == name => {}
-        Some(_) => {
-            let reason =
-                format!("This connection is for the session '{name}'. Open another one for another.");
-            return Err(Refused(Code::InvalidSession, reason));
-        }
-    }
-    serde_json::from_str(frame).map_err(|error| {
-        let reason = error.to_string();
-        // The library's own words would list every type there is.
-        wrong(
-            if reason.starts_with("unknown variant") && reason.contains(&format!("`{kind}`")) {
-                format!("Unknown message type '{kind}'")
-            } else {
-                format!("The message '{kind}' is not understood: {reason}")
-            },
-        )
-    })
-}
 
 pub(super) fn answer(response: PermissionResponse) -> Result<Answer, Refused> {
     let raw = |error: serde_json::Error| Refused(Code::ParseError, error.to_string());
@@ -162,6 +78,18 @@ pub(super) fn model(name: &str, offered: Option<&[String]>) -> Result<Option<Str
     }
     let reason = format!("'{name}' is no model that the agent knows.");
     Err(Refused(Code::InvalidModel, reason))
+}
+
+/// The echo of a prompt.
+pub(super) fn echo(name: &str, prompt: &Prompt) -> ServerMessage {
+    ServerMessage::UserMessage {
+        session_id: name.to_owned(),
+        message: Said {
+            content: prompt.text.clone(),
+            parent_tool_use_id: prompt.parent_tool_use_id.clone(),
+        },
+        uuid: prompt.id.to_string(),
+    }
 }
 
 /// What a user says, with what is to be sent beside it.
@@ -390,6 +318,7 @@ impl Out {
     fn push(&mut self, message: ServerMessage) {
         self.frames.push(Frame {
             message,
+            command_id: None,
             seq: Some(self.seq),
         });
     }
@@ -438,14 +367,7 @@ impl Translator {
                 self.flush(&mut out);
                 self.turn = Some(Turn::default());
                 self.calls = Calls::default();
-                out.push(ServerMessage::UserMessage {
-                    session_id: self.name.clone(),
-                    message: Said {
-                        content: prompt.text.clone(),
-                        parent_tool_use_id: prompt.parent_tool_use_id.clone(),
-                    },
-                    uuid: prompt.id.to_string(),
-                });
+                out.push(echo(&self.name, prompt));
             }
             EventBody::Message { raw, .. } => {
                 if let Ok(message) = Message::parse_shared(Arc::clone(raw.shared())) {
@@ -594,6 +516,7 @@ impl Translator {
         };
         let frame = Frame {
             message,
+            command_id: None,
             seq: Some(seq),
         };
         out.frames.extend(waited.into_iter().chain([frame]));

@@ -242,11 +242,17 @@ impl ServerMessage {
     }
 }
 
+/// The id that a client gave a message. Direct answers to the message and errors that it caused carry the same.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub(super) struct CommandId(pub(super) String);
+
 /// One frame. `seq` is that of the event that it tells of.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Frame {
     #[serde(flatten)]
     pub(super) message: ServerMessage,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) command_id: Option<CommandId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) seq: Option<u64>,
 }

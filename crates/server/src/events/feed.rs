@@ -7,10 +7,10 @@ use tiller_core::{Lagged, Notice, SessionId};
 use super::commands::delete::SessionDeleted;
 use super::commands::hooks::HookResolved;
 use super::commands::list;
-use super::commands::prompts::SessionQueue;
 use super::socket::{Connection, Gone};
 use super::translate;
 use super::wire::{RunnerError, SessionReset};
+use crate::error::ErrorCode;
 
 /// How many notices go out at once at most.
 const TOGETHER: usize = 1024;
@@ -21,10 +21,7 @@ impl Connection {
         let mut heard = Some(first);
         let mut together = 0;
         while let Some(next) = heard {
-            match next {
-                Ok(notice) => self.notice(notice).await?,
-                Err(Lagged) => self.reset().await?,
-            }
+            self.heard(next).await?;
             together += 1;
             // Now and then the client's own frames get their turn.
             heard = if together < TOGETHER {
@@ -34,6 +31,13 @@ impl Connection {
             };
         }
         Ok(())
+    }
+
+    pub(super) async fn heard(&mut self, next: Result<Notice, Lagged>) -> Result<(), Gone> {
+        match next {
+            Ok(notice) => self.notice(notice).await,
+            Err(Lagged) => self.reset().await,
+        }
     }
 
     pub(super) fn hears_all(&self) -> bool {
@@ -46,6 +50,9 @@ impl Connection {
 
     async fn notice(&mut self, notice: Notice) -> Result<(), Gone> {
         if let Some(reading) = self.readings.get_mut(&notice.session()) {
+            if let Notice::Event(event) = &notice {
+                self.causes.keep_back(event);
+            }
             reading.keep_back(notice);
             return Ok(());
         }
@@ -54,7 +61,7 @@ impl Connection {
 
     pub(super) async fn tell(&mut self, notice: &Notice) -> Result<(), Gone> {
         if !self.hears(notice.session()) {
-            return Ok(());
+            return self.answer_unheard(notice).await;
         }
         match notice {
             Notice::Event(event) => {
@@ -66,12 +73,14 @@ impl Connection {
                 }
                 self.send_event(event).await
             }
-            Notice::Queue { session, prompts, .. } => {
-                let queue = SessionQueue {
-                    session_id: session.to_string(),
-                    prompts: translate::texts(prompts),
-                };
-                self.send(queue).await
+            Notice::Queue {
+                session,
+                prompts,
+                cause,
+            } => {
+                let command = self.causes.peek(*cause).cloned();
+                self.send_as(translate::queue(*session, prompts), command.as_ref())
+                    .await
             }
             Notice::Updated(session) => match list::entry(&self.sessions, *session) {
                 Some(entry) => self.send(entry).await,
@@ -81,7 +90,7 @@ impl Connection {
             Notice::HeldUp { session, reason } => {
                 self.send(RunnerError {
                     message: reason.clone(),
-                    code: "held_up",
+                    code: ErrorCode::HeldUp,
                     session_id: Some(session.to_string()),
                     driver: None,
                 })
@@ -106,6 +115,28 @@ impl Connection {
                 })
                 .await
             }
+        }
+    }
+
+    /// What this client's own commands cause in a session that it does not hear is an answer to it all the same.
+    async fn answer_unheard(&mut self, notice: &Notice) -> Result<(), Gone> {
+        match notice {
+            Notice::Event(event) => match self.causes.take(event) {
+                Some(command) => self.send_text(translate::frame(event, Some(&command))).await,
+                None => Ok(()),
+            },
+            Notice::Queue {
+                session,
+                prompts,
+                cause,
+            } => match self.causes.peek(*cause).cloned() {
+                Some(command) => {
+                    self.send_as(translate::queue(*session, prompts), Some(&command))
+                        .await
+                }
+                None => Ok(()),
+            },
+            _ => Ok(()),
         }
     }
 

@@ -295,13 +295,13 @@ macro_rules! client_events {
 
     (@handler $connection:ident, $request:ident, $payload:ident, $handler:path, $order:ident by $by:path) => {{
         let order = $by(&$payload);
-        let work = $handler($connection.context(), $payload);
+        let work = $handler($connection.context(&$request.origin), $payload);
         $connection.begin(order, $request, work);
         Handled::Underway
     }};
     (@handler $connection:ident, $request:ident, $payload:ident, $handler:path, $order:ident) => {{
         let order = Ordering::$order.with(&$payload.session_id);
-        let work = $handler($connection.context(), $payload);
+        let work = $handler($connection.context(&$request.origin), $payload);
         $connection.begin(order, $request, work);
         Handled::Underway
     }};

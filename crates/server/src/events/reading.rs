@@ -150,10 +150,13 @@ impl Reading {
         self.owes |= self.missed.take().is_some();
     }
 
-    /// The log was read to its end.
-    pub(super) fn reached_the_end(&mut self) {
+    /// The log was read to its end. Returns the frame that asked for it, if a client did.
+    pub(super) fn reached_the_end(&mut self) -> Option<Origin> {
         self.owes = false;
-        self.under_way = None;
+        match self.under_way.take() {
+            Some(Stage::Asked(request)) => Some(request.origin),
+            Some(Stage::Begins | Stage::CatchesUp) | None => None,
+        }
     }
 
     /// Something else than the log was read, or the session has begun.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use tiller_core::{CommandError, Event, HistoryPage, SessionId};
+use tiller_core::{CommandError, Event, EventBody, HistoryPage, SessionId};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::reading::{Hears, Next, Read, Reading};
 use super::request::{Origin, Refused, Request};
 use super::socket::{Connection, Done, Gone};
 use super::translate;
+use super::wire::PermissionRequest;
 use crate::underway::{Order, Place};
 
 /// A page of more messages than this may be a whole conversation.
@@ -55,7 +56,11 @@ impl Connection {
         origin: &Origin,
     ) -> Result<(), Gone> {
         match page {
-            Ok(page) => self.answer(origin, &translate::history(page).into()).await?,
+            Ok(page) => {
+                let waiting = translate::waiting(session, &page.pending);
+                self.answer(origin, &translate::history(page).into()).await?;
+                self.ask_again(origin, waiting).await?;
+            }
             Err(error) => self.refuse(origin, error.into()).await?,
         }
         if turn.is_some() {
@@ -67,6 +72,14 @@ impl Connection {
             reading.is_done();
         }
         self.go_on(session).await
+    }
+
+    /// Sends the decisions that wait once more, so that a client which lost them can show them.
+    async fn ask_again(&mut self, origin: &Origin, waiting: Vec<PermissionRequest>) -> Result<(), Gone> {
+        for request in waiting {
+            self.answer(origin, &request.into()).await?;
+        }
+        Ok(())
     }
 
     /// Does what is next for a session of which something is read.
@@ -159,19 +172,35 @@ impl Connection {
     ) -> Result<(), Gone> {
         match page {
             Ok(page) => {
+                // What is in the log and on its way here says which of this client's commands were the cause.
+                while let Some(heard) = self.feed.try_next() {
+                    self.heard(heard).await?;
+                }
                 let mut last = after;
                 for event in &page {
+                    if let EventBody::DecisionRequested(asked) = &event.body {
+                        self.replayed.entry(session).or_default().insert(asked.id);
+                    }
                     self.send_event(event).await?;
                     last = event.seq;
                 }
                 self.delivered.insert(session, last);
                 if page.len() == REPLAY_PAGE as usize {
                     self.read_page(session, last);
-                } else if let Some(reading) = self.readings.get_mut(&session) {
-                    reading.reached_the_end();
+                } else {
+                    let replayed = self.replayed.remove(&session).unwrap_or_default();
+                    let reading = self.readings.get_mut(&session);
+                    if let Some(origin) = reading.and_then(Reading::reached_the_end)
+                        && let Some((_, mut pending)) = self.sessions.find(session)
+                    {
+                        pending.retain(|asked| !replayed.contains(&asked.id));
+                        self.ask_again(&origin, translate::waiting(session, &pending))
+                            .await?;
+                    }
                 }
             }
             Err(error) => {
+                self.replayed.remove(&session);
                 if let Some(origin) = self.readings.get_mut(&session).and_then(Reading::failed) {
                     self.refuse(&origin, error.into()).await?;
                 } else {

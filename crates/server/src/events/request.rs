@@ -45,6 +45,8 @@ pub(super) enum Reply {
     Event(Box<ServerEvent>),
     /// The session's entry in the list, as it is when the reply is sent.
     Entry(SessionId),
+    /// The prompt was accepted before: the session's status, after what is answered beside it.
+    Again(Option<Box<ServerEvent>>, SessionId),
     /// The session was deleted just now. Left out where the live feed tells it.
     Deleted(String),
 }

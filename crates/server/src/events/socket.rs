@@ -12,16 +12,17 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{FutureExt, SinkExt};
 use serde::Deserialize;
 use tiller_core::credentials::Scopes;
-use tiller_core::{CommandError, Event, HistoryPage, LiveFeed, SessionId, Sessions};
+use tiller_core::{CommandError, Event, HistoryPage, LiveFeed, RequestId, SessionId, Sessions};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
+use super::causes::Causes;
 use super::commands::delete::SessionDeleted;
 use super::commands::list;
 use super::commands::statistics::MachineLoad;
 use super::known::Known;
 use super::parse::{Incoming, NotUnderstood, parse};
-use super::protocol::Frame;
+use super::protocol::{CommandId, Frame};
 use super::reading::{Read, Reading};
 use super::request::{Context, Handled, Origin, Purpose, Refused, Reply, Request};
 use super::table::ServerEvent;
@@ -29,7 +30,7 @@ use super::translate;
 use super::wire::RunnerError;
 use crate::app::App;
 use crate::auth::Visitor;
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorCode};
 use crate::oversize;
 use crate::pulse::Pulse;
 use crate::statistics::Load;
@@ -80,6 +81,8 @@ pub(crate) async fn upgrade(
             delivered: HashMap::new(),
             readings: HashMap::new(),
             deleting: HashSet::new(),
+            replayed: HashMap::new(),
+            causes: Causes::default(),
             underway: Underway::new(AT_ONCE),
             statistics: None,
         };
@@ -129,6 +132,9 @@ pub(super) struct Connection {
     pub(super) readings: HashMap<SessionId, Reading>,
     /// Sessions that this client has asked to delete, until it was told that they are.
     pub(super) deleting: HashSet<SessionId>,
+    /// The decisions that a replay under way has told.
+    pub(super) replayed: HashMap<SessionId, HashSet<RequestId>>,
+    pub(super) causes: Causes,
     pub(super) underway: Underway<Done>,
     /// Once the client has asked for it.
     statistics: Option<watch::Receiver<Option<Load>>>,
@@ -212,11 +218,15 @@ impl Connection {
         }
     }
 
-    /// What handlers work with that run beside the loop.
-    pub(super) fn context(&self) -> Context {
+    /// What the handler of a frame works with that runs beside the loop.
+    pub(super) fn context(&mut self, origin: &Origin) -> Context {
+        let sessions = match &origin.command {
+            Some(command) => self.sessions.caused_by(self.causes.add(command.clone())),
+            None => self.sessions.clone(),
+        };
         Context {
             app: self.app.clone(),
-            sessions: self.sessions.clone(),
+            sessions,
         }
     }
 
@@ -294,6 +304,7 @@ impl Connection {
                 // The feed tells it to every client, this one included, unless it chose not to hear the session.
                 if !self.deleting.remove(&session) || self.hears(session) => {}
             (_, Ok(reply)) => self.reply(origin, reply).await?,
+            (Purpose::Start(new), Err(Refused::Command(error))) => self.refuse_start(origin, new, error).await?,
             (_, Err(refused)) => self.refuse(origin, refused).await?,
         }
         match purpose {
@@ -321,6 +332,19 @@ impl Connection {
                 // Deleted meanwhile, which is told next.
                 None => Ok(()),
             },
+            Reply::Again(answer, session) => {
+                if let Some(answer) = answer {
+                    self.answer(origin, &answer).await?;
+                }
+                match self.sessions.find(session) {
+                    Some((record, _)) => {
+                        self.answer(origin, &translate::current_status(&record).into())
+                            .await
+                    }
+                    // Deleted meanwhile, which is told next.
+                    None => Ok(()),
+                }
+            }
             Reply::Deleted(session_id) => self.answer(origin, &SessionDeleted { session_id }.into()).await,
         }
     }
@@ -347,6 +371,20 @@ impl Connection {
         self.answer(origin, &error.into()).await
     }
 
+    /// A client waits for the status of a session that it starts, so it is told one, under an id that is kept nowhere.
+    async fn refuse_start(
+        &mut self,
+        origin: &Origin,
+        new: SessionId,
+        error: CommandError,
+    ) -> Result<(), Gone> {
+        let session_id = new.to_string();
+        self.answer(origin, &translate::refused_start(new, &error).into())
+            .await?;
+        self.refuse(origin, error.into()).await?;
+        self.answer(origin, &SessionDeleted { session_id }.into()).await
+    }
+
     async fn not_understood(&mut self, wrong: NotUnderstood) -> Result<(), Gone> {
         let session = wrong.session.map(|session| shortened(&session).to_owned());
         let event = &invalid(&wrong.reason, session).into();
@@ -356,15 +394,25 @@ impl Connection {
 
     /// Sends what no frame asked for.
     pub(super) async fn send(&mut self, event: impl Into<ServerEvent>) -> Result<(), Gone> {
+        self.send_as(event, None).await
+    }
+
+    /// Sends what this command of the client caused, if it did.
+    pub(super) async fn send_as(
+        &mut self,
+        event: impl Into<ServerEvent>,
+        command: Option<&CommandId>,
+    ) -> Result<(), Gone> {
         let event = &event.into();
-        self.send_text(Frame { event, command: None }.text()).await
+        self.send_text(Frame { event, command }.text()).await
     }
 
     pub(super) async fn send_event(&mut self, event: &Event) -> Result<(), Gone> {
-        self.send_text(translate::frame(event)).await
+        let command = self.causes.take(event);
+        self.send_text(translate::frame(event, command.as_ref())).await
     }
 
-    async fn send_text(&mut self, text: Result<String, serde_json::Error>) -> Result<(), Gone> {
+    pub(super) async fn send_text(&mut self, text: Result<String, serde_json::Error>) -> Result<(), Gone> {
         match text {
             Ok(text) => self.write(Message::Text(Utf8Bytes::from(text))).await,
             Err(error) => {
@@ -390,7 +438,7 @@ impl Connection {
 fn invalid(reason: &str, session_id: Option<String>) -> RunnerError {
     RunnerError {
         message: shortened(reason).to_owned(),
-        code: "invalid_request",
+        code: ErrorCode::InvalidRequest,
         session_id,
         driver: None,
     }

@@ -38,7 +38,7 @@ client_events! {
         session: none,
         scope: Run,
         order: Command,
-        answers: [SessionStarted],
+        answers: [SessionStarted, SessionStatus, SessionDeleted],
         connection: start::start,
     }
     /// Sends a prompt to a session. While a turn runs, the prompt is queued.
@@ -47,7 +47,7 @@ client_events! {
         session: session_id,
         scope: Run,
         order: Command,
-        answers: [],
+        answers: [SessionStatus, SessionQueue],
         handler: prompts::send,
     }
     /// Stops the running turn. Without one, nothing happens.
@@ -110,7 +110,7 @@ client_events! {
         session: session_id,
         scope: Run,
         order: Command,
-        answers: [],
+        answers: [SessionQueue],
         handler: prompts::replace_queue,
     }
     /// Sends the first queued prompt, if no turn runs.
@@ -119,7 +119,7 @@ client_events! {
         session: session_id,
         scope: Run,
         order: Command,
-        answers: [],
+        answers: [SessionStatus, SessionQueue],
         handler: prompts::flush,
     }
     /// Forks a session: the new one begins with the conversation so far.
@@ -164,7 +164,7 @@ client_events! {
         session: session_id,
         scope: Read,
         order: Question,
-        answers: [SessionHistory],
+        answers: [SessionHistory, PermissionRequest],
         connection: history::history,
     }
     /// Replays a session's events after `afterSeq`, and goes on live.
@@ -173,7 +173,7 @@ client_events! {
         session: session_id,
         scope: Read,
         order: Question,
-        answers: [],
+        answers: [PermissionRequest],
         connection: history::subscribe,
     }
     /// Answers a decision that waits. `permission.resolved` acknowledges the answer.

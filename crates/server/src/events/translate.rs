@@ -3,11 +3,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use tiller_core::backend::HookCall;
-use tiller_core::session::Refusal;
 use tiller_core::{
     AgentStatus, Answer, CommandError, DecisionRef, DecisionRequest, Event, EventBody, HistoryPage, Inquiry,
-    InquiryFailed, NewImage, NewPrompt, OptionChange, Options, Page, Prompt, PromptRefused, RawJson,
-    SessionId, SessionRecord, Settings, SettingsPatch, StartSession, Usage,
+    NewImage, NewPrompt, OptionChange, Options, Page, Prompt, PromptId, PromptRefused, RawJson, SessionId,
+    SessionRecord, Settings, SettingsPatch, StartSession, Usage,
 };
 
 use crate::options;
@@ -17,19 +16,24 @@ use super::commands::fork::SessionRewound;
 use super::commands::history::HistoryRequest;
 use super::commands::hooks::{HookCallback, HookEvent};
 use super::commands::inquire::Subject;
-use super::commands::prompts::NewAttachment;
+use super::commands::prompts::{NewAttachment, SessionQueue};
 use super::commands::start::SessionStart;
 use super::commands::steer::SessionConfigure;
 use super::parse::NotUnderstood;
-use super::protocol::Frame;
+use super::protocol::{CommandId, Frame};
 use super::table::ServerEvent;
 use super::wire::{
     AgentInfo, AgentState, Approval, Attachment, Behavior, DriverInfo, History, PermissionMode,
-    PermissionRequest, PermissionResolved, RunnerError, SessionInfo, SessionStatus, SettingsInfo,
-    StatusChange, StreamMessage, StreamUserPrompt, UiContext,
+    PermissionRequest, PermissionResolved, QueuedPrompt, RunnerError, SessionInfo, SessionStatus,
+    SettingsInfo, StatusChange, StreamMessage, StreamUserPrompt, UiContext,
 };
+use crate::error::ErrorCode;
 
-pub(super) fn start(start: SessionStart) -> Result<StartSession, CommandError> {
+/// `approval` is for a client that does not say.
+pub(super) fn start(
+    start: SessionStart,
+    approval: tiller_core::Approval,
+) -> Result<StartSession, CommandError> {
     let mut options = Options::default();
     options.set(options::ALLOWED_TOOLS, said(start.allowed_tools));
     options.set(options::MODEL, said(start.model));
@@ -39,11 +43,11 @@ pub(super) fn start(start: SessionStart) -> Result<StartSession, CommandError> {
     options.apply(&mode(start.permission_mode).change());
     Ok(StartSession {
         title: start.title.unwrap_or_default(),
-        prompt: prompt(start.prompt, start.attachments, start.context)?,
+        prompt: prompt(start.prompt_id, start.prompt, start.attachments, start.context)?,
         cwd: start.cwd,
         backend: start.backend,
         settings: Settings {
-            approval: start.approval.map_or(tiller_core::Approval::Ask, core_approval),
+            approval: start.approval.map_or(approval, core_approval),
             options,
         },
         ..StartSession::default()
@@ -56,6 +60,7 @@ fn said(text: Option<String>) -> Option<String> {
 }
 
 pub(super) fn prompt(
+    id: Option<PromptId>,
     text: String,
     attachments: Vec<NewAttachment>,
     context: Option<UiContext>,
@@ -72,7 +77,7 @@ pub(super) fn prompt(
         })
     });
     Ok(NewPrompt {
-        id: None,
+        id,
         parent_tool_use_id: None,
         text,
         images: images.collect::<Result<_, PromptRefused>>()?,
@@ -200,43 +205,9 @@ pub(super) fn refusal(error: &CommandError, session_id: Option<String>) -> Runne
     };
     RunnerError {
         message: error.to_string(),
-        code: code(error),
+        code: ErrorCode::from(error),
         session_id,
         driver,
-    }
-}
-
-/// What programs know a refusal by.
-fn code(error: &CommandError) -> &'static str {
-    match error {
-        CommandError::UnknownSession => "unknown_session",
-        CommandError::Prompt(PromptRefused::Empty) => "prompt_empty",
-        CommandError::Option(refused) if refused.option == options::MODEL => "unknown_model",
-        CommandError::Prompt(PromptRefused::Nul)
-        | CommandError::Option(_)
-        | CommandError::Backend(_)
-        | CommandError::Title
-        | CommandError::Name => "invalid_request",
-        CommandError::Prompt(_) => "attachment_invalid",
-        CommandError::Busy => "busy",
-        CommandError::DrivenElsewhere(_) => "driven_elsewhere",
-        CommandError::Takeover(_) => "takeover_failed",
-        CommandError::Inquiry(InquiryFailed::NoAgent) => "no_agent",
-        CommandError::Unsupported { .. } | CommandError::Inquiry(InquiryFailed::Unsupported) => "unsupported",
-        CommandError::Inquiry(InquiryFailed::Failed(_)) => "agent_failed",
-        CommandError::Path(_) => "working_dir_invalid",
-        CommandError::Refused(refusal) => match refusal {
-            Refusal::NoResumeId => "no_resume_id",
-            Refusal::RequestNotFound => "request_not_found",
-            Refusal::AlreadyAnswered => "already_answered",
-            Refusal::QueueChanged => "queue_changed",
-            Refusal::Deleted => "session_deleted",
-            Refusal::EmptyPrompt => "prompt_empty",
-            Refusal::PromptIdUsed => "invalid_request",
-        },
-        CommandError::Forbidden => "forbidden",
-        CommandError::Store(_) => "storage",
-        CommandError::Stopping => "internal",
     }
 }
 
@@ -345,11 +316,12 @@ pub(super) fn event(event: &Event) -> ServerEvent {
             title: change.title.clone(),
             cwd: change.cwd.clone(),
             error: change.error.clone(),
-            seq,
+            seq: Some(seq),
         }),
         EventBody::UserPrompt { prompt } => ServerEvent::StreamUserPrompt(StreamUserPrompt {
             session_id,
             prompt: prompt.text.clone(),
+            prompt_id: prompt.id.to_string(),
             uuid: prompt.id.to_string(),
             attachments: prompt.attachments.iter().map(attachment).collect(),
             context: prompt.context.as_ref().map(context),
@@ -388,7 +360,7 @@ pub(super) fn event(event: &Event) -> ServerEvent {
 }
 
 /// The event as the text of a frame.
-pub(super) fn frame(event: &Event) -> Result<String, serde_json::Error> {
+pub(super) fn frame(event: &Event, command: Option<&CommandId>) -> Result<String, serde_json::Error> {
     // Most of all frames, and the agent's words are JSON already.
     if let EventBody::Message { raw, .. } = &event.body {
         let mut session = [0; 36];
@@ -406,7 +378,7 @@ pub(super) fn frame(event: &Event) -> Result<String, serde_json::Error> {
         .concat());
     }
     let event = &self::event(event);
-    Frame { event, command: None }.text()
+    Frame { event, command }.text()
 }
 
 pub(super) fn history(page: HistoryPage) -> History {
@@ -423,6 +395,7 @@ pub(super) fn history(page: HistoryPage) -> History {
             .map(|asked| request(session_id.clone(), asked, None))
             .collect(),
         queue: texts(&page.record.queue),
+        queue_items: queued(&page.record.queue),
         session_id,
     }
 }
@@ -471,6 +444,7 @@ pub(super) fn session(
         archived: record.archived,
         pending: u32::try_from(pending).unwrap_or(u32::MAX),
         queue: texts(&record.queue),
+        queue_items: queued(&record.queue),
         agent: AgentInfo {
             state: match agent {
                 AgentStatus::Absent => AgentState::Absent,
@@ -487,7 +461,54 @@ pub(super) fn session(
     }
 }
 
-pub(super) fn texts(prompts: &[Prompt]) -> Vec<String> {
+/// The status of a session as it is now, which is no event of its log.
+pub(super) fn current_status(record: &SessionRecord) -> StatusChange {
+    StatusChange {
+        session_id: record.id.to_string(),
+        status: status(record.status),
+        title: Some(record.title.clone()),
+        cwd: Some(record.cwd.clone()),
+        error: None,
+        seq: None,
+    }
+}
+
+/// For a client that waits for the status of the session that it wanted to start: there is none.
+pub(super) fn refused_start(session: SessionId, error: &CommandError) -> StatusChange {
+    StatusChange {
+        session_id: session.to_string(),
+        status: SessionStatus::Error,
+        title: None,
+        cwd: None,
+        error: Some(error.to_string()),
+        seq: None,
+    }
+}
+
+pub(super) fn queue(session: SessionId, prompts: &[Prompt]) -> SessionQueue {
+    SessionQueue {
+        session_id: session.to_string(),
+        prompts: texts(prompts),
+        items: queued(prompts),
+    }
+}
+
+fn queued(prompts: &[Prompt]) -> Vec<QueuedPrompt> {
+    let item = |prompt: &Prompt| QueuedPrompt {
+        prompt_id: prompt.id.to_string(),
+        prompt: prompt.text.clone(),
+    };
+    prompts.iter().map(item).collect()
+}
+
+/// The decisions of a session that wait, to be sent again.
+pub(super) fn waiting(session: SessionId, pending: &[DecisionRequest]) -> Vec<PermissionRequest> {
+    let session_id = session.to_string();
+    let again = |asked| request(session_id.clone(), asked, None);
+    pending.iter().map(again).collect()
+}
+
+fn texts(prompts: &[Prompt]) -> Vec<String> {
     prompts.iter().map(|prompt| prompt.text.clone()).collect()
 }
 
@@ -557,7 +578,7 @@ mod tests {
             },
         };
         assert_eq!(
-            frame(&event).unwrap(),
+            frame(&event, None).unwrap(),
             Frame {
                 event: &self::event(&event),
                 command: None

@@ -5,7 +5,8 @@
 
 mod server;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use tiller_core::PromptId;
 use ts_rs::TS;
 use utoipa::ToSchema;
 
@@ -99,3 +100,25 @@ pub enum Behavior {
     /// Nobody answered: the turn was stopped or the agent ended.
     Withdrawn,
 }
+
+/// A prompt that waits.
+#[derive(Clone, Debug, Serialize, TS, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[ts(export_to = "events.ts")]
+pub struct QueuedPrompt {
+    /// The prompt's id, by which it can be edited, moved and removed.
+    pub prompt_id: String,
+    pub prompt: String,
+}
+
+/// A prompt's id in a payload: a UUID in its usual form.
+pub(super) fn prompt_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PromptId>, D::Error> {
+    let Some(text) = Option::<String>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    let id = text.parse().ok().filter(|_| text.len() == UUID_LENGTH);
+    id.map(Some)
+        .ok_or_else(|| serde::de::Error::custom("a prompt's id is a UUID"))
+}
+
+const UUID_LENGTH: usize = 36;

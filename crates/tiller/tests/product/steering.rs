@@ -97,7 +97,7 @@ async fn names_and_waiting_prompts_are_the_users() {
     assert!(streamed.ends_with("Then: first | edited | kept."), "{streamed}");
 
     say(&mut client, "nobody", "hello").await;
-    assert_eq!(until_error(&mut client).await, "unknown_session");
+    assert_eq!(until_error(&mut client).await, "session_not_found");
     say(&mut client, &session, "  ").await;
     assert_eq!(until_error(&mut client).await, "prompt_empty");
     server.stop().await;

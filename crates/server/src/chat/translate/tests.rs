@@ -2,6 +2,8 @@
 
 use tiller_core::{Behavior, Prompt, PromptId, RequestId, SessionId, Timestamp};
 
+use super::super::parse::parse;
+use super::super::wire::{ClientMessage, Code, CommandId};
 use super::*;
 
 fn session() -> SessionId {
@@ -141,6 +143,10 @@ fn in_short(frames: &[Value]) -> Vec<String> {
             .to_owned()
         })
         .collect()
+}
+
+fn message_of(frame: &str) -> Result<ClientMessage, Refused> {
+    parse(frame, "demo").1
 }
 
 #[test]
@@ -357,7 +363,7 @@ fn what_is_no_object_is_refused() {
         r#"{"type":"user_message","message":["hi"]}"#,
         r#"{"type":"user_message","message":"hi"}"#,
     ] {
-        let Err(Refused(code, reason)) = parse(frame, "demo") else {
+        let Err(Refused(code, reason)) = message_of(frame) else {
             panic!("{frame} was taken")
         };
         assert_eq!(code, super::super::wire::Code::ParseError);
@@ -369,7 +375,7 @@ fn what_is_no_object_is_refused() {
 fn messages_of_the_contract_are_understood() {
     let frame = r#"{"type":"user_message","session_id":"demo","message":{"content":"hi","parent_tool_use_id":null},"uuid":"m"}"#;
     assert_eq!(
-        parse(frame, "demo"),
+        message_of(frame),
         Ok(ClientMessage::UserMessage {
             message: UserContent {
                 content: "hi".to_owned(),
@@ -379,7 +385,7 @@ fn messages_of_the_contract_are_understood() {
         })
     );
     let frame = r#"{"type":"permission_response","request_id":"r","decision":"allow","updated_input":null,"updated_permissions":null}"#;
-    let Ok(ClientMessage::PermissionResponse(response)) = parse(frame, "demo") else {
+    let Ok(ClientMessage::PermissionResponse(response)) = message_of(frame) else {
         panic!("not understood")
     };
     let allowed = Answer::Allow {
@@ -388,7 +394,7 @@ fn messages_of_the_contract_are_understood() {
     };
     assert_eq!(answer(response), Ok(allowed));
     let frame = r#"{"type":"permission_response","request_id":"r","decision":"deny","message":"不","interrupt":true}"#;
-    let Ok(ClientMessage::PermissionResponse(response)) = parse(frame, "demo") else {
+    let Ok(ClientMessage::PermissionResponse(response)) = message_of(frame) else {
         panic!("not understood")
     };
     let denied = Answer::Deny {
@@ -397,14 +403,14 @@ fn messages_of_the_contract_are_understood() {
     };
     assert_eq!(answer(response), Ok(denied));
     assert_eq!(
-        parse(r#"{"type":"interrupt"}"#, "demo"),
+        message_of(r#"{"type":"interrupt"}"#),
         Ok(ClientMessage::Interrupt)
     );
 }
 
 #[test]
 fn everything_else_is_refused_with_a_reason() {
-    let refusal = |frame: &str| parse(frame, "demo").unwrap_err();
+    let refusal = |frame: &str| message_of(frame).unwrap_err();
     for (frame, code, reason) in [
         ("hello", Code::ParseError, "not a JSON object"),
         ("[]", Code::ParseError, "not a JSON object"),
@@ -497,4 +503,25 @@ fn a_callback_has_the_clients_name_for_the_session() {
     );
     assert!(hook_events(vec!["PreToolUse".to_owned()]).is_ok());
     assert!(hook_events(vec!["Pre Tool".to_owned()]).is_err() && hook_events(vec![String::new()]).is_err());
+}
+
+#[test]
+fn a_message_may_have_an_id() {
+    let id_of = |frame: &str| parse(frame, "demo");
+    let (id, message) = id_of(r#"{"type":"interrupt","command_id":"c-1"}"#);
+    assert_eq!(id, Some(CommandId("c-1".to_owned())));
+    assert!(message.is_ok());
+    let (id, message) = id_of(r#"{"type":"nonsense","command_id":"c-2"}"#);
+    assert_eq!(id, Some(CommandId("c-2".to_owned())));
+    assert!(message.is_err(), "and the error has it");
+    let (id, message) = id_of(r#"{"type":"interrupt","command_id":null}"#);
+    assert!(id.is_none() && message.is_ok());
+    let long = format!(r#"{{"type":"interrupt","command_id":"{}"}}"#, "字".repeat(65));
+    for wrong in [r#"{"type":"interrupt","command_id":7}"#, &long] {
+        let (id, message) = id_of(wrong);
+        assert!(id.is_none());
+        assert_eq!(message.unwrap_err().0, Code::ParseError);
+    }
+    let fits = format!(r#"{{"type":"interrupt","command_id":"{}"}}"#, "字".repeat(64));
+    assert!(id_of(&fits).0.is_some());
 }

@@ -35,7 +35,7 @@ pub(in crate::events) fn delete(
 ) -> Handled {
     let order = Ordering::Command.with(&delete.session_id);
     let purpose = session_id(&delete.session_id).map_or(Purpose::Command, Purpose::Delete);
-    let work = carry_out(connection.context(), delete);
+    let work = carry_out(connection.context(&request.origin), delete);
     connection.begin_with(order, request, purpose, work);
     Handled::Underway
 }

@@ -78,7 +78,7 @@ pub(in crate::events) fn inquire(
         return Handled::Answered(refused.into());
     }
     let order = Ordering::Question.with(&inquire.session_id);
-    let work = carry_out(connection.context(), inquire);
+    let work = carry_out(connection.context(&request.origin), inquire);
     connection.begin(order, request, work);
     Handled::Underway
 }

@@ -1,14 +1,14 @@
 //! Prompts for a session that is there, and those that are queued.
 
 use serde::{Deserialize, Serialize};
-use tiller_core::{CommandError, QueueItem};
+use tiller_core::{CommandError, PromptId, QueueItem};
 use ts_rs::TS;
 use utoipa::ToSchema;
 
 use super::session_id;
 use crate::events::request::{Context, Refused, Reply};
 use crate::events::translate;
-use crate::events::wire::{SessionRef, UiContext};
+use crate::events::wire::{QueuedPrompt, SessionRef, UiContext, prompt_id};
 
 #[derive(Debug, Deserialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -16,6 +16,11 @@ use crate::events::wire::{SessionRef, UiContext};
 pub struct SessionContinue {
     pub session_id: String,
     pub prompt: String,
+    /// The prompt's id, a UUID of the client's choice. The same id again is acknowledged and runs once.
+    #[serde(default, deserialize_with = "prompt_id")]
+    #[ts(optional, type = "string")]
+    #[schema(value_type = Option<String>, format = "uuid")]
+    pub prompt_id: Option<PromptId>,
     #[serde(default)]
     #[ts(optional, as = "Option<Vec<NewAttachment>>")]
     pub attachments: Vec<NewAttachment>,
@@ -40,10 +45,43 @@ pub struct NewAttachment {
 #[ts(export_to = "events.ts", optional_fields)]
 pub struct ReplaceQueue {
     pub session_id: String,
-    pub prompts: Vec<String>,
+    pub prompts: Vec<QueueEntry>,
     /// What the client believes to be queued; refused if something else is.
     #[serde(default)]
-    pub expected: Option<Vec<String>>,
+    pub expected: Option<Vec<QueueEntry>>,
+}
+
+/// A queued prompt: by its id, with the words that it has or gets; or by its words alone. Words that are not queued are a
+/// new prompt.
+#[derive(Debug, Deserialize, TS, ToSchema)]
+#[serde(untagged)]
+#[ts(export_to = "events.ts")]
+pub enum QueueEntry {
+    Words(String),
+    Prompt(NamedPrompt),
+}
+
+#[derive(Debug, Deserialize, TS, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[ts(export_to = "events.ts", optional_fields)]
+pub struct NamedPrompt {
+    #[serde(default, deserialize_with = "prompt_id")]
+    #[ts(optional, type = "string")]
+    #[schema(value_type = Option<String>, format = "uuid")]
+    pub prompt_id: Option<PromptId>,
+    pub prompt: String,
+}
+
+impl From<QueueEntry> for QueueItem {
+    fn from(entry: QueueEntry) -> Self {
+        match entry {
+            QueueEntry::Words(text) => Self { id: None, text },
+            QueueEntry::Prompt(NamedPrompt { prompt_id, prompt }) => Self {
+                id: prompt_id,
+                text: prompt,
+            },
+        }
+    }
 }
 
 #[derive(Debug, Serialize, TS, ToSchema)]
@@ -52,15 +90,22 @@ pub struct ReplaceQueue {
 pub struct SessionQueue {
     pub session_id: String,
     pub prompts: Vec<String>,
+    /// The same prompts with their ids.
+    #[ts(optional, as = "Option<Vec<QueuedPrompt>>")]
+    pub items: Vec<QueuedPrompt>,
 }
 
 pub(in crate::events) async fn send(context: Context, more: SessionContinue) -> Result<Reply, Refused> {
     let id = session_id(&more.session_id)?;
     // An unknown session is the graver mistake, so it is reported first.
     context.sessions.find(id).ok_or(CommandError::UnknownSession)?;
-    let prompt = translate::prompt(more.prompt, more.attachments, more.context)?;
-    context.sessions.prompt(id, prompt).await?;
-    Ok(Reply::Nothing)
+    let prompt = translate::prompt(more.prompt_id, more.prompt, more.attachments, more.context)?;
+    let accepted = context.sessions.prompt(id, prompt).await?;
+    Ok(if accepted.again {
+        Reply::Again(None, id)
+    } else {
+        Reply::Nothing
+    })
 }
 
 pub(in crate::events) async fn replace_queue(
@@ -68,10 +113,7 @@ pub(in crate::events) async fn replace_queue(
     queue: ReplaceQueue,
 ) -> Result<Reply, Refused> {
     let id = session_id(&queue.session_id)?;
-    let items = |texts: Vec<String>| {
-        let item = |text| QueueItem { id: None, text };
-        texts.into_iter().map(item).collect()
-    };
+    let items = |entries: Vec<QueueEntry>| entries.into_iter().map(QueueItem::from).collect();
     let expected = queue.expected.map(items);
     let sessions = context.sessions;
     sessions.replace_queue(id, items(queue.prompts), expected).await?;

@@ -1,16 +1,18 @@
 //! Starting a session.
 
 use serde::{Deserialize, Serialize};
-use tiller_core::{CommandError, SessionId, Sessions};
+use tiller_core::{Accepted, CommandError, PromptId, SessionId, Sessions};
 use ts_rs::TS;
 use utoipa::ToSchema;
 
 use super::prompts::NewAttachment;
 use super::session_id;
+use crate::app::App;
 use crate::events::request::{Context, Handled, Purpose, Refused, Reply, Request};
 use crate::events::socket::Connection;
+use crate::events::table::ServerEvent;
 use crate::events::translate;
-use crate::events::wire::{Approval, PermissionMode, UiContext};
+use crate::events::wire::{Approval, PermissionMode, UiContext, prompt_id};
 use crate::underway::Order;
 
 #[derive(Debug, Deserialize, TS, ToSchema)]
@@ -21,6 +23,11 @@ pub struct SessionStart {
     #[serde(default)]
     pub title: Option<String>,
     pub prompt: String,
+    /// The prompt's id, a UUID of the client's choice. The same id again is the same session: none is made.
+    #[serde(default, deserialize_with = "prompt_id")]
+    #[ts(optional, type = "string")]
+    #[schema(value_type = Option<String>, format = "uuid")]
+    pub prompt_id: Option<PromptId>,
     /// Absent: the server's default working directory.
     #[serde(default)]
     pub cwd: Option<String>,
@@ -82,20 +89,24 @@ pub(in crate::events) fn start(
     }
     let resumed = resumed(&start).and_then(|id| known(&connection.sessions, id).or_else(|| id.parse().ok()));
     let order = Order::Command(resumed.unwrap_or(new));
-    let work = carry_out(connection.context(), start, new);
+    let work = carry_out(connection.context(&request.origin), start, new);
     connection.begin_with(order, request, Purpose::Start(new), work);
     Handled::Underway
 }
 
 async fn carry_out(context: Context, mut start: SessionStart, new: SessionId) -> Result<Reply, Refused> {
     let request_id = start.request_id.take();
-    let session_id = begin(&context, start, new).await?.to_string();
-    Ok(request_id.map_or(Reply::Nothing, |request_id| {
-        Reply::from(SessionStarted {
-            session_id,
-            request_id,
-        })
-    }))
+    let accepted = begin(&context, start, new).await?;
+    let session_id = accepted.session.to_string();
+    let started = request_id.map(|request_id| SessionStarted {
+        session_id,
+        request_id,
+    });
+    Ok(match (started, accepted.again) {
+        (started, true) => Reply::Again(started.map(ServerEvent::from).map(Box::new), accepted.session),
+        (Some(started), false) => Reply::from(started),
+        (None, false) => Reply::Nothing,
+    })
 }
 
 /// The conversation that is to be resumed, if one is.
@@ -118,13 +129,17 @@ async fn begin(
     Context { app, sessions }: &Context,
     start: SessionStart,
     new: SessionId,
-) -> Result<SessionId, CommandError> {
+) -> Result<Accepted, CommandError> {
     let resume = resumed(&start).map(str::to_owned);
     let forks = start.fork;
-    let mut wanted = translate::start(start)?;
+    // The session that it made before, whatever is asked of it now.
+    if let Some(accepted) = sessions.accepted(start.prompt_id).await? {
+        return Ok(accepted);
+    }
+    let mut wanted = translate::start(start, default_approval(app, sessions))?;
     wanted.id = Some(new);
     let Some(resume) = resume else {
-        return Ok(sessions.start(wanted).await?.session);
+        return sessions.start(wanted).await;
     };
     if let Some(known) = known(sessions, &resume) {
         let id = if forks {
@@ -132,8 +147,7 @@ async fn begin(
         } else {
             known
         };
-        sessions.prompt(id, wanted.prompt).await?;
-        return Ok(id);
+        return sessions.prompt(id, wanted.prompt).await;
     }
     let conversation = session_id(&resume)?;
     let found = app.history.conversation(resume).await;
@@ -144,5 +158,16 @@ async fn begin(
     } else {
         wanted.resume = Some(conversation);
     }
-    Ok(sessions.start(wanted).await?.session)
+    sessions.start(wanted).await
+}
+
+/// Who answers where the client does not say: as its key or the server is configured. Only a client that may approve can
+/// have everything approved.
+fn default_approval(app: &App, sessions: &Sessions) -> tiller_core::Approval {
+    let viewer = sessions.viewer();
+    if viewer.scopes.approve {
+        viewer.approval.unwrap_or(app.access.approval)
+    } else {
+        tiller_core::Approval::Ask
+    }
 }

@@ -5,7 +5,8 @@ use tiller_core::RawJson;
 use ts_rs::TS;
 use utoipa::ToSchema;
 
-use super::{Approval, Behavior, PermissionMode, SessionStatus, UiContext};
+use super::{Approval, Behavior, PermissionMode, QueuedPrompt, SessionStatus, UiContext};
+use crate::error::ErrorCode;
 
 #[derive(Debug, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -22,7 +23,10 @@ pub struct SessionReset {
 pub struct StreamUserPrompt {
     pub session_id: String,
     pub prompt: String,
-    /// The id under which the agent knows the prompt; files can be rewound to it.
+    /// The prompt's id. Files can be rewound to it.
+    #[ts(optional, as = "Option<String>")]
+    pub prompt_id: String,
+    /// The same, under the name that it had before.
     pub uuid: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[ts(optional, as = "Option<Vec<Attachment>>")]
@@ -65,7 +69,7 @@ pub struct RunnerError {
     /// In English.
     pub message: String,
     /// For programs, and for pages in other languages.
-    pub code: &'static str,
+    pub code: ErrorCode,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// With the code `driven_elsewhere`: the process that drives the session's conversation. The user may watch
@@ -115,6 +119,9 @@ pub struct SessionInfo {
     pub pending: u32,
     /// The prompts that wait for the running turn to end.
     pub queue: Vec<String>,
+    /// The same prompts with their ids.
+    #[ts(optional, as = "Option<Vec<QueuedPrompt>>")]
+    pub queue_items: Vec<QueuedPrompt>,
     pub agent: AgentInfo,
     /// When the session is going to be deleted for good, unless that is taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -188,7 +195,7 @@ pub struct Attachment {
 pub struct History {
     pub session_id: String,
     pub status: SessionStatus,
-    /// `{type: "user_prompt", prompt, uuid?, attachments?, context?}` or the agent's own message, oldest first.
+    /// `{type: "user_prompt", prompt, promptId, uuid, attachments?, context?}` or the agent's own message, oldest first.
     #[ts(type = "Array<Record<string, unknown>>")]
     #[schema(value_type = Vec<Object>)]
     pub messages: Vec<RawJson>,
@@ -202,6 +209,9 @@ pub struct History {
     pub pending: Vec<PermissionRequest>,
     /// The prompts that wait for the running turn to end.
     pub queue: Vec<String>,
+    /// The same prompts with their ids.
+    #[ts(optional, as = "Option<Vec<QueuedPrompt>>")]
+    pub queue_items: Vec<QueuedPrompt>,
 }
 
 #[derive(Debug, Serialize, TS, ToSchema)]
@@ -216,8 +226,11 @@ pub struct StatusChange {
     pub cwd: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    #[ts(type = "number")]
-    pub seq: u64,
+    /// Absent where it is no event of a session's log: in answer to a prompt that was accepted before, and to a start that
+    /// was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional, type = "number")]
+    pub seq: Option<u64>,
 }
 
 #[derive(Debug, Serialize, TS, ToSchema)]
@@ -240,7 +253,7 @@ pub struct PermissionRequest {
     pub suggestions: Option<RawJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Absent among a history's `pending`.
+    /// Absent among a history's `pending`, and where a request that waits is sent again.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional, type = "number")]
     pub seq: Option<u64>,

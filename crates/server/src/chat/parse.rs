@@ -1,0 +1,121 @@
+//! From a text frame to a message of the chat API, or to what is wrong with it. Pure.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tiller_core::CommandError;
+
+use super::wire::{ClientMessage, Code, CommandId};
+use crate::error::ErrorCode;
+
+/// What is wrong with a message, for the one who sent it.
+#[derive(Debug, PartialEq)]
+pub(super) struct Refused(pub(super) Code, pub(super) String);
+
+impl From<CommandError> for Refused {
+    fn from(error: CommandError) -> Self {
+        let code = match ErrorCode::from(&error) {
+            // A name that can't be one is no session either.
+            _ if matches!(error, CommandError::Name) => Code::InvalidSession,
+            ErrorCode::SessionNotFound => Code::InvalidSession,
+            ErrorCode::PromptEmpty if matches!(error, CommandError::Prompt(_)) => Code::EmptyMessage,
+            ErrorCode::UnknownModel => Code::InvalidModel,
+            ErrorCode::WorkingDirInvalid => Code::InvalidCwd,
+            ErrorCode::Forbidden => Code::Forbidden,
+            ErrorCode::RequestNotFound => Code::RequestNotFound,
+            ErrorCode::AlreadyAnswered => Code::AlreadyAnswered,
+            ErrorCode::NoResumeId => Code::NoResumeId,
+            ErrorCode::AttachmentInvalid => Code::InvalidImage,
+            ErrorCode::Storage | ErrorCode::Internal => Code::Internal,
+            _ => Code::ParseError,
+        };
+        Self(code, error.to_string())
+    }
+}
+
+/// Reads one frame of a connection that calls its session `name`: the client's id for it, and what it says.
+pub(super) fn parse(frame: &str, name: &str) -> (Option<CommandId>, Result<ClientMessage, Refused>) {
+    #[derive(Deserialize)]
+    struct Named<'a> {
+        #[serde(borrow)]
+        command_id: Option<&'a RawValue>,
+    }
+    // A frame that is no object has no id, and is refused below.
+    let named = serde_json::from_str::<Named>(frame).ok();
+    match named
+        .and_then(|named| named.command_id)
+        .map(|id| CommandId::parse(id.get()))
+    {
+        Some(Ok(command)) => (command, message(frame, name)),
+        Some(Err(refused)) => (None, Err(refused)),
+        None => (None, message(frame, name)),
+    }
+}
+
+fn message(frame: &str, name: &str) -> Result<ClientMessage, Refused> {
+    #[derive(Deserialize)]
+    struct Envelope<'a> {
+        r#type: Option<Value>,
+        session_id: Option<Value>,
+        #[serde(borrow)]
+        message: Option<&'a RawValue>,
+    }
+    let wrong = |reason: String| Refused(Code::ParseError, reason);
+    // The library would take a list for an object whose fields have no names.
+    let is_object = |json: &str| json.trim_start().starts_with('{');
+    if !is_object(frame) {
+        return Err(wrong("The message is not a JSON object.".to_owned()));
+    }
+    let envelope: Envelope = serde_json::from_str(frame)
+        .map_err(|error| wrong(format!("The message is not a JSON object: {error}")))?;
+    let Some(Value::String(kind)) = envelope.r#type else {
+        return Err(wrong("Expected 'type' field in message".to_owned()));
+    };
+    let content = envelope.message.filter(|_| kind == "user_message");
+    if content.is_some_and(|content| !is_object(content.get())) {
+        let reason = "The message 'user_message' is not understood: 'message' is an object with 'content'.";
+        return Err(wrong(reason.to_owned()));
+    }
+    match envelope.session_id {
+        None | Some(Value::Null) => {}
+        Some(Value::String(named)) if named == name => {}
+        Some(_) => {
+            let reason =
+                format!("This connection is for the session '{name}'. Open another one for another.");
+            return Err(Refused(Code::InvalidSession, reason));
+        }
+    }
+    serde_json::from_str(frame).map_err(|error| {
+        let reason = error.to_string();
+        // The library's own words would list every type there is.
+        wrong(
+            if reason.starts_with("unknown variant") && reason.contains(&format!("`{kind}`")) {
+                format!("Unknown message type '{kind}'")
+            } else {
+                format!("The message '{kind}' is not understood: {reason}")
+            },
+        )
+    })
+}
+
+impl CommandId {
+    /// In characters.
+    const LONGEST: usize = 64;
+
+    /// `null` is none.
+    fn parse(json: &str) -> Result<Option<Self>, Refused> {
+        let wrong = || {
+            let longest = Self::LONGEST;
+            let reason = format!("'command_id' is a string of at most {longest} characters.");
+            Refused(Code::ParseError, reason)
+        };
+        let text: Option<String> = serde_json::from_str(json).map_err(|_| wrong())?;
+        if text
+            .as_ref()
+            .is_some_and(|text| text.chars().count() > Self::LONGEST)
+        {
+            return Err(wrong());
+        }
+        Ok(text.map(Self))
+    }
+}

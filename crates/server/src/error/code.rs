@@ -1,0 +1,124 @@
+//! What programs know a refusal by: one list for all doors, for the page, and for the documentation.
+
+use serde::Serialize;
+use tiller_core::session::Refusal;
+use tiller_core::{CommandError, InquiryFailed, PromptRefused};
+use ts_rs::TS;
+use utoipa::ToSchema;
+
+use crate::options;
+
+/// Why something was refused or failed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, TS, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[ts(export_to = "errors.ts")]
+pub enum ErrorCode {
+    PromptEmpty,
+    PromptTooLong,
+    /// An image can't be taken.
+    AttachmentInvalid,
+    WorkingDirInvalid,
+    /// A session stays in its own folder.
+    WorkingDirLocked,
+    SessionNotFound,
+    /// The session is about to be deleted.
+    SessionDeleted,
+    QuestionNotFound,
+    RequestNotFound,
+    InvalidAnswer,
+    AlreadyAnswered,
+    /// What waits is not what the client showed.
+    NotAsShown,
+    /// What is stored of the session can't be read.
+    SessionDamaged,
+    TaskInterrupted,
+    InvalidRequest,
+    UnknownModel,
+    Unauthorized,
+    Forbidden,
+    RateLimited,
+    Timeout,
+    /// The queue changed since the client looked at it.
+    QueueChanged,
+    /// A turn runs.
+    Busy,
+    /// The session never had a conversation that it could go on with.
+    NoResumeId,
+    /// Another process drives the conversation.
+    DrivenElsewhere,
+    TakeoverFailed,
+    /// The session has no agent that could be asked.
+    NoAgent,
+    /// The agent can't do that.
+    Unsupported,
+    AgentFailed,
+    /// Nothing can be stored right now.
+    Storage,
+    /// What happens in a session can't be stored, so its agent waits.
+    HeldUp,
+    Internal,
+}
+
+/// The one place that says which code a refusal of the core has. Doors have their own words for a code, never for a
+/// refusal.
+impl From<&CommandError> for ErrorCode {
+    fn from(error: &CommandError) -> Self {
+        match error {
+            CommandError::UnknownSession => Self::SessionNotFound,
+            CommandError::Option(refused) if refused.option == options::MODEL => Self::UnknownModel,
+            CommandError::Prompt(PromptRefused::Empty) | CommandError::Refused(Refusal::EmptyPrompt) => {
+                Self::PromptEmpty
+            }
+            CommandError::Prompt(PromptRefused::Nul)
+            | CommandError::Option(_)
+            | CommandError::Backend(_)
+            | CommandError::Title
+            | CommandError::Name
+            | CommandError::Refused(Refusal::PromptIdUsed) => Self::InvalidRequest,
+            CommandError::Prompt(
+                PromptRefused::TooManyImages | PromptRefused::ImageTooLarge(_) | PromptRefused::NotAnImage(_),
+            ) => Self::AttachmentInvalid,
+            CommandError::Busy => Self::Busy,
+            CommandError::DrivenElsewhere(_) => Self::DrivenElsewhere,
+            CommandError::Takeover(_) => Self::TakeoverFailed,
+            CommandError::Inquiry(InquiryFailed::NoAgent) => Self::NoAgent,
+            CommandError::Unsupported { .. } | CommandError::Inquiry(InquiryFailed::Unsupported) => {
+                Self::Unsupported
+            }
+            CommandError::Inquiry(InquiryFailed::Failed(_)) => Self::AgentFailed,
+            CommandError::Path(_) => Self::WorkingDirInvalid,
+            CommandError::Refused(Refusal::NoResumeId) => Self::NoResumeId,
+            CommandError::Refused(Refusal::RequestNotFound) => Self::RequestNotFound,
+            CommandError::Refused(Refusal::AlreadyAnswered) => Self::AlreadyAnswered,
+            CommandError::Refused(Refusal::QueueChanged) => Self::QueueChanged,
+            CommandError::Refused(Refusal::Deleted) => Self::SessionDeleted,
+            CommandError::Forbidden => Self::Forbidden,
+            CommandError::Store(_) => Self::Storage,
+            CommandError::Stopping => Self::Internal,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_written_as_it_is_called() {
+        let named = [
+            (ErrorCode::PromptEmpty, "prompt_empty"),
+            (
+                ErrorCode::from(&CommandError::UnknownSession),
+                "session_not_found",
+            ),
+            (
+                ErrorCode::from(&CommandError::from(Refusal::PromptIdUsed)),
+                "invalid_request",
+            ),
+            (ErrorCode::HeldUp, "held_up"),
+        ];
+        for (code, name) in named {
+            assert_eq!(serde_json::to_value(code).unwrap(), name);
+        }
+    }
+}
