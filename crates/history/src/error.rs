@@ -1,17 +1,17 @@
-//! What can go wrong, by what the caller can do about it.
+//! Errors, by what the caller can do about them.
 
 use std::io;
 
-/// Why a question to the history has no answer.
+/// Why a query failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// No such project, session or file: tell the user so.
     #[error("not found")]
     NotFound,
-    /// The request itself makes no sense: the sentence says why.
+    /// The request is invalid; the text says why.
     #[error("{0}")]
     Invalid(&'static str),
-    /// Full-text search needs the index, and there is none.
+    /// Full-text search needs an index, and the history was opened without one.
     #[error("search needs a folder for its index")]
     NoIndex,
     /// The index could not be used; lists and transcripts work without it.

@@ -1,4 +1,4 @@
-//! [`History`]: every question that can be asked of the transcripts.
+//! [`History`]: every query on the transcripts.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub struct History {
     pub(crate) caught_up: AtomicBool,
 }
 
-/// What bringing the index up to date did.
+/// The result of bringing the index up to date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Indexed {
     /// Bytes of transcripts that were new.
@@ -75,8 +75,8 @@ impl History {
         session_page(self.refresh(files), page)
     }
 
-    /// All projects, the one used last first, each with all of its sessions, newest first: one look at the files tells all
-    /// of it.
+    /// All projects, the one used last first, each with all of its sessions, newest first, from one pass over
+    /// the files.
     pub fn everything(&self) -> Result<Vec<ProjectSessions>> {
         let listed = self.listed()?;
         groups(&listed)
@@ -148,7 +148,7 @@ impl History {
 
     /// Every transcript directly in a project, with its digest.
     pub(crate) fn listed(&self) -> Result<Vec<Listed>> {
-        // What there is and what is known of it come from different files: both at once.
+        // The folders and the index are different files: both are read at once.
         let (files, ()) = rayon::join(
             || self.projects.all_transcripts(),
             || self.catalogue.prepare(self.index.as_ref()),
@@ -190,7 +190,7 @@ impl History {
             return Ok(Indexed { bytes: 0 });
         };
         let mut files = self.every_transcript()?;
-        // First the list: at the first start somebody waits for it.
+        // The list first: at the first start a user waits for it.
         self.sort_by_use(&mut files)?;
         save_outlines(self, &files);
         let built = build::build(index, &self.projects, files.clone(), &self.cancel);
@@ -207,8 +207,8 @@ impl History {
         Ok(Indexed { bytes })
     }
 
-    /// Puts the transcripts of the conversation that was used last at the end. When a file was written says less: it may have
-    /// been copied here.
+    /// Puts the transcripts of the conversation that was used last at the end. The time of the last write alone would be
+    /// wrong for a file that was copied.
     fn sort_by_use(&self, files: &mut [Transcript]) -> Result<()> {
         let listed = self.listed()?;
         let used: HashMap<&str, i64> = listed
@@ -232,7 +232,7 @@ impl History {
         self.cancel.cancel();
     }
 
-    /// Throws the index away and starts a new one, as is done by itself when it is found damaged.
+    /// Deletes the index and builds a new one, as happens by itself when damage is found.
     pub fn rebuild_index(&self) -> Result<Indexed> {
         if let Some(index) = &self.index {
             self.caught_up.store(false, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! The history's own database: what has been read already, and the words of every message.
 //!
-//! It only ever makes things faster. Whatever it holds was read from the transcripts and can be read again, so anything
-//! wrong with it (another version, damage) is answered by starting a new one.
+//! It only makes things faster. Everything in it was read from the transcripts and can be read again, so a new index is
+//! started when the old one has another version or is damaged.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,7 +31,7 @@ impl Index {
             parts: Database::at(folder.join("history.db"), &PARTS),
             words: Database::at(folder.join("search.db"), &WORDS),
         };
-        // Whoever needs any of it needs this. If it can't be opened, then the other one can't either.
+        // Every caller needs this database. If it can't be opened, the other one can't be opened either.
         drop(index.parts.prepare()?);
         Ok(index)
     }
@@ -73,7 +73,7 @@ impl Index {
         })
     }
 
-    /// Hands over everything that is kept.
+    /// Calls `take` with every row.
     pub(crate) fn load_all<P: Saved>(&self, mut take: impl FnMut(&str, Followed<P>)) -> Result<()> {
         let sql = format!(
             "SELECT inode, size, modified, offset, tail, data, path FROM {}",
@@ -140,7 +140,7 @@ impl Index {
     }
 }
 
-/// A part as it was kept. `None` if it can't be understood: then it is read from the transcript again.
+/// A part as it was saved. `None` if it can't be decoded; then the transcript is read again.
 fn kept<P: Saved>(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<Followed<P>>> {
     let number = |column: usize| row.get::<_, i64>(column).map(i64::cast_unsigned);
     let Some(part) = row.get_ref(5)?.as_blob().ok().and_then(P::from_bytes) else {
@@ -159,12 +159,12 @@ fn kept<P: Saved>(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<Followed<P
     }))
 }
 
-/// How a database is made, and how to see that it is not obviously damaged.
+/// How a database is created, and how obvious damage is detected.
 struct Schema {
     create: &'static [&'static str],
     /// Kilobytes that each connection may keep in memory.
     cache: u32,
-    /// Looks at the root of every table; a thorough check would read the whole file.
+    /// Reads the root of every table; a thorough check would read the whole file.
     check: &'static str,
 }
 
@@ -228,14 +228,14 @@ impl Database {
     fn prepare(&self) -> Result<MutexGuard<'_, Readers>> {
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         if !readers.is_sound {
-            // If it can't be made, then it can't be opened either, which is told next.
+            // If the file can't be created, opening it fails next, with the reason.
             private::make_file(&self.path).ok();
             let checked =
                 connect(&self.path, self.schema).and_then(|connection| sound(connection, self.schema));
             let connection = match checked {
                 Ok(Some(connection)) => connection,
                 Ok(None) => create(&self.path, self.schema)?,
-                // What is there is good, and will be of use again.
+                // The file is fine, and will be usable again.
                 Err(error) if passes(&error) => return Err(error.into()),
                 Err(error) => {
                     tracing::warn!(%error, "an index of the history is damaged and will be built again");
@@ -311,7 +311,7 @@ fn connect(path: &Path, schema: &Schema) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Whether the trouble is not the file's own: a disk that is full or fails, someone who holds it.
+/// Whether the error is not about the file's content: the disk is full or fails, or another process holds a lock.
 fn passes(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull, SystemIoFailure};
     let code = error.sqlite_error_code();

@@ -1,9 +1,9 @@
 //! Reads the transcripts that the Claude Code CLI keeps: lists them, turns them into messages, finds words in them, counts
 //! what they cost, exports and archives them.
 //!
-//! [`History`] is the way in. It only ever reads under the CLI's home, opens nothing outside of it, knows every layout of
-//! transcripts that releases have had so far, and takes lines that it does not know, or that are torn, for what they are.
-//! An index of its own makes it fast; whatever the index says can be read from the transcripts again.
+//! [`History`] is the entry point. It only reads, never outside of the CLI's home, knows every layout of transcripts that
+//! releases have had so far, and tolerates unknown and torn lines. An index of its own makes it fast; everything in the index
+//! can be read from the transcripts again.
 //! It knows nothing of HTTP, of running sessions, or of the rest of the program.
 
 #[cfg(feature = "against")]

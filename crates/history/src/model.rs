@@ -80,7 +80,7 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(as = "Option<bool>", optional)]
     pub archived: bool,
-    /// A program works on it right now. The history itself does not know; whoever looks at processes fills this in.
+    /// A program works on it right now. The history does not know; the caller, which can see processes, fills this in.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(as = "Option<bool>", optional)]
     pub live: bool,
@@ -170,7 +170,7 @@ pub struct Message {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(as = "Option<bool>", optional)]
     pub is_meta: bool,
-    /// The summary that a compaction put in place of what was said before.
+    /// The summary with which a compaction replaced earlier messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<Compaction>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

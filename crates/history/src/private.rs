@@ -1,11 +1,11 @@
-//! Files and folders that nobody else on the machine may look into: what is kept of conversations is nobody else's
-//! business. On systems without modes, the folder above decides.
+//! Files and folders that other users of the machine can't read, because they have the content of conversations. On
+//! systems without modes, the folder above decides.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Makes a folder and those above it. One that is there is left as it is.
+/// Creates a folder and its parents. An existing folder is left as it is.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -27,7 +27,7 @@ pub(crate) fn make_or_close_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// An empty file in the place of whatever was there.
+/// An empty file, which replaces an existing one.
 pub(crate) fn create_file(path: &Path) -> io::Result<File> {
     let file = options().write(true).truncate(true).open(path)?;
     close(path);

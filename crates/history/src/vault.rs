@@ -2,7 +2,7 @@
 //!
 //! A folder with the same layout as the CLI's, every file compressed on its own, so that what is in it can be read without
 //! this program. What has once been archived stays, also when the CLI deletes its copy; a transcript that grew is archived
-//! again, one that shrank is not. Nobody has an archive who did not ask for one: it exists only where it is opened.
+//! again, one that shrank is not. An archive exists only if the user has turned it on.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -236,7 +236,7 @@ impl Vault {
         Ok(found)
     }
 
-    /// `None` if there is none, or one that can't be read: then it is archived again.
+    /// `None` if the file is missing or can't be read; then the transcript is archived again.
     fn entry(&self, project: &str, stem: &str) -> Result<Option<Entry>> {
         match fs::read(self.folder.join(entry_path(project, stem))) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),

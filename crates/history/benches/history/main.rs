@@ -216,7 +216,7 @@ fn building(home: &Path, index: &Path, size: u64, quiet: Option<Duration>) {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    // The list while the index is being built by somebody else.
+    // The list while another process builds the index.
     let beside = best(|| list_all(home, None));
     let output = building.wait_with_output().unwrap();
     let took = start.elapsed();

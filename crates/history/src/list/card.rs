@@ -31,7 +31,7 @@ pub(crate) enum Piece {
     Tools,
     Files,
     Models,
-    /// Types of lines that nobody knows, each followed by how many there are.
+    /// Unknown types of lines, each followed by its number of lines.
     Unknown,
 }
 
@@ -157,7 +157,7 @@ impl Card {
         self.files_changed().iter().any(|file| file.contains(part))
     }
 
-    /// Lines of types that nobody knows, by type.
+    /// The number of lines of each unknown type.
     pub(crate) fn unknown(&self) -> BTreeMap<String, u64> {
         let mut words = listed(self.get(Piece::Unknown).unwrap_or_default());
         let mut unknown = BTreeMap::new();

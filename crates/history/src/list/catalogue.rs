@@ -33,8 +33,8 @@ pub(crate) fn with_buffer<T>(run: impl FnOnce(&mut Buffer) -> T) -> T {
 /// By the path of the transcript.
 pub(crate) type Known = HashMap<Arc<str>, Arc<Followed<Card>>, BuildHasherDefault<PathHasher>>;
 
-/// Paths are long, and every list looks for each of them: this takes eight bytes at a time. It withstands nobody who wants
-/// many to be alike, but who can put files here can do worse.
+/// Paths are long, and every list looks up each of them: this takes eight bytes at a time. It does not resist crafted
+/// collisions, but an attacker who can create files here can do worse.
 #[derive(Default)]
 pub(crate) struct PathHasher(u64);
 
@@ -61,8 +61,8 @@ pub(crate) struct Listed {
     pub(crate) digest: Arc<Followed<Card>>,
 }
 
-/// So much that is new is read by one caller at a time: at the first start the list that someone waits for and the one that
-/// indexing needs are the same, and reading a gigabyte twice side by side takes twice as long.
+/// This many new bytes are read by one caller at a time: at the first start a request and the indexer need the same list,
+/// and reading a gigabyte twice side by side takes twice as long.
 const MUCH: u64 = 64 << 20;
 
 #[derive(Default)]
@@ -80,12 +80,12 @@ struct State {
 }
 
 impl Catalogue {
-    /// Takes in what the index has, so that nobody has to wait for it later.
+    /// Loads the digests of the index, so that no caller has to wait for them later.
     pub(crate) fn prepare(&self, index: Option<&Index>) {
         drop(self.all(index));
     }
 
-    /// With everything that the index has.
+    /// The state, with all digests of the index loaded.
     fn all(&self, index: Option<&Index>) -> MutexGuard<'_, State> {
         let mut state = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = index.filter(|_| !state.has_all) {

@@ -168,7 +168,7 @@ impl Digest {
     fn assistant(&mut self, record: &Record<'_>) {
         self.message_count += 1;
         if let Some(model) = record.model {
-            // Errors and notes of the CLI's own are filed under a model that is none.
+            // The CLI files its own errors and notes under a model that does not exist.
             if model != b"<synthetic>" && self.models.last().is_none_or(|last| last.as_bytes() != model) {
                 add_name(&mut self.models, &String::from_utf8_lossy(model));
             }

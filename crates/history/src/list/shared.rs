@@ -55,7 +55,7 @@ impl std::ops::Deref for Text {
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
-        // What is beyond four gigabytes nobody reads.
+        // Text beyond four gigabytes is cut off.
         let length = text.floor_char_boundary(u32::MAX as usize);
         Self {
             whole: Arc::from(&text[..length]),

@@ -1,4 +1,4 @@
-//! Tells when transcripts appear, grow or go, whoever writes them: a terminal, an IDE, another tool.
+//! Reports when transcripts appear, grow or disappear, written by a terminal, an IDE or any other tool.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::error::{HistoryError, Result};
 use crate::history::History;
 use crate::read::place::{ProjectId, SessionId};
 
-/// What is written within so long of the first write is told together. Long enough for the lines of one step, too short to be felt.
+/// Changes within this time of the first one are reported together. Long enough for the lines of one step, too short to be felt.
 /// Not counted from the last write: agents that never pause would never be told of.
 const TOGETHER: Duration = Duration::from_millis(100);
 
@@ -48,7 +48,7 @@ impl History {
         let (sender, receiver) = channel();
         let events = sender.clone();
         let watcher = notify::recommended_watcher(move |event| {
-            // Nobody listens any more only while the watch is being dropped.
+            // The receiver is gone only while the watch is being dropped.
             drop(events.send(Signal::Event(event)));
         })
         .map_err(as_io)?;
@@ -57,7 +57,7 @@ impl History {
             root: self.projects.path().to_owned(),
             place: None,
         };
-        // Before this returns: what is written from now on is told.
+        // Before this returns: every later write is reported.
         watched.look()?;
         let thread = std::thread::Builder::new()
             .name("history-watch".into())
@@ -84,7 +84,7 @@ fn as_io(error: notify::Error) -> HistoryError {
     HistoryError::Io(std::io::Error::other(error))
 }
 
-/// What is being watched: the folder of projects, or, while there is none, the nearest folder above that exists.
+/// The watched folder: the folder of projects or, before that exists, the nearest existing folder above it.
 struct Watched {
     watcher: RecommendedWatcher,
     root: PathBuf,

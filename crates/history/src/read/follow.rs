@@ -2,7 +2,7 @@
 //!
 //! A file is known by inode, size and time of change. If only its size grew, and the bytes before the old end are still
 //! the same, reading goes on at the old end; otherwise it starts afresh. A line without a newline is read, but not passed:
-//! whoever writes it may not be done.
+//! its writer may not have finished it.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

@@ -2,8 +2,8 @@
 //!
 //! A transcript has thousands of lines with the same keys in the same order, and most of their small values are the same,
 //! too: `,"isSidechain":false,"type":"user","message":{"role":"user","content":` is one step of the way, not five keys.
-//! Such a piece of a line, a gap, is remembered, and next time compared as a whole instead of being read again. Whatever
-//! is not found here is read key by key, and then remembered; nothing depends on what the keys are.
+//! Such a piece of a line, a gap, is remembered, and next time compared as a whole instead of being read again. A piece
+//! that is not found here is read key by key, and then remembered; nothing depends on what the keys are.
 
 #![allow(
     clippy::inline_always,

@@ -62,7 +62,7 @@ pub(crate) struct Rest {
 
 impl<'de> Deserialize<'de> for ModelMessage {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        // Whatever a release writes here, the line is still shown.
+        // A line with an unexpected message is still shown.
         let Value::Object(mut fields) = Value::deserialize(deserializer)? else {
             return Ok(Self::default());
         };

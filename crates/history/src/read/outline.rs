@@ -8,7 +8,7 @@ use crate::read::follow::{Part, Saved, fingerprint};
 use crate::read::json::Raw;
 use crate::read::record::{Kind, Record, millis};
 
-/// A message id as a number: the UUID itself, or a hash of what is not one. 0 is none.
+/// A message id as a number: the UUID itself, or a hash of any other id. 0 means no id.
 pub(crate) type Key = u128;
 
 /// One link of the chain of messages.

@@ -128,7 +128,7 @@ impl Projects {
         &self.path
     }
 
-    /// A handle on the folder; `None` while there is none.
+    /// A handle on the folder; `None` if the folder does not exist.
     pub(crate) fn root(&self) -> Result<Option<Root>> {
         match Dir::open_ambient_dir(&self.path, ambient_authority()) {
             Ok(dir) => Ok(Some(Root(dir))),
@@ -238,7 +238,7 @@ impl Projects {
         .map(|(file, _)| file)
     }
 
-    /// A small file beside a transcript, whole; `None` if there is none.
+    /// The content of a small file beside a transcript; `None` if the file does not exist.
     pub(crate) fn read_small(&self, path: &str) -> Option<Vec<u8>> {
         use std::io::Read as _;
         let (file, _) = self.open(path).ok()?;
@@ -317,7 +317,7 @@ impl Root {
 
 /// Hands over the name of everything in a folder.
 fn each_name(dir: &Dir, mut take: impl FnMut(&CStr)) -> io::Result<()> {
-    // The handle on the folder is none to read it with.
+    // The handle on the folder can't be used to read it.
     let readable = openat(
         dir,
         c".",

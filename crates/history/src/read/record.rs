@@ -1,6 +1,6 @@
-//! One line of a transcript: what the rest of the crate may ask of it.
+//! One line of a transcript, and the fields that the rest of the crate reads.
 //!
-//! This is the only place that knows the names of the CLI's keys at the top of a line. `type` alone tells what a line is
+//! This is the only place that knows the names of the CLI's keys at the top of a line. `type` alone says what a line is
 //! (others carry a `message` too), it may stand anywhere in the line, and types that are not known stay what they are.
 
 #![allow(
@@ -131,8 +131,8 @@ impl<'a> Record<'a> {
         line[end..].iter().all(u8::is_ascii_whitespace).then_some(record)
     }
 
-    /// Reads the record that these bytes begin with into an empty one, and tells where it ends. Everything that is ever asked
-    /// of a line is gathered on one walk: most of its bytes are text, and should be passed only once.
+    /// Reads the record that these bytes begin with into an empty one, and returns where it ends. Every field that is ever
+    /// needed is collected in one pass: most of its bytes are text, and should be passed only once.
     pub(crate) fn begin(&mut self, bytes: &'a [u8], gaps: &mut Gaps) -> Option<usize> {
         #[cfg(target_arch = "x86_64")]
         if crate::read::scan::has_avx2() {

@@ -66,7 +66,7 @@ struct Source {
     check: u64,
 }
 
-/// Indexes whatever of `files` is new, in the order in which they come. Returns the number of bytes read.
+/// Indexes the new parts of `files`, in their order. Returns the number of bytes read.
 pub(crate) fn build(
     index: &Index,
     projects: &Projects,
@@ -111,7 +111,7 @@ pub(crate) fn build(
     Ok(bytes)
 }
 
-/// Indexing is never urgent: what people wait for comes first.
+/// Indexing is never urgent: requests come first.
 fn step_back() {
     // Elsewhere this would slow the whole program down, and not only this thread.
     #[cfg(target_os = "linux")]
@@ -120,7 +120,7 @@ fn step_back() {
     }
 }
 
-/// Whether most of what the table of words has is about messages that are gone.
+/// Whether most entries of the table of words are about messages that are gone.
 fn is_mostly_waste(connection: &Connection) -> Result<bool> {
     let (numbered, live): (i64, i64) = connection.query_row(
         "SELECT (SELECT next FROM counter), (SELECT coalesce(sum(count), 0) FROM span)",
@@ -152,7 +152,7 @@ fn sources(connection: &Connection) -> Result<HashMap<String, Source>> {
     rows.collect::<rusqlite::Result<_>>().map_err(Into::into)
 }
 
-/// Takes out files that are gone. Their numbers still stand in the runs, and mean nothing any more.
+/// Removes files that are gone. Their numbers stay in the runs, without a meaning.
 fn take_out(connection: &mut Connection, gone: &[i64]) -> Result<()> {
     let transaction = connection.transaction()?;
     for id in gone {

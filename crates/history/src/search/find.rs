@@ -21,7 +21,7 @@ use super::proof::Proof;
 use super::runs;
 use crate::index::Index;
 
-/// Matches beyond this are not counted: nobody pages that far, and counting them all would take longer than finding them.
+/// Matches beyond this are not counted: no user pages that far, and counting all would take longer than finding the first.
 const MAX_COUNT: usize = 10_000;
 /// Time for counting what is not on the page, and for reading messages whose words match but may not be what was asked for.
 const COUNT_TIME: Duration = Duration::from_millis(10);
@@ -309,7 +309,7 @@ fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Resu
     Ok(())
 }
 
-/// A file, opened by whoever needs it first; `None` if that was not possible.
+/// A file, opened on first use; `None` if it can't be opened.
 type Source = OnceLock<Option<File>>;
 
 /// The files that results come from, kept open while they do.
@@ -382,7 +382,7 @@ impl Spans {
         Ok(Self { list, open: None })
     }
 
-    /// Whether what was said later has the higher numbers.
+    /// Whether later messages have higher numbers.
     fn are_in_order(&self) -> bool {
         self.list.is_sorted_by_key(|span| span.newest)
     }

@@ -1,6 +1,6 @@
 //! Which messages have which words, gathered in memory until there is enough of it to be written.
 //!
-//! A word is looked up once for every time it occurs, so that is all this is made for: one table, one list of words, and
+//! A word is looked up once for every occurrence, so the structure is made for lookups: one table, one list of words, and
 //! one pool of bytes for all lists of numbers, without an allocation for any of them.
 
 use crate::search::text;

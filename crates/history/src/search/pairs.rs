@@ -10,7 +10,7 @@ const PART_SHIFT: u32 = u8::BITS - PARTS.ilog2();
 /// No text has this byte or one of those after it, so no word begins with them, and names come after all words.
 const MARK: u8 = 0xFC;
 
-/// What tells words apart here. Multiplies eight bytes at a time: words are short, and there are a hundred million of them.
+/// The hash of a word. Multiplies eight bytes at a time: words are short, and there are a hundred million of them.
 pub(super) fn hash(word: &[u8]) -> u32 {
     let mut hash = word.len() as u64;
     let mut mix = |number: u64| hash = (hash.rotate_left(5) ^ number).wrapping_mul(0x517c_c1b7_2722_0a95);
@@ -154,7 +154,7 @@ impl Part {
         }
     }
 
-    /// Puts the messages in the order of their names, and tells where those of each name end.
+    /// Puts the messages in the order of their names, and returns where those of each name end.
     fn sort(&self, sorted: &mut Vec<u32>) -> Vec<usize> {
         let mut ends = vec![0; 1 << u16::BITS];
         for name in &self.names {

@@ -42,7 +42,7 @@ impl Proof {
     }
 }
 
-/// One text to be found, whatever the case of its letters.
+/// One text to be found, ignoring case.
 struct Needle {
     /// In lower case.
     text: String,
@@ -113,7 +113,7 @@ impl Needle {
     }
 }
 
-/// A byte, whatever its case.
+/// A byte, ignoring case.
 #[derive(Clone, Copy)]
 struct Letter {
     byte: u8,

@@ -1,4 +1,4 @@
-//! Full-text search: a question, and messages with the words that answer it.
+//! Full-text search: a query, and the messages that match it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub struct SearchResult {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(as = "Option<bool>", optional)]
     pub is_tool_result: bool,
-    /// What a compaction put in the place of what was said before.
+    /// The summary with which a compaction replaced earlier messages.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(as = "Option<bool>", optional)]
     pub is_summary: bool,

@@ -144,7 +144,7 @@ fn sum(numbers: &[u8]) -> Result<i64> {
     i64::try_from(sum).map_err(|_| damaged())
 }
 
-/// What is said of a block that makes no sense: the index is built again then.
+/// The error for a block that can't be decoded; the index is then built again.
 fn damaged() -> HistoryError {
     let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
     rusqlite::Error::SqliteFailure(code, Some("a block of words makes no sense".to_owned())).into()

@@ -1,4 +1,4 @@
-//! The words of a message: what search looks through, and how text and questions are cut into words.
+//! The words of a message: what is searchable, and how text and queries are cut into words.
 //!
 //! Letters and digits make words, in lower case. Scripts that are written without blanks have no words to cut at, so every
 //! character and every pair of neighbours counts as one: any piece of Chinese text, of one character or of twenty, is found
@@ -7,7 +7,7 @@
 use crate::read::json::{Raw, unescape_into};
 use crate::read::record::{Kind, Record};
 
-/// Longer words are cut: they are hashes and encoded data, which their beginning tells apart well enough.
+/// Longer words are cut: they are hashes and encoded data, and their beginning is enough to distinguish them.
 pub(crate) const MAX_WORD: usize = 40;
 
 /// Marks a word that stands for a tool's name and not for text. Private use, so no text has it by accident.
@@ -269,8 +269,8 @@ pub(crate) struct Term {
     pub(crate) needs_proof: bool,
 }
 
-/// Cuts a question into terms: words, runs of dense script, and "phrases in quotes", all of which must be there. The last
-/// word may be unfinished, as it is while someone types.
+/// Cuts a query into terms: words, runs of dense script, and "phrases in quotes", all of which must be there. The last
+/// word may be unfinished, as it is while the user types.
 pub(crate) fn terms(query: &str) -> Vec<Term> {
     let mut found = Vec::new();
     for (position, part) in query.split('"').enumerate() {
