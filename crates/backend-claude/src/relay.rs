@@ -32,9 +32,6 @@ const INTERRUPT_TIME: Duration = Duration::from_millis(1500);
 const TOGETHER: usize = 256;
 const BYTES_TOGETHER: usize = 256 * 1024;
 
-/// Tools with which the agent speaks to a person, whatever the approval mode.
-const FOR_PEOPLE: &[&str] = &["AskUserQuestion", "ExitPlanMode"];
-
 /// Begins our id of an MCP server's question, which is answered in another form than the rest. It stands in the id
 /// because that is all that is known of a question which an earlier server was asked.
 const ELICITED: &str = "elicitation/";
@@ -406,7 +403,7 @@ impl Relay {
         let agent_request = request.id.as_str().to_owned();
         match request.kind {
             RequestKind::CanUseTool(asked) => {
-                let always_ask = FOR_PEOPLE.contains(&asked.tool_name.as_str())
+                let always_ask = tiller_agent::is_for_people(&asked.tool_name)
                     || asked.requires_user_interaction.unwrap_or(false);
                 let question = Question {
                     tool_use_id: asked.tool_use_id.clone().unwrap_or_else(|| agent_request.clone()),

@@ -11,6 +11,7 @@ mod files;
 mod message;
 mod mode;
 mod outcome;
+mod people;
 #[doc(hidden)]
 pub mod record;
 mod rules;
@@ -29,6 +30,7 @@ pub use files::{changed_file, is_editing_tool};
 pub use message::*;
 pub use mode::PermissionMode;
 pub use outcome::TurnOutcome;
+pub use people::{ASK_TOOL, PLAN_TOOL, is_for_people};
 pub use rules::split_rules;
 pub use stopped::turn_stopped;
 pub use summary::{Summary, SummaryView};

@@ -178,7 +178,7 @@ impl Asking {
     }
 
     pub(crate) fn ask(&mut self, request: &Value) {
-        let is_question = request["toolName"] == "AskUserQuestion";
+        let is_question = request["toolName"] == tiller_message::ASK_TOOL;
         let questions = request["input"]["questions"].as_array().filter(|_| is_question);
         self.waiting.push_back(Open {
             request: request.clone(),

@@ -211,10 +211,7 @@ impl Run {
         asking: &mut Asking,
         request: &Value,
     ) -> anyhow::Result<()> {
-        let for_people = matches!(
-            request["toolName"].as_str(),
-            Some("AskUserQuestion" | "ExitPlanMode")
-        );
+        let for_people = request["toolName"].as_str().is_some_and(tiller_message::is_for_people);
         match self.approve {
             Approve::Ask => asking.ask(request),
             Approve::All if !for_people => {

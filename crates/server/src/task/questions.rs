@@ -11,7 +11,7 @@ use crate::error::ApiError;
 
 /// The tool with which the agent asks.
 pub(super) fn is_question(asked: &DecisionRequest) -> bool {
-    asked.tool_name == "AskUserQuestion"
+    asked.tool_name == tiller_message::ASK_TOOL
 }
 
 #[derive(Debug, Default, Deserialize)]
