@@ -1,4 +1,4 @@
-//! Stream events put together into the messages that they are pieces of.
+//! Puts stream events together into the messages that they are pieces of.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -55,7 +55,7 @@ pub struct Assembler {
 
 #[derive(Debug, Default)]
 struct OpenMessage {
-    /// The message as it was announced, with what was learnt since.
+    /// The message as it was announced, with the fields that came later.
     fields: Map<String, Value>,
     blocks: BTreeMap<u32, OpenBlock>,
 }
@@ -72,15 +72,15 @@ struct OpenBlock {
 }
 
 impl Assembler {
-    /// Nothing has been written yet.
+    /// An assembler without open messages.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next message, whatever it is. Tells when a block or a message is finished.
+    /// Takes the next message of any kind. Returns a block or a message that it finishes.
     pub fn push(&mut self, message: &Message) -> Option<Assembled> {
         if message.kind() == Kind::Result {
-            // Whatever is still open was interrupted and will not be finished.
+            // A message that is still open was interrupted and will not be finished.
             self.open.clear();
             return None;
         }
@@ -103,14 +103,14 @@ impl Assembler {
         self.event(parent, event)
     }
 
-    /// What the main agent (`None`) or a subagent is writing at the moment, as far as it has come.
+    /// The unfinished message of the main agent (`None`) or of a subagent.
     pub fn partial(&self, parent_tool_use_id: Option<&str>) -> Option<ModelMessage> {
         self.open
             .get(parent_tool_use_id.unwrap_or_default())
             .map(OpenMessage::message)
     }
 
-    /// The text that is being written at the moment.
+    /// The text of the unfinished message.
     pub fn text(&self, parent_tool_use_id: Option<&str>) -> String {
         let open = self.open.get(parent_tool_use_id.unwrap_or_default());
         open.into_iter()
@@ -230,7 +230,7 @@ impl OpenBlock {
             }
         }
         if !self.input_json.is_empty() {
-            // While it is being written it is no JSON yet; then the announced input, which is empty, stays.
+            // Until the input is complete it is not JSON; the announced input, which is empty, stays till then.
             if let Ok(input) = serde_json::from_str(&self.input_json) {
                 fields.insert("input".to_owned(), input);
             }

@@ -43,13 +43,13 @@ pub struct ToolCall {
     pub id: String,
     /// The tool.
     pub name: String,
-    /// What it was called with.
+    /// Its input.
     pub input: Value,
     /// Set on calls of a subagent: the tool call that started it.
     pub parent_tool_use_id: Option<String>,
-    /// What it returned; `None` while it runs.
+    /// Its result; `None` while it runs.
     pub result: Option<Content>,
-    /// What it returned, in the tool's own structure.
+    /// Its result in the tool's own structure.
     pub structured_result: Value,
     /// Whether it failed.
     pub is_error: bool,
@@ -58,7 +58,7 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// What became of it.
+    /// Its status.
     pub fn status(&self) -> ToolStatus {
         match &self.result {
             _ if self.is_denied => ToolStatus::Denied,
@@ -70,12 +70,12 @@ impl ToolCall {
 }
 
 impl Digest {
-    /// Nothing has been said yet.
+    /// An empty digest.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next message, whatever it is.
+    /// Takes the next message of any kind.
     pub fn push(&mut self, message: &Message) {
         if let Some(id) = message
             .session_id()

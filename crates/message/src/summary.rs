@@ -104,7 +104,7 @@ impl Summary {
         }
     }
 
-    /// Takes a message that came at `at`, in milliseconds since 1970. Tells whether the summary has changed, so that it
+    /// Takes a message that came at `at`, in milliseconds since 1970. Returns whether the summary changed and
     /// needs to be stored again.
     pub fn push(&mut self, message: &Message, at: i64) -> bool {
         match message.kind() {
@@ -181,7 +181,7 @@ impl Summary {
         self.turn_began.get_or_insert(at);
     }
 
-    /// The turn has ended, in whatever way.
+    /// The turn has ended.
     pub fn turn_ended(&mut self, at: i64) {
         if let Some(began) = self.turn_began.take() {
             self.turns += 1;

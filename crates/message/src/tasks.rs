@@ -53,7 +53,7 @@ impl RunningTasks {
         self.by_id.clear();
     }
 
-    /// Takes the next system message. Tells whether the tasks have changed.
+    /// Takes the next system message. Returns whether the tasks changed.
     pub fn push(&mut self, message: &SystemMessage) -> bool {
         match message {
             SystemMessage::TaskStarted(report) | SystemMessage::TaskProgress(report) => self.runs(report),

@@ -22,15 +22,15 @@ pub struct Todo {
     pub id: Option<String>,
     /// What to do.
     pub content: String,
-    /// The same, as something that is being done.
+    /// The text to show while it is being done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_form: Option<String>,
-    /// How far it is.
+    /// Its status.
     pub status: TodoStatus,
 }
 
 impl Todo {
-    /// How to show it: as something that is being done while it is.
+    /// The text to show: the active form while it is being done.
     pub fn label(&self) -> &str {
         match (&self.status, &self.active_form) {
             (TodoStatus::InProgress, Some(active)) if !active.is_empty() => active,
@@ -39,7 +39,7 @@ impl Todo {
     }
 }
 
-/// How far a thing to do is.
+/// The status of a thing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS), ts(export_to = "messages.ts"))]
@@ -63,7 +63,7 @@ impl TodoStatus {
     }
 }
 
-/// The main agent's to-do list. Subagents keep lists of their own, which do not count here.
+/// The to-do list of the main agent. The lists of subagents are not part of it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Todos {
@@ -110,7 +110,7 @@ impl Todos {
             .find(|todo| todo.status == TodoStatus::InProgress)
     }
 
-    /// Takes the next message, whatever it is. Tells whether the list was written.
+    /// Takes the next message of any kind. Returns whether it wrote the list.
     pub fn push(&mut self, body: &Body) -> bool {
         let mut written = false;
         match body {
@@ -140,7 +140,7 @@ impl Todos {
         written
     }
 
-    /// Takes a tool call of the main agent. Tells whether the list was written.
+    /// Takes a tool call of the main agent. Returns whether it wrote the list.
     pub fn called(&mut self, call: &ToolUseBlock) -> bool {
         let running = match call.name.as_str() {
             "TodoWrite" => {
@@ -162,7 +162,7 @@ impl Todos {
         is_written
     }
 
-    /// Takes the result of a tool call of the main agent. Tells whether the list was written.
+    /// Takes the result of a tool call of the main agent. Returns whether it wrote the list.
     pub fn returned(&mut self, result: &ToolResultBlock, structured: &StructuredResult) -> bool {
         match self.running.remove(&result.tool_use_id) {
             None => false,
@@ -230,7 +230,7 @@ impl Todos {
                     todo.active_form = Some(active_form);
                 }
             }
-            // The agent looks at its list: a resumed conversation may have tasks that were made before.
+            // The agent reads its list: a resumed conversation may have tasks that were created before.
             Running::List => {
                 let Some(tasks) = result.get("tasks").and_then(Value::as_array) else {
                     return;

@@ -1,10 +1,10 @@
-//! Which tools an agent has called, and what became of the calls.
+//! Which tools an agent has called, and the status of the calls.
 
 use std::collections::HashMap;
 
 use crate::message::{Body, PermissionDenial, SystemMessage};
 
-/// What became of a tool call.
+/// The status of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ToolStatus {
     /// It has no result yet.
@@ -31,7 +31,7 @@ struct Call {
 }
 
 impl ToolCalls {
-    /// Takes the next message, whatever it is.
+    /// Takes the next message of any kind.
     pub fn push(&mut self, body: &Body) {
         match body {
             Body::Assistant(assistant) => {
@@ -105,7 +105,7 @@ impl ToolCalls {
         self.call(id).map(|call| call.name.as_str())
     }
 
-    /// What became of a call.
+    /// The status of a call.
     pub fn status(&self, id: &str) -> Option<ToolStatus> {
         self.call(id).map(|call| call.status)
     }

@@ -873,7 +873,7 @@ rateLimitType?: string | null,
 utilization?: number | null, };
 
 /**
- * What the model thought, and nobody may read.
+ * Thoughts of the model that are encrypted.
  */
 export type RedactedThinkingBlock = { 
 /**
@@ -1215,7 +1215,7 @@ export type TextDelta = {
 text?: string | null, };
 
 /**
- * What the model thought.
+ * Thoughts of the model.
  */
 export type ThinkingBlock = { 
 /**
@@ -1262,16 +1262,16 @@ id?: string,
  */
 content: string, 
 /**
- * The same, as something that is being done.
+ * The text to show while it is being done.
  */
 activeForm?: string, 
 /**
- * How far it is.
+ * Its status.
  */
 status: TodoStatus, };
 
 /**
- * How far a thing to do is.
+ * The status of a thing to do.
  */
 export type TodoStatus = "pending" | "in_progress" | "completed";
 
@@ -1297,7 +1297,7 @@ elapsed_time_seconds?: number | null,
 task_id?: string | null, };
 
 /**
- * What a tool returned.
+ * The result of a tool.
  */
 export type ToolResultBlock = { 
 /**
@@ -1305,7 +1305,7 @@ export type ToolResultBlock = {
  */
 tool_use_id?: string | null,
 /**
- * What it returned.
+ * The result.
  */
 content?: string | Array<Block> | null,
 /**
@@ -1326,7 +1326,7 @@ id?: string | null,
  */
 name?: string | null,
 /**
- * What it is called with.
+ * Its input.
  */
 input?: unknown, };
 

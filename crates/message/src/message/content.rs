@@ -1,4 +1,4 @@
-//! Content blocks: what messages are made of.
+//! Content blocks: the parts of messages.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -10,13 +10,13 @@ message_variants! {
     Block by "type" {
         /// Text.
         Text = "text"(TextBlock),
-        /// What the model thought.
+        /// Thoughts of the model.
         Thinking = "thinking"(ThinkingBlock),
-        /// What the model thought, and nobody may read.
+        /// Thoughts of the model that are encrypted.
         RedactedThinking = "redacted_thinking"(RedactedThinkingBlock),
         /// A tool call.
         ToolUse = "tool_use"(ToolUseBlock),
-        /// What a tool returned.
+        /// The result of a tool.
         ToolResult = "tool_result"(ToolResultBlock),
         /// A call of a tool that the model's provider runs.
         ServerToolUse = "server_tool_use"(ToolUseBlock),
@@ -52,7 +52,7 @@ message_records! {
         citations: Vec<Value>,
     }
 
-    /// What the model thought.
+    /// Thoughts of the model.
     ThinkingBlock {
         /// The thoughts.
         thinking: String,
@@ -60,7 +60,7 @@ message_records! {
         signature: String,
     }
 
-    /// What the model thought, and nobody may read.
+    /// Thoughts of the model that are encrypted.
     RedactedThinkingBlock {
         /// The thoughts, encrypted.
         data: String,
@@ -72,15 +72,15 @@ message_records! {
         id: String,
         /// The tool.
         name: String,
-        /// What it is called with.
+        /// Its input.
         input: Value,
     }
 
-    /// What a tool returned.
+    /// The result of a tool.
     ToolResultBlock {
         /// The call's id.
         tool_use_id: String,
-        /// What it returned.
+        /// The result.
         content: Content,
         /// Whether it failed.
         is_error: bool,
@@ -124,7 +124,7 @@ impl Block {
         }
     }
 
-    /// The tool call, if it is one, whoever runs the tool.
+    /// The tool call, if it is one, also of the provider's tools.
     pub fn as_tool_use(&self) -> Option<&ToolUseBlock> {
         match self {
             Self::ToolUse(block) | Self::ServerToolUse(block) | Self::McpToolUse(block) => Some(block),
@@ -132,7 +132,7 @@ impl Block {
         }
     }
 
-    /// What a tool returned, if it is that.
+    /// The tool result, if it is one.
     pub fn as_tool_result(&self) -> Option<&ToolResultBlock> {
         match self {
             Self::ToolResult(block) | Self::McpToolResult(block) => Some(block),
@@ -197,14 +197,14 @@ impl<'de> Deserialize<'de> for Content {
                     .map(|value| match value {
                         Value::Object(fields) => Ok(fields),
                         other => Err(serde::de::Error::custom(format!(
-                            "a block that is no object: {other}"
+                            "a block is not an object: {other}"
                         ))),
                     })
                     .collect();
                 Ok(Self::Blocks(blocks?.into_iter().map(Block::from).collect()))
             }
             other => Err(serde::de::Error::custom(format!(
-                "content that is neither text nor blocks: {other}"
+                "the content is neither text nor blocks: {other}"
             ))),
         }
     }

@@ -1,4 +1,4 @@
-//! Which pieces of streamed messages are not needed any more: those of which the whole is there.
+//! Which pieces of streamed messages are no longer needed: those whose whole block is in the log.
 //!
 //! An agent announces a message (`message_start`), streams one block of it after the other, and says each block once more
 //! as a whole (`assistant`). Agents that it has started do the same beside it, told apart by the call that started them.
@@ -41,7 +41,7 @@ impl Said {
     }
 }
 
-/// Goes through what was said, in order.
+/// Reads the messages of a session in order.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     /// The message that each agent is streaming.
@@ -60,7 +60,7 @@ struct Open {
 }
 
 impl Pieces {
-    /// Takes what was said next. Pieces are only taken out if they are `old`.
+    /// Takes the next message. Only pieces that are `old` become needless.
     pub(super) fn hear(&mut self, said: Said, old: bool) {
         let Said {
             seq,
@@ -118,7 +118,7 @@ impl Pieces {
         }
     }
 
-    /// There is no more of it.
+    /// The message ends here.
     fn close(&mut self, open: Open) {
         if open.unsaid.is_empty() {
             self.needless.extend(open.announced);
