@@ -211,7 +211,9 @@ impl Run {
         asking: &mut Asking,
         request: &Value,
     ) -> anyhow::Result<()> {
-        let for_people = request["toolName"].as_str().is_some_and(tiller_message::is_for_people);
+        let for_people = request["toolName"]
+            .as_str()
+            .is_some_and(tiller_message::is_for_people);
         match self.approve {
             Approve::Ask => asking.ask(request),
             Approve::All if !for_people => {

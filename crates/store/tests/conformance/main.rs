@@ -7,6 +7,7 @@ mod found_again;
 mod held_up;
 mod prompts;
 mod sessions;
+mod unreadable;
 mod upkeep;
 
 use std::path::Path;
