@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tiller_testkit::model::Script;
 
 use crate::client::EventClient;
-use crate::server::{Server, World};
+use crate::server::{Server, SignIn, World};
 
 const RAW_BYTES: usize = 64 * 1024;
 
@@ -92,7 +92,12 @@ fn heard(client: &EventClient) -> Vec<Value> {
     odd(messages.map(|event| &event["payload"]["message"]))
 }
 
-async fn read_again(server: &Server, cookie: &str, session: &str, ends: usize) -> (EventClient, Vec<Value>) {
+async fn read_again(
+    server: &Server,
+    cookie: &SignIn,
+    session: &str,
+    ends: usize,
+) -> (EventClient, Vec<Value>) {
     let mut client = EventClient::connect_to(server, "/ws/events?only=subscribed", cookie).await;
     client
         .send(
