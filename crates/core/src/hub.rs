@@ -3,13 +3,14 @@
 //! What is published together stays together: an agent at full speed is heard in batches, and each costs its readers
 //! one look at the backlog.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
 use crate::credentials::Viewer;
 use crate::event::{Event, EventBody, Notice};
+use crate::ids::SessionId;
 
 /// How much may wait for a reader that has fallen behind, before it is told to resynchronise.
 const BACKLOG_BYTES: usize = 32 * 1024 * 1024;
@@ -31,7 +32,13 @@ struct Backlog {
     slots: VecDeque<Slot>,
     bytes: usize,
     readers: usize,
+    /// Where something was last published of each session, and whose it is.
+    last: HashMap<SessionId, (u64, Option<Arc<str>>)>,
 }
+
+/// A place in what was published.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Mark(u64);
 
 #[derive(Debug)]
 struct Slot {
@@ -80,6 +87,19 @@ impl Hub {
         self.news.send_replace(());
     }
 
+    pub(crate) fn mark(&self) -> Mark {
+        Mark(lock(&self.backlog).end())
+    }
+
+    /// The sessions of which something was published since, as far as the viewer may see them.
+    pub(crate) fn changed_since(&self, mark: Mark, viewer: &Viewer) -> Vec<SessionId> {
+        let backlog = lock(&self.backlog);
+        let last = backlog.last.iter();
+        last.filter(|(_, (place, owner))| *place >= mark.0 && viewer.may_see(owner.as_deref()))
+            .map(|(session, _)| *session)
+            .collect()
+    }
+
     pub(crate) fn watch(&self, viewer: Viewer) -> LiveFeed {
         let news = self.news.subscribe();
         let mut backlog = lock(&self.backlog);
@@ -96,6 +116,15 @@ impl Hub {
     }
 }
 
+impl Content {
+    fn session(&self) -> Option<SessionId> {
+        match self {
+            Self::Events(events) => events.first().map(|event| event.session),
+            Self::Notice(notice) => Some(notice.session()),
+        }
+    }
+}
+
 impl Backlog {
     /// The number of the slot that comes next.
     fn end(&self) -> u64 {
@@ -103,6 +132,10 @@ impl Backlog {
     }
 
     fn add(&mut self, published: Published, bytes: usize) {
+        if let Some(session) = published.content.session() {
+            let place = (self.end(), published.owner.clone());
+            self.last.insert(session, place);
+        }
         if self.readers == 0 {
             self.first += 1;
             return;
@@ -240,7 +273,7 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{SessionId, Timestamp};
+    use crate::ids::Timestamp;
     use crate::json::RawJson;
 
     fn said(session: SessionId, seq: u64, length: usize) -> Arc<Event> {
@@ -304,5 +337,27 @@ mod tests {
         assert_eq!(lock(&hub.backlog).slots.len(), 0);
         hub.publish_events(None, vec![said(session, 41, 1)]);
         assert_eq!(seqs(&mut slow), [Some(41)]);
+    }
+
+    #[test]
+    fn what_was_published_since_is_known_however_slow_a_reader_is() {
+        let hub = Hub::new();
+        let [before, since, other] = [(); 3].map(|()| SessionId::random());
+        hub.publish_events(None, vec![said(before, 1, 1)]);
+        let mark = hub.mark();
+        assert_eq!(hub.changed_since(mark, &Viewer::PERSON), []);
+        hub.publish_events(None, vec![said(since, 1, 1)]);
+        hub.publish(Some(&Arc::from("ci")), Notice::Deleted(other));
+        let viewer = Viewer {
+            key: Some("ci".to_owned()),
+            ..Viewer::PERSON
+        };
+        assert_eq!(hub.changed_since(mark, &viewer), [other]);
+        let mut all = hub.changed_since(mark, &Viewer::PERSON);
+        all.sort();
+        let mut expected = [since, other];
+        expected.sort();
+        assert_eq!(all, expected);
+        assert_eq!(hub.changed_since(hub.mark(), &Viewer::PERSON), []);
     }
 }

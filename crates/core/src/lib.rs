@@ -22,17 +22,21 @@ pub use backend::{
     Options,
 };
 pub use event::{Behavior, DecisionRequest, Event, EventBody, Notice, Reply, StatusChange, UnreadableLine};
-pub use hub::{Lagged, LiveFeed};
+pub use hub::{Lagged, LiveFeed, Mark};
 pub use ids::{Cause, PromptId, RequestId, SessionId, Timestamp};
 pub use json::RawJson;
 pub use paths::{FolderListing, PathPolicy, PathRefused};
 pub use prompt::{Attachment, Image, NewImage, NewPrompt, Prompt, PromptRefused};
 pub use registry::{
-    Accepted, CommandError, HistoryPage, Page, Rest, Retention, Sessions, StartSession, Titles, Usage,
+    Accepted, CommandError, HistoryPage, Page, Rest, Retention, SessionPage, Sessions, StartSession, Titles,
+    Usage,
 };
 pub use session::{
     AgentStatus, Answer, Approval, DecisionRef, QueueItem, Refusal, Run, SessionRecord, SessionStatus,
     Settings, SettingsPatch, TitleSource, TurnRecord,
 };
-pub use store::{AcceptedPrompt, Commit, Store, StoreError, StoreFuture};
+pub use store::{
+    AcceptedPrompt, Commit, DamagedSession, Epoch, InvalidCursor, ListedSession, Owners, SessionCursor,
+    SessionQuery, Store, StoreError, StoreFuture, StoredSession, UnfinishedSession,
+};
 pub use title::{title_from_model, title_from_prompt};

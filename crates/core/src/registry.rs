@@ -1,8 +1,9 @@
 //! All sessions: what the front doors call.
 
-use std::collections::hash_map::Entry as MapEntry;
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore, oneshot};
@@ -12,7 +13,7 @@ use crate::backend::{
     OptionInfo, OptionRefused, Options, Steering, UnknownBackend,
 };
 use crate::credentials::Viewer;
-use crate::event::{DecisionRequest, Event};
+use crate::event::{DecisionRequest, Event, Notice};
 use crate::hub::{Hub, LiveFeed};
 use crate::ids::{Cause, SessionId, Timestamp};
 use crate::json::RawJson;
@@ -20,9 +21,9 @@ use crate::paths::{PathPolicy, PathRefused};
 use crate::prompt::{Image, NewPrompt, PromptRefused};
 use crate::session::{
     ActorHandle, AgentStatus, Answer, Command, CommandFailed, DecisionRef, Deletion, Input, Refusal,
-    SessionRecord, SessionStatus, Settings, State, Taken, TitleSource, spawn,
+    SessionRecord, SessionStatus, Settings, Taken, TitleSource,
 };
-use crate::store::{Commit, Store, StoreError};
+use crate::store::{Store, StoreError, StoredSession};
 use crate::title::{MAX_TITLE, title_as_given, title_from_prompt};
 
 /// How long agents get to end when the server stops; the promise is ten seconds for everything.
@@ -31,17 +32,16 @@ const CLOSE_TIME: Duration = Duration::from_secs(8);
 /// A title costs a call of a model; those who start many sessions at once get theirs one after the other.
 const TITLES_AT_ONCE: usize = 2;
 
-/// How many of a session's latest events are looked at when its agent is found again: a doubled line follows its twin
-/// closely.
-const RECENT: u32 = 512;
-
 mod accept;
+mod load;
 mod notes;
 mod rest;
 mod steer;
 mod upkeep;
 
 pub use accept::Accepted;
+pub use load::SessionPage;
+use load::Slot;
 pub use rest::{Rest, Usage};
 pub use upkeep::Retention;
 
@@ -59,8 +59,12 @@ struct Shared {
     backends: Backends,
     paths: Arc<PathPolicy>,
     hub: Hub,
-    /// A std mutex: held for map look-ups only, never across an await.
-    entries: Mutex<HashMap<SessionId, Entry>>,
+    /// The sessions that are in memory. A std mutex: held for map look-ups only, never across an await.
+    entries: Mutex<HashMap<SessionId, Slot>>,
+    /// Sessions that were found damaged, and why.
+    damaged: Mutex<HashMap<SessionId, String>>,
+    /// No session is loaded any more.
+    stopping: AtomicBool,
     /// Something is to be deleted earlier than was known.
     tidy: Notify,
     /// What each agent uses, as it was last looked at.
@@ -79,12 +83,6 @@ pub enum Titles {
     Model,
     /// From the prompt's first line.
     Prompt,
-}
-
-enum Entry {
-    /// Nobody has asked anything of it since the server started, so it has no task of its own yet.
-    Dormant(Box<(SessionRecord, Vec<DecisionRequest>)>),
-    Awake(ActorHandle),
 }
 
 /// What is needed to start a session.
@@ -172,6 +170,8 @@ pub enum CommandError {
     Refused(#[from] Refusal),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("This session can't be read: {reason}. Its data is kept as it is; the session can be deleted.")]
+    Damaged { reason: String },
     #[error("The key that you use does not allow this.")]
     Forbidden,
     #[error("The server is stopping.")]
@@ -195,18 +195,14 @@ impl Sessions {
         paths: PathPolicy,
         titles: Titles,
     ) -> Result<Self, CommandError> {
-        let entries = store
-            .load()
-            .await?
-            .into_iter()
-            .map(|(record, pending)| (record.id, Entry::Dormant(Box::new((record, pending)))))
-            .collect();
         let shared = Shared {
             store,
             backends: backends.into(),
             paths: Arc::new(paths),
             hub: Hub::new(),
-            entries: Mutex::new(entries),
+            entries: Mutex::default(),
+            damaged: Mutex::default(),
+            stopping: AtomicBool::new(false),
             tidy: Notify::new(),
             usage: Mutex::default(),
             titles,
@@ -220,48 +216,6 @@ impl Sessions {
         };
         sessions.recover().await?;
         Ok(sessions)
-    }
-
-    /// Goes on with what the last server was in the middle of.
-    async fn recover(&self) -> Result<(), CommandError> {
-        let unfinished: Vec<_> = self
-            .entries()
-            .values()
-            .filter_map(|entry| {
-                entry.look(|record, pending| {
-                    let unfinished = record.status == SessionStatus::Running
-                        || record.run.is_some()
-                        || !pending.is_empty();
-                    unfinished.then(|| record.clone())
-                })
-            })
-            .collect();
-        let runs = unfinished.iter().filter_map(|record| {
-            // Nobody can go on with the run of a backend that is not here any more.
-            self.shared.backends.find(record.backend.as_deref()).ok()?;
-            Some(record.run.as_ref()?.name.clone())
-        });
-        let runs: HashSet<_> = runs.collect();
-        for backend in self.shared.backends.iter() {
-            if let Some(leftovers) = backend.abilities().leftovers {
-                leftovers.keep_only(runs.clone());
-            }
-        }
-        for record in unfinished {
-            let unconfirmed = match record.turn {
-                Some(turn) => self.shared.store.said_since(record.id, turn.prompt_seq).await?,
-                None => Vec::new(),
-            };
-            let recent = if record.run.is_some() {
-                let since = record.last_seq.saturating_sub(u64::from(RECENT));
-                self.shared.store.replay(record.id, since, RECENT).await?
-            } else {
-                Vec::new()
-            };
-            self.input(record.id, Input::Recovered { unconfirmed, recent })
-                .await?;
-        }
-        Ok(())
     }
 
     /// The same sessions, with someone else's eyes and rights.
@@ -339,37 +293,20 @@ impl Sessions {
         self.shared.hub.watch(self.viewer.clone())
     }
 
-    /// All sessions, the last changed first, each with the number of decisions that wait.
-    pub fn list(&self) -> Vec<(SessionRecord, usize)> {
-        let mut sessions: Vec<_> = self
-            .entries()
-            .values()
-            .map(|entry| entry.look(|record, pending| (record.clone(), pending.len())))
-            .filter(|(record, _)| self.viewer.may_see(record.owner.as_deref()))
-            .collect();
-        sessions.sort_by(|(a, _), (b, _)| b.updated_at.cmp(&a.updated_at).then(a.id.cmp(&b.id)));
-        sessions
-    }
-
-    /// A session and the decisions that wait in it.
-    pub fn find(&self, session: SessionId) -> Option<(SessionRecord, Vec<DecisionRequest>)> {
-        self.entries()
-            .get(&session)
-            .map(|entry| entry.look(|record, pending| (record.clone(), pending.to_vec())))
-            .filter(|(record, _)| self.viewer.may_see(record.owner.as_deref()))
-    }
-
     /// The session that this viewer calls by `name`, if it has begun. A session's own id is a name for it as well.
     pub async fn named(&self, name: &str) -> Result<Option<SessionId>, CommandError> {
         check_name(name)?;
         if let Ok(id) = name.parse()
-            && self.find(id).is_some()
+            && self.exists(id).await?
         {
             return Ok(Some(id));
         }
         let owner = self.viewer.key.clone();
         let found = self.shared.store.named(owner, name.to_owned()).await?;
-        Ok(found.filter(|id| self.find(*id).is_some()))
+        match found {
+            Some(id) if self.exists(id).await? => Ok(Some(id)),
+            _ => Ok(None),
+        }
     }
 
     /// Says something in the session that this viewer calls by `name`, which begins with that if there is none: `start`
@@ -385,14 +322,14 @@ impl Sessions {
             let store = &self.shared.store;
             store.claim_name(owner, name.to_owned(), candidate).await?
         };
-        if self.find(id).is_none() {
+        if !self.exists(id).await? {
             // It would be refused, after the session was made.
             if self.accepted(prompt.id).await?.is_some() {
                 return Err(Refusal::PromptIdUsed.into());
             }
             match self.start_as(id, start).await {
                 // Another client was faster.
-                Err(CommandError::UnknownSession) if self.find(id).is_some() => {}
+                Err(CommandError::UnknownSession) if self.exists(id).await? => {}
                 outcome => return outcome,
             }
         }
@@ -463,33 +400,19 @@ impl Sessions {
             run: None,
         };
         // Taken before anything is written: two who resume one conversation at once would fork it.
-        match self.entries().entry(id) {
-            MapEntry::Occupied(_) => return Err(CommandError::UnknownSession),
-            MapEntry::Vacant(place) => {
-                place.insert(Entry::Dormant(Box::new((record.clone(), Vec::new()))));
-            }
-        }
-        if let Some(conversation) = &record.conversation
-            && let Some(drivers) = backend.abilities().drivers
-        {
-            let cwd = record.cwd.clone().into();
-            // Not ours so far, so nothing that was written to it was written by us.
-            let driver = drivers.claim(conversation.clone(), cwd, Timestamp(0)).await;
-            if let Some(driver) = driver {
-                self.entries().remove(&id);
-                return Err(CommandError::DrivenElsewhere(driver));
-            }
-        }
-        let first = Commit {
-            record,
-            events: Vec::new(),
-            images: Vec::new(),
-            prompts: Vec::new(),
+        let slot = match self.entries().entry(id) {
+            Entry::Occupied(_) => return Err(CommandError::UnknownSession),
+            Entry::Vacant(place) => Arc::clone(place.insert(Slot::default())),
         };
-        if let Err(error) = self.shared.store.commit(first).await {
-            self.entries().remove(&id);
-            return Err(error.into());
+        let made = slot
+            .get_or_try_init(|| self.make(record, &backend))
+            .await
+            .map(drop);
+        if let Err(error) = made {
+            self.forget_empty(id, &slot);
+            return Err(error);
         }
+        drop(slot);
         let begun = async {
             if !start.hooks.is_empty() {
                 self.input(id, Input::Hooks(start.hooks)).await?;
@@ -513,6 +436,33 @@ impl Sessions {
         })
     }
 
+    /// Writes a session that begins, and starts its actor.
+    async fn make(
+        &self,
+        record: SessionRecord,
+        backend: &Arc<dyn Backend>,
+    ) -> Result<ActorHandle, CommandError> {
+        if self.is_stopping() {
+            return Err(CommandError::Stopping);
+        }
+        if let Some(conversation) = &record.conversation
+            && let Some(drivers) = backend.abilities().drivers
+        {
+            let cwd = record.cwd.clone().into();
+            // Not ours so far, so nothing that was written to it was written by us.
+            let driver = drivers.claim(conversation.clone(), cwd, Timestamp(0)).await;
+            if let Some(driver) = driver {
+                return Err(CommandError::DrivenElsewhere(driver));
+            }
+        }
+        match self.shared.store.create(record.clone()).await {
+            Ok(epoch) => Ok(self.spawn(epoch, record, Vec::new())),
+            // There is such a session, which only the store knows.
+            Err(StoreError::Stale) => Err(CommandError::UnknownSession),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Says something more in a session. If the prompt's id is that of a prompt which was accepted before, that is
     /// acknowledged again and nothing else happens.
     pub async fn prompt(
@@ -522,7 +472,7 @@ impl Sessions {
     ) -> Result<Accepted, CommandError> {
         allowed(self.viewer.scopes.run)?;
         // An unknown session is the graver mistake, so it is named first.
-        self.find(session).ok_or(CommandError::UnknownSession)?;
+        self.find(session).await?;
         let prompt = prompt.into();
         if let Some(id) = prompt.id
             && let Some(accepted) = self.accepted_in(session, id).await?
@@ -549,10 +499,8 @@ impl Sessions {
 
     /// Where the session's agent stands.
     pub fn agent_status(&self, session: SessionId) -> AgentStatus {
-        match self.entries().get(&session) {
-            Some(Entry::Awake(actor)) => actor.view.borrow().agent,
-            Some(Entry::Dormant(_)) | None => AgentStatus::Absent,
-        }
+        let actor = self.actor(session);
+        actor.map_or(AgentStatus::Absent, |actor| actor.view.borrow().agent)
     }
 
     pub async fn stop(&self, session: SessionId) -> Result<(), CommandError> {
@@ -583,8 +531,13 @@ impl Sessions {
 
     /// False if it is there and stays.
     async fn delete_if(&self, session: SessionId, deletion: Deletion) -> Result<bool, CommandError> {
-        let Some(actor) = self.wake(session) else {
-            return Ok(true);
+        let actor = match self.wake(session).await {
+            Ok(actor) => actor,
+            Err(CommandError::UnknownSession) => return Ok(true),
+            Err(CommandError::Damaged { .. }) if matches!(deletion, Deletion::Now | Deletion::Due(_)) => {
+                return self.delete_damaged(session).await;
+            }
+            Err(error) => return Err(error),
         };
         let (reply, outcome) = oneshot::channel();
         // An actor that has ended takes nothing and answers nothing.
@@ -604,9 +557,24 @@ impl Sessions {
         Ok(deleted)
     }
 
+    /// Nobody can act on what can't be read, so there is no actor to be asked. Its agent, if it had one, was ended when the
+    /// server started.
+    async fn delete_damaged(&self, session: SessionId) -> Result<bool, CommandError> {
+        let owner = match self.shared.store.load(session).await? {
+            None => return Ok(true),
+            Some(StoredSession::Damaged(damaged)) => damaged.owner,
+            Some(StoredSession::Readable { record, .. }) => record.owner,
+        };
+        self.shared.store.delete(session).await?;
+        self.damaged().remove(&session);
+        let owner = owner.as_deref().map(Arc::from);
+        self.shared.hub.publish(owner.as_ref(), Notice::Deleted(session));
+        Ok(true)
+    }
+
     pub async fn history(&self, session: SessionId, page: Page) -> Result<HistoryPage, CommandError> {
         // Looked at first: what comes after `last_seq` is for the live feed to tell.
-        let (record, pending) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        let (record, pending) = self.find(session).await?;
         let tail = self.tail(session);
         let messages = self.shared.store.history(session, page).await?;
         let messages = with_tail(messages, &tail, page);
@@ -624,7 +592,7 @@ impl Sessions {
         after: u64,
         limit: u32,
     ) -> Result<Vec<Event>, CommandError> {
-        self.find(session).ok_or(CommandError::UnknownSession)?;
+        self.find(session).await?;
         let tail = self.tail(session);
         let mut events = self.shared.store.replay(session, after, limit).await?;
         let last = events.last().map_or(after, |event| event.seq);
@@ -634,13 +602,6 @@ impl Sessions {
         let newer = tail.iter().filter(|event| event.seq > last).take(room);
         events.extend(newer.map(|event| Event::clone(event)));
         Ok(events)
-    }
-
-    /// Working directories, the latest used first, each once.
-    pub fn recent_cwds(&self, limit: usize) -> Vec<String> {
-        let mut seen = HashSet::new();
-        let cwds = self.list().into_iter().map(|(record, _)| record.cwd);
-        cwds.filter(|cwd| seen.insert(cwd.clone())).take(limit).collect()
     }
 
     /// Puts everything on disk and leaves the agents to the next server. Sessions can't be used afterwards, and the
@@ -663,8 +624,15 @@ impl Sessions {
     }
 
     fn take_actors(&self) -> Vec<ActorHandle> {
-        let mut entries = self.entries();
-        entries.drain().filter_map(|(_, entry)| entry.awake()).collect()
+        // First: what is loaded from here on would be left behind.
+        self.shared.stopping.store(true, Ordering::Release);
+        let actors = self.actors();
+        self.entries().clear();
+        actors.into_iter().map(|(_, actor)| actor).collect()
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.shared.stopping.load(Ordering::Acquire)
     }
 
     /// Ends every agent. Sessions can't be used afterwards.
@@ -686,7 +654,7 @@ impl Sessions {
     }
 
     async fn ask_agent(&self, session: SessionId, inquiry: Inquiry) -> Result<RawJson, CommandError> {
-        let actor = self.wake(session).ok_or(CommandError::UnknownSession)?;
+        let actor = self.wake(session).await?;
         let (reply, answer) = InquiryReply::new();
         actor
             .commands
@@ -707,7 +675,7 @@ impl Sessions {
         input: Input,
         images: Vec<Image>,
     ) -> Result<Taken, CommandError> {
-        let actor = self.wake(session).ok_or(CommandError::UnknownSession)?;
+        let actor = self.wake(session).await?;
         let (reply, outcome) = oneshot::channel();
         // Where the actor has ended meanwhile, the session was deleted.
         actor
@@ -728,59 +696,8 @@ impl Sessions {
 
     /// What has been shown of a session and is not known to be in the store. To be asked before the store is.
     fn tail(&self, session: SessionId) -> Vec<Arc<Event>> {
-        match self.entries().get(&session) {
-            Some(Entry::Awake(actor)) => actor.tail.events(),
-            Some(Entry::Dormant(_)) | None => Vec::new(),
-        }
-    }
-
-    fn wake(&self, session: SessionId) -> Option<ActorHandle> {
-        let mut entries = self.entries();
-        let entry = entries.get_mut(&session)?;
-        if !entry.look(|record, _| self.viewer.may_see(record.owner.as_deref())) {
-            return None;
-        }
-        if let Entry::Dormant(dormant) = entry {
-            let (record, pending) = (**dormant).clone();
-            let shared = &self.shared;
-            let backend = shared.backends.of(record.backend.as_deref());
-            let (store, rules) = (Arc::clone(&shared.store), backend.options());
-            *entry = Entry::Awake(spawn(
-                State::new(record, pending, rules),
-                store,
-                backend,
-                Arc::clone(&shared.paths),
-                shared.hub.clone(),
-            ));
-        }
-        match entry {
-            Entry::Awake(actor) => Some(actor.clone()),
-            Entry::Dormant(_) => None,
-        }
-    }
-
-    fn entries(&self) -> MutexGuard<'_, HashMap<SessionId, Entry>> {
-        // The map is whole between any two statements, so a panic elsewhere does not spoil it.
-        self.shared.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Entry {
-    fn look<T>(&self, look: impl FnOnce(&SessionRecord, &[DecisionRequest]) -> T) -> T {
-        match self {
-            Self::Dormant(dormant) => look(&dormant.0, &dormant.1),
-            Self::Awake(actor) => {
-                let view = actor.view.borrow();
-                look(&view.record, &view.pending)
-            }
-        }
-    }
-
-    fn awake(self) -> Option<ActorHandle> {
-        match self {
-            Self::Awake(actor) => Some(actor),
-            Self::Dormant(_) => None,
-        }
+        self.actor(session)
+            .map_or_else(Vec::new, |actor| actor.tail.events())
     }
 }
 

@@ -1,5 +1,7 @@
 //! What the domain needs of a place that keeps things. The conformance suite of the store crate says it in tests.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -14,13 +16,44 @@ use crate::session::SessionRecord;
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// Keeps sessions and their events. What a future that came back `Ok` has written survives a crash.
+///
+/// A session has one owner at a time: the actor that acquired it last. Every acquisition raises the session's epoch, and
+/// a commit with an older epoch is refused, so that an owner which lost its session without noticing writes nothing.
 pub trait Store: Send + Sync + 'static {
-    /// All sessions, newest first, each with the decisions that are open.
-    fn load(&self) -> StoreFuture<'_, Vec<(SessionRecord, Vec<DecisionRequest>)>>;
+    /// The sessions that an earlier owner was in the middle of: a turn runs, an agent was started, a decision waits.
+    fn unfinished(&self) -> StoreFuture<'_, Vec<UnfinishedSession>>;
+
+    /// Reads a session. `None` if there is no such session.
+    fn load(&self, session: SessionId) -> StoreFuture<'_, Option<StoredSession>>;
+
+    /// Makes the caller the session's owner, and reads it. A damaged session can't be acquired, only read.
+    fn acquire(&self, session: SessionId) -> StoreFuture<'_, Option<(Epoch, StoredSession)>>;
+
+    /// Writes a new session, which the caller owns. [`StoreError::Stale`] if there is a session with this id.
+    fn create(&self, record: SessionRecord) -> StoreFuture<'_, Epoch>;
 
     /// Writes a session's record and its new events, all or nothing. Commits of one session happen in the order in
-    /// which they were handed in. [`StoreError::Duplicate`] if one of its `prompts` was accepted before.
+    /// which they were handed in. [`StoreError::Stale`] if the caller does not own the session any more, or if the
+    /// session does not end where the caller thinks. [`StoreError::Duplicate`] if one of its `prompts` was accepted
+    /// before.
     fn commit(&self, commit: Commit) -> StoreFuture<'_, ()>;
+
+    /// A page of sessions, the last changed first; of two that changed at the same time, the smaller id first.
+    fn list(&self, query: SessionQuery) -> StoreFuture<'_, Vec<ListedSession>>;
+
+    /// The last used working directories of these owners' sessions, each once.
+    fn recent_cwds(&self, owners: Owners, limit: usize) -> StoreFuture<'_, Vec<String>>;
+
+    /// The sessions that are to be deleted at some time, the first one first.
+    fn deletions(&self) -> StoreFuture<'_, Vec<(SessionId, Timestamp)>>;
+
+    /// Sessions in which nothing has happened since then and nothing waits: at most `limit`, after that id, by id.
+    fn unused_since(
+        &self,
+        time: Timestamp,
+        after: Option<SessionId>,
+        limit: u32,
+    ) -> StoreFuture<'_, Vec<SessionId>>;
 
     /// Removes a session and everything that belongs to it. Fine if there is none.
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()>;
@@ -79,9 +112,17 @@ pub trait Store: Send + Sync + 'static {
     fn image(&self, session: SessionId, id: String) -> StoreFuture<'_, Option<Image>>;
 }
 
+/// How often a session was acquired. The owner with the highest epoch is the owner.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Epoch(pub u64);
+
 /// One step of a session.
 #[derive(Clone, Debug)]
 pub struct Commit {
+    /// That of the owner who writes.
+    pub epoch: Epoch,
+    /// The number of the last event that the owner knows to be stored.
+    pub expected_last_seq: u64,
     pub record: SessionRecord,
     pub events: Vec<Arc<Event>>,
     /// Images of the prompts among the events and in the queue; those that are kept already may come again.
@@ -89,6 +130,119 @@ pub struct Commit {
     /// The prompts that are accepted with this step, each for the first time.
     pub prompts: Vec<PromptId>,
 }
+
+/// A session as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StoredSession {
+    Readable {
+        record: Box<SessionRecord>,
+        /// The decisions that wait, the oldest first.
+        pending: Vec<DecisionRequest>,
+    },
+    Damaged(DamagedSession),
+}
+
+/// A session whose rows can't be read. They are kept as they are.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DamagedSession {
+    pub id: SessionId,
+    pub owner: Option<String>,
+    pub title: String,
+    pub cwd: String,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// What can't be read.
+    pub reason: String,
+}
+
+/// A session as a list has it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ListedSession {
+    Readable {
+        record: Box<SessionRecord>,
+        /// How many decisions wait.
+        pending: usize,
+    },
+    Damaged(DamagedSession),
+}
+
+impl ListedSession {
+    pub fn id(&self) -> SessionId {
+        match self {
+            Self::Readable { record, .. } => record.id,
+            Self::Damaged(damaged) => damaged.id,
+        }
+    }
+
+    /// The place of this session in the list; a page after it begins with the next session.
+    pub fn cursor(&self) -> SessionCursor {
+        let (updated_at, id) = match self {
+            Self::Readable { record, .. } => (record.updated_at, record.id),
+            Self::Damaged(damaged) => (damaged.updated_at, damaged.id),
+        };
+        SessionCursor { updated_at, id }
+    }
+}
+
+/// A session that an earlier owner was in the middle of.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct UnfinishedSession {
+    pub id: SessionId,
+    /// The name of the agent's run, if one is recorded and can be read.
+    pub run: Option<String>,
+}
+
+/// Whose sessions.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Owners {
+    #[default]
+    All,
+    /// Those that were started with this key.
+    Key(String),
+}
+
+/// Which sessions to list.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct SessionQuery {
+    pub owners: Owners,
+    /// Only those that work in this folder.
+    pub cwd: Option<String>,
+    /// Only those that have one of these ids, or whose conversation has. Empty: all.
+    pub conversations: Vec<String>,
+    /// Begins after this place.
+    pub after: Option<SessionCursor>,
+    /// `None`: all.
+    pub limit: Option<u32>,
+}
+
+/// A place in the list of sessions.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct SessionCursor {
+    pub updated_at: Timestamp,
+    pub id: SessionId,
+}
+
+impl fmt::Display for SessionCursor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}", self.updated_at.0, self.id)
+    }
+}
+
+impl FromStr for SessionCursor {
+    type Err = InvalidCursor;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (updated_at, id) = text.split_once('.').ok_or(InvalidCursor)?;
+        Ok(Self {
+            updated_at: Timestamp(updated_at.parse().map_err(|_| InvalidCursor)?),
+            id: id.parse().map_err(|_| InvalidCursor)?,
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("The cursor is not one that a list was answered with.")]
+pub struct InvalidCursor;
 
 /// What is remembered of a prompt that was accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -109,6 +263,9 @@ pub enum StoreError {
     /// Nothing was written: a prompt of the commit was accepted before, in this session of the same owner.
     #[error("The prompt was accepted before.")]
     Duplicate { session: SessionId },
+    /// Nothing was written: another owner has taken the session over since.
+    #[error("Another server has taken over this session.")]
+    Stale,
     /// What is on disk does not make sense.
     #[error("The database is damaged: {0}")]
     Damaged(String),

@@ -38,6 +38,9 @@ refusals! {
         "A resumed session stays in its own working directory.", "恢复的会话不能更改工作目录";
     SessionNotFound = SessionNotFound, NOT_FOUND,
         "There is no such session.", "指定的会话不存在";
+    SessionDamaged = SessionDamaged, CONFLICT,
+        "This session can't be read. Its data is kept as it is; the session can be deleted.",
+        "该会话的数据无法读取。数据已原样保留，可以删除该会话";
     QuestionNotFound = QuestionNotFound, NOT_FOUND,
         "There is no such question, or it has been answered already.", "问题不存在（已超时或已回答）";
     InvalidAnswer = InvalidAnswer, BAD_REQUEST,
@@ -167,6 +170,7 @@ impl From<CommandError> for ApiError {
     fn from(error: CommandError) -> Self {
         match ErrorCode::from(&error) {
             ErrorCode::SessionNotFound | ErrorCode::SessionDeleted => Self::SessionNotFound,
+            ErrorCode::SessionDamaged => Self::SessionDamaged,
             ErrorCode::PromptEmpty => Self::PromptEmpty,
             ErrorCode::WorkingDirInvalid => Self::WorkingDirInvalid,
             ErrorCode::Forbidden => Self::Forbidden,

@@ -4,7 +4,6 @@ mod causes;
 mod commands;
 mod feed;
 mod images;
-mod known;
 mod parse;
 mod protocol;
 mod reading;

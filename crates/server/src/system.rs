@@ -152,7 +152,7 @@ pub(crate) async fn recent_cwds(
 ) -> Result<Json<Value>, ApiError> {
     let Query(Limit { limit }) = query.map_err(|_| ApiError::WrongForm)?;
     let limit = folders(limit.as_deref()).ok_or(ApiError::WrongForm)?;
-    let cwds = app.sessions.seen_by(visitor.viewer).recent_cwds(limit);
+    let cwds = app.sessions.seen_by(visitor.viewer).recent_cwds(limit).await?;
     Ok(Json(json!({ "cwds": cwds })))
 }
 

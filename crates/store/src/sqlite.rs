@@ -3,6 +3,7 @@
 mod codec;
 mod compact;
 mod credentials;
+mod listing;
 mod pieces;
 mod prompts;
 mod schema;
@@ -193,6 +194,16 @@ fn store_error(error: rusqlite::Error) -> StoreError {
         && let Some(reason) = reason.downcast_ref::<StoreError>()
     {
         return reason.clone();
+    }
+    // What does not fit its column's type was not written by us.
+    if matches!(
+        error,
+        rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::Utf8Error(..)
+    ) {
+        return StoreError::Damaged(error.to_string());
     }
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::Full,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tiller_core::{SessionStatus, Sessions};
+use tiller_core::Sessions;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_tungstenite::WebSocketStream;
@@ -153,13 +153,8 @@ impl Client {
         }
         let Some(own) = self.own else { return };
         // Not in the way of those that have found it, and waited for by those that come now.
-        let runs = |sessions: &Sessions| {
-            let list = sessions.list();
-            list.iter()
-                .any(|(record, _)| record.status == SessionStatus::Running)
-        };
         let mut feed = own.sessions.watch();
-        while runs(&own.sessions) {
+        while own.sessions.any_running() {
             if feed.next().await.is_none() {
                 break;
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 use tiller_agent::{Executable, Finder};
-use tiller_core::Store;
+use tiller_core::{ListedSession, SessionQuery, Store};
 
 use crate::cli::{BackendChoice, ServeArgs};
 use crate::config::Config;
@@ -239,14 +239,30 @@ async fn database(data_dir: &DataDir) -> Finding {
         };
     }
     let opened = match data_dir.open_store() {
-        Ok(store) => store.load().await.map_err(anyhow::Error::from),
+        Ok(store) => store
+            .list(SessionQuery::default())
+            .await
+            .map_err(anyhow::Error::from),
         Err(error) => Err(error),
     };
     match opened {
-        Ok(sessions) => Finding::ok(
-            "database",
-            format!("{} sessions in {}", sessions.len(), data_dir.path().display()),
-        ),
+        Ok(sessions) => {
+            let damaged = sessions.iter().filter_map(|session| match session {
+                ListedSession::Damaged(damaged) => Some(damaged.id.to_string()),
+                ListedSession::Readable { .. } => None,
+            });
+            let damaged: Vec<_> = damaged.collect();
+            let found = format!("{} sessions in {}", sessions.len(), data_dir.path().display());
+            if damaged.is_empty() {
+                Finding::ok("database", found)
+            } else {
+                Finding::broken(
+                    "database",
+                    format!("{found}, of which some can't be read: {}", damaged.join(", ")),
+                    "Delete them, or bring sessions.db back from a backup. All others can be used.",
+                )
+            }
+        }
         Err(error) => Finding::broken(
             "database",
             format!("{error:#}"),

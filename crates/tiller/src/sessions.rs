@@ -1,7 +1,7 @@
 //! `tiller sessions`: what there is.
 
 use serde_json::{Value, json};
-use tiller_core::{Store, Timestamp};
+use tiller_core::{ListedSession, SessionQuery, Store, Timestamp};
 
 use crate::cli::ServeArgs;
 use crate::client::Client;
@@ -17,16 +17,21 @@ pub(crate) async fn list(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> 
         list["sessions"].take()
     } else {
         // Without a server nothing changes, so its file says it all.
-        let stored = data_dir.open_store()?.load().await?;
-        let sessions = stored.into_iter().map(|(record, pending)| {
-            json!({
+        let stored = data_dir.open_store()?.list(SessionQuery::default()).await?;
+        let sessions = stored.into_iter().map(|session| match session {
+            ListedSession::Damaged(session) => json!({
+                "id": session.id.to_string(), "title": session.title, "status": "error", "cwd": session.cwd,
+                "createdAt": session.created_at.0, "updatedAt": session.updated_at.0,
+                "damaged": true, "error": session.reason,
+            }),
+            ListedSession::Readable { record, pending } => json!({
                 "id": record.id.to_string(), "title": record.title, "status": record.status.as_str(),
                 "cwd": record.cwd, "claudeSessionId": record.conversation,
                 "createdAt": record.created_at.0, "updatedAt": record.updated_at.0,
                 "lastPrompt": record.last_prompt, "model": record.settings.options.text("model"),
                 "permissionMode": record.settings.options.text("permissionMode").unwrap_or("default"),
-                "approval": record.settings.approval.as_str(), "pending": pending.len(), "lastSeq": record.last_seq,
-            })
+                "approval": record.settings.approval.as_str(), "pending": pending, "lastSeq": record.last_seq,
+            }),
         });
         Value::Array(sessions.collect())
     };

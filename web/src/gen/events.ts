@@ -32,7 +32,7 @@ export type Behavior = "allow" | "deny" | "withdrawn";
  * What a client may send.
  */
 export type ClientEvent =
-  /** Lists all sessions, the last changed first. */
+  /** Lists sessions, the last changed first: all of them, or a page. */
   | { type: "session.list", commandId?: string, payload?: SessionList }
   /** Starts a session with its first prompt, or resumes a conversation. */
   | { type: "session.start", commandId?: string, payload: SessionStart }
@@ -324,7 +324,15 @@ queueItems?: Array<QueuedPrompt>, agent: AgentInfo,
 /**
  * When the session is going to be deleted for good, unless that is taken back.
  */
-deleteAt?: number, lastSeq: number, };
+deleteAt?: number, lastSeq: number, 
+/**
+ * The session's stored data can't be read: it can only be deleted.
+ */
+damaged?: boolean, 
+/**
+ * What can't be read.
+ */
+error?: string, };
 
 export type SessionInquire = { sessionId: string, 
 /**
@@ -332,9 +340,21 @@ export type SessionInquire = { sessionId: string,
  */
 requestId: string, subject: Subject, query?: string, };
 
-export type SessionList = Record<symbol, never>;
+export type SessionList = { 
+/**
+ * How many sessions the answer has at most. Absent: all.
+ */
+limit?: number, 
+/**
+ * Where the page begins: the `nextCursor` of the page before.
+ */
+cursor?: string, };
 
-export type SessionListed = { sessions: Array<SessionInfo>, };
+export type SessionListed = { sessions: Array<SessionInfo>, 
+/**
+ * Where the next page begins. Absent: there are no more sessions.
+ */
+nextCursor?: string, };
 
 export type SessionQueue = { sessionId: string, prompts: Array<string>, 
 /**

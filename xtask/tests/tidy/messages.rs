@@ -138,7 +138,7 @@ fn readers_are_found_in_every_form() {
     }
     for line in [
         r#"json!({ "tool_use_id": id, "is_error": false })"#,
-        r#"let streamed = client.streamed();"#,
+        "let streamed = client.streamed();",
         r#"#[serde(rename = "permissionMode")]"#,
     ] {
         assert_eq!(read_in(line), None, "{line}");

@@ -33,7 +33,7 @@ impl Sessions {
         session: SessionId,
         prompt: PromptId,
     ) -> Result<Option<Accepted>, CommandError> {
-        let (record, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        let (record, _) = self.find(session).await?;
         match self.find_accepted(record.owner, prompt).await? {
             Some(accepted) if accepted.session != session => Err(Refusal::PromptIdUsed.into()),
             accepted => Ok(accepted),
@@ -53,7 +53,7 @@ impl Sessions {
         let mut last = 0;
         if seq.is_none() {
             // Looked at first: if the prompt still waits afterwards, its event comes after what has happened by now.
-            last = self.find(session).map_or(0, |(record, _)| record.last_seq);
+            last = self.find(session).await.map_or(0, |(record, _)| record.last_seq);
             let again = self.shared.store.accepted_prompt(owner, prompt).await?;
             seq = again.and_then(|found| found.seq);
         }

@@ -7,20 +7,27 @@ use crate::json::RawJson;
 impl Sessions {
     /// Keeps `value` with the session, in place of what was kept under this key. It goes away with the session.
     pub async fn note(&self, session: SessionId, key: &str, value: RawJson) -> Result<(), CommandError> {
-        self.find(session).ok_or(CommandError::UnknownSession)?;
+        self.find(session).await?;
         Ok(self.shared.store.note(session, key.to_owned(), value).await?)
     }
 
     /// What is kept under keys that begin with `prefix`, each with its session.
     pub async fn notes(&self, prefix: &str) -> Result<Vec<(SessionId, String, RawJson)>, CommandError> {
-        let mut notes = self.shared.store.notes(prefix.to_owned()).await?;
-        notes.retain(|(session, ..)| self.find(*session).is_some());
+        let mut notes = Vec::new();
+        for note in self.shared.store.notes(prefix.to_owned()).await? {
+            match self.find(note.0).await {
+                Ok(_) => notes.push(note),
+                // Nothing can be done in a session that can't be read.
+                Err(CommandError::UnknownSession | CommandError::Damaged { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
         Ok(notes)
     }
 
     /// What is kept with this session under this key.
     pub async fn note_of(&self, session: SessionId, key: &str) -> Result<Option<RawJson>, CommandError> {
-        self.find(session).ok_or(CommandError::UnknownSession)?;
+        self.find(session).await?;
         Ok(self.shared.store.note_of(session, key.to_owned()).await?)
     }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tiller_process::{Processes, Sample};
 use tokio::time::Instant;
 
-use super::{Entry, Sessions};
-use crate::ids::SessionId;
+use super::Sessions;
+use crate::ids::{SessionId, Timestamp};
 use crate::session::{AgentStatus, Input};
 
 /// How often agents are looked at, and whoever else drives their conversations.
@@ -69,6 +69,7 @@ impl Sessions {
             .map_or(INTERVAL, |after| after.clamp(SHORTEST, INTERVAL));
         loop {
             tokio::time::sleep(interval).await;
+            self.release_idle(Timestamp::now());
             let agents = self.agents();
             if agents.is_empty() {
                 last.clear();
@@ -135,13 +136,10 @@ impl Sessions {
     }
 
     fn agents(&self) -> Vec<Watched> {
-        let entries = self.entries();
-        let awake = entries.iter().filter_map(|(id, entry)| match entry {
-            Entry::Awake(actor) => Some((*id, actor.view.borrow())),
-            Entry::Dormant(_) => None,
-        });
-        awake
-            .filter_map(|(id, view)| {
+        let actors = self.actors().into_iter();
+        actors
+            .filter_map(|(id, actor)| {
+                let view = actor.view.borrow();
                 Some(Watched {
                     id,
                     pid: view.pid?,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tiller_message::{Kind, Message};
 
-use super::{CommandError, Entry, Page, Sessions, Titles, allowed, checked_settings};
+use super::{CommandError, Page, Sessions, Titles, allowed, checked_settings};
 use crate::backend::{Driver, Drivers, Inquiry, InquiryFailed, Offers};
 use crate::event::Notice;
 use crate::ids::{PromptId, SessionId, Timestamp};
@@ -36,7 +36,7 @@ impl Sessions {
     /// session's settings and as [`Notice::Updated`](crate::Notice).
     pub async fn configure(&self, session: SessionId, patch: SettingsPatch) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
-        let (record, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        let (record, _) = self.find(session).await?;
         let before = &record.settings.options;
         let wanted = patch.applied(&record.settings);
         let settings = checked_settings(&self.backend_of(&record), wanted, Some(before))?;
@@ -52,12 +52,13 @@ impl Sessions {
 
     /// What the agents of this session's kind offer, or those of the default one, as far as one has told since the server
     /// started.
-    pub fn offers(&self, session: Option<SessionId>) -> Option<Arc<Offers>> {
-        let record = session
-            .and_then(|session| self.find(session))
-            .map(|(record, _)| record);
-        let backend = match record {
-            Some(record) => self.backend_of(&record),
+    pub async fn offers(&self, session: Option<SessionId>) -> Option<Arc<Offers>> {
+        let found = match session {
+            Some(session) => self.find(session).await.ok(),
+            None => None,
+        };
+        let backend = match found {
+            Some((record, _)) => self.backend_of(&record),
             None => Arc::clone(self.shared.backends.default_one()),
         };
         backend.abilities().catalogue?.offers()
@@ -67,7 +68,7 @@ impl Sessions {
     pub async fn rename(&self, session: SessionId, title: &str) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
         let title = on_one_line(title);
-        self.find(session).ok_or(CommandError::UnknownSession)?;
+        self.find(session).await?;
         if title.is_empty() || title.chars().count() > MAX_TITLE {
             return Err(CommandError::Title);
         }
@@ -115,14 +116,14 @@ impl Sessions {
 
     /// Asks something of the session's agent beside its work. The answer is in the agent's own form.
     pub async fn inquire(&self, session: SessionId, inquiry: Inquiry) -> Result<RawJson, CommandError> {
-        let (record, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        let (record, _) = self.find(session).await?;
         if self
             .supported(&record, |steering| steering.inquire, "be asked")
             .is_err()
         {
             return Err(InquiryFailed::Unsupported.into());
         }
-        let offers = self.offers(Some(session));
+        let offers = self.offers(Some(session)).await;
         let last_known = match inquiry {
             Inquiry::Commands => offers.and_then(|offers| offers.commands.clone()),
             Inquiry::Models => offers.and_then(|offers| offers.model_list.clone()),
@@ -140,7 +141,7 @@ impl Sessions {
     /// registered before; it is forgotten when the server ends.
     pub async fn register_hooks(&self, session: SessionId, events: Vec<String>) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
-        let (record, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        let (record, _) = self.find(session).await?;
         self.supported(&record, |steering| steering.hooks, "call back")?;
         self.input(session, Input::Hooks(events)).await.map(drop)
     }
@@ -163,7 +164,7 @@ impl Sessions {
 
     /// The bytes of an image that was sent with a prompt.
     pub async fn image(&self, session: SessionId, id: &str) -> Result<Option<Image>, CommandError> {
-        self.find(session).ok_or(CommandError::UnknownSession)?;
+        self.find(session).await?;
         Ok(self.shared.store.image(session, id.to_owned()).await?)
     }
 
@@ -171,7 +172,7 @@ impl Sessions {
     /// prompt on. Files are shared: both work in the same folder.
     pub async fn fork(&self, session: SessionId, title: Option<&str>) -> Result<SessionId, CommandError> {
         allowed(self.viewer.scopes.run)?;
-        let (source, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        let (source, _) = self.find(session).await?;
         self.supported(&source, |steering| steering.fork, "fork a conversation")?;
         let conversation = source.conversation.or(source.fork_of);
         let fork_of = Some(conversation.ok_or(Refusal::NoResumeId)?);
@@ -207,8 +208,6 @@ impl Sessions {
         let id = record.id;
         record.last_seq = self.shared.store.fork(session, record.clone()).await?;
         let owner = record.owner.as_deref().map(Arc::from);
-        self.entries()
-            .insert(id, Entry::Dormant(Box::new((record, Vec::new()))));
         self.shared.hub.publish(owner.as_ref(), Notice::Updated(id));
         Ok(id)
     }
@@ -234,7 +233,7 @@ impl Sessions {
         dry_run: bool,
     ) -> Result<RawJson, CommandError> {
         allowed(self.viewer.scopes.run)?;
-        let (record, _) = self.find(session).ok_or(CommandError::UnknownSession)?;
+        let (record, _) = self.find(session).await?;
         self.supported(&record, |steering| steering.rewind, "restore files")?;
         if !dry_run && record.status == SessionStatus::Running {
             return Err(CommandError::Busy);
@@ -266,7 +265,7 @@ impl Sessions {
         if let Some(driver) = self.rival(session).await {
             return Err(CommandError::DrivenElsewhere(driver));
         }
-        let Some((conversation, record)) = self.without_agent(session) else {
+        let Some((conversation, record)) = self.without_agent(session).await else {
             return Ok(());
         };
         // It is checked again when the agent is launched, and then what was said can't be given back.
@@ -285,14 +284,13 @@ impl Sessions {
     /// meanwhile: what is said for one that is gone could not be given back. False if that takes too long.
     pub async fn until_found(&self, session: SessionId) -> bool {
         // Another key's session is like one that there is not: nothing to wait for.
-        if self.find(session).is_none() {
+        let Some(actor) = self.actor(session) else {
+            return true;
+        };
+        let mut view = actor.view;
+        if !self.viewer.may_see(view.borrow().record.owner.as_deref()) {
             return true;
         }
-        let view = match self.entries().get(&session) {
-            Some(Entry::Awake(actor)) => Some(actor.view.clone()),
-            Some(Entry::Dormant(_)) | None => None,
-        };
-        let Some(mut view) = view else { return true };
         let known = view.wait_for(|view| !view.attaching);
         // A session that is deleted meanwhile, or a keeper that does not answer, is for others to tell.
         let found = matches!(tokio::time::timeout(FINDING, known).await, Ok(Ok(_)));
@@ -305,14 +303,12 @@ impl Sessions {
     /// Who drives the conversation beside an agent of ours that rests. That one does not know what is said there, so it is
     /// ended; the next begins with all of it.
     async fn rival(&self, session: SessionId) -> Option<Driver> {
-        let (conversation, own, drivers) = match self.entries().get(&session)? {
-            Entry::Awake(actor) => {
-                let view = actor.view.borrow();
-                let rests = view.record.turn.is_none();
-                let conversation = view.record.conversation.clone().filter(|_| rests)?;
-                (conversation, view.pid?, self.drivers_of(&view.record)?)
-            }
-            Entry::Dormant(_) => return None,
+        let (conversation, own, drivers) = {
+            let actor = self.actor(session)?;
+            let view = actor.view.borrow();
+            let rests = view.record.turn.is_none();
+            let conversation = view.record.conversation.clone().filter(|_| rests)?;
+            (conversation, view.pid?, self.drivers_of(&view.record)?)
         };
         let mut found = drivers.rivals(vec![(conversation.clone(), own)]).await;
         let driver = found.remove(&conversation)?;
@@ -332,7 +328,7 @@ impl Sessions {
         if let Some(rival) = self.rival(session).await {
             return Some(rival);
         }
-        let (conversation, record) = self.without_agent(session)?;
+        let (conversation, record) = self.without_agent(session).await?;
         let drivers = self.drivers_of(&record)?;
         drivers
             .driver(conversation, record.cwd.into(), record.updated_at)
@@ -340,8 +336,8 @@ impl Sessions {
     }
 
     /// The conversation of a session that has no agent.
-    fn without_agent(&self, session: SessionId) -> Option<(String, SessionRecord)> {
-        let (record, _) = self.find(session)?;
+    async fn without_agent(&self, session: SessionId) -> Option<(String, SessionRecord)> {
+        let (record, _) = self.find(session).await.ok()?;
         // With an agent of its own a session has its driver.
         let has_agent = !matches!(
             self.agent_status(session),
@@ -354,7 +350,7 @@ impl Sessions {
     /// Ends the process that drives the session's conversation from elsewhere, so that it can go on here.
     pub async fn take_over(&self, session: SessionId) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
-        self.find(session).ok_or(CommandError::UnknownSession)?;
+        self.find(session).await?;
         // The first that is found may be what someone has wrapped around the one that drives.
         for _ in 0..WRAPPED {
             let Some(driver) = self.driver(session).await else {

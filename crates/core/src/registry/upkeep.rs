@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{CommandError, Sessions};
-use crate::ids::{SessionId, Timestamp};
+use crate::ids::Timestamp;
 use crate::session::{AgentStatus, Deletion};
 
 /// How often old things are looked for.
@@ -14,6 +14,9 @@ const INTERVAL: Duration = Duration::from_hours(1);
 
 /// How long to wait after something could not be deleted.
 const RETRY: Duration = Duration::from_mins(1);
+
+/// How many old sessions are looked for at once.
+const TOGETHER: u32 = 500;
 
 /// How long things are kept.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -47,11 +50,13 @@ impl Sessions {
 
     /// Deletes what is due; when the next is.
     async fn delete_due(&self, now: Timestamp) -> Option<Timestamp> {
-        let waiting: Vec<_> = self
-            .entries()
-            .iter()
-            .filter_map(|(id, entry)| entry.look(|record, _| record.delete_at).map(|at| (*id, at)))
-            .collect();
+        let waiting = match self.shared.store.deletions().await {
+            Ok(waiting) => waiting,
+            Err(error) => {
+                tracing::error!(%error, "can't look for sessions to delete; trying again");
+                return Some(later(now, RETRY));
+            }
+        };
         let mut next = None;
         for (id, mut at) in waiting {
             if at <= now {
@@ -73,12 +78,8 @@ impl Sessions {
     pub async fn tidy(&self, now: Timestamp, retention: Retention) {
         if let Some(kept) = retention.sessions {
             let time = earlier(now, kept);
-            for id in self.unused_since(time) {
-                match self.delete_if(id, Deletion::UnusedSince(time)).await {
-                    Ok(true) => tracing::info!(session = %id, "removed a session that was not used for long"),
-                    Ok(false) => {}
-                    Err(error) => tracing::error!(%error, session = %id, "can't remove an old session"),
-                }
+            if let Err(error) = self.remove_unused_since(time).await {
+                tracing::error!(%error, "can't look for old sessions");
             }
         }
         match self.shared.store.compact(earlier(now, retention.pieces)).await {
@@ -88,19 +89,28 @@ impl Sessions {
         }
     }
 
-    /// Sessions that nothing has happened in since, and that nobody waits for.
-    fn unused_since(&self, time: Timestamp) -> Vec<SessionId> {
-        let ids: Vec<_> = self
-            .entries()
-            .iter()
-            .filter(|(_, entry)| entry.look(|record, pending| record.is_unused_since(time, pending)))
-            .map(|(id, _)| *id)
-            .collect();
-        let has_agent = |id: &SessionId| {
-            let status = self.agent_status(*id);
-            !matches!(status, AgentStatus::Absent | AgentStatus::Hibernated)
-        };
-        ids.into_iter().filter(|id| !has_agent(id)).collect()
+    /// Removes sessions in which nothing has happened since, and for which nobody waits.
+    async fn remove_unused_since(&self, time: Timestamp) -> Result<(), CommandError> {
+        let mut after = None;
+        loop {
+            let unused = self.shared.store.unused_since(time, after, TOGETHER).await?;
+            let Some(last) = unused.last().copied() else {
+                return Ok(());
+            };
+            after = Some(last);
+            for id in unused {
+                let status = self.agent_status(id);
+                if !matches!(status, AgentStatus::Absent | AgentStatus::Hibernated) {
+                    continue;
+                }
+                match self.delete_if(id, Deletion::UnusedSince(time)).await {
+                    Ok(true) => tracing::info!(session = %id, "removed a session that was not used for long"),
+                    // One that can't be read is left to the user.
+                    Ok(false) | Err(CommandError::Damaged { .. }) => {}
+                    Err(error) => tracing::error!(%error, session = %id, "can't remove an old session"),
+                }
+            }
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::session::inbox::{self, Command, CommandFailed, Inbox, Refused, Taken}
 use crate::session::journal::{Journal, Progress, RETRY, StepContent, Tail};
 use crate::session::state::{AgentState, AgentStatus, Delivery, SessionRecord, State};
 use crate::session::step::{Effect, Input, Refusal, step, step_on};
-use crate::store::{Store, StoreError};
+use crate::store::{Epoch, Store, StoreError};
 
 /// How long a stopped turn may take to end by itself before its agent is ended. The CLI needs about 25 ms.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -44,6 +44,8 @@ pub(crate) struct View {
     pub(crate) pid: Option<u32>,
     /// Whether its agent could be ended without anybody missing it.
     pub(crate) may_hibernate: bool,
+    /// Whether only this actor knows something that the store does not: hooks that someone has registered.
+    pub(crate) has_hooks: bool,
     /// It is gone, and so is its actor.
     pub(crate) deleted: bool,
 }
@@ -55,8 +57,10 @@ pub(crate) struct ActorHandle {
     pub(crate) tail: Tail,
 }
 
+/// Starts the actor of a session that was acquired with this epoch.
 pub(crate) fn spawn(
     state: State,
+    epoch: Epoch,
     store: Arc<dyn Store>,
     backend: Arc<dyn Backend>,
     paths: Arc<PathPolicy>,
@@ -65,7 +69,7 @@ pub(crate) fn spawn(
     let (commands, inbox) = inbox::channel();
     let (publish_view, view) = watch::channel(Arc::new(View::of(&state)));
     let owner = state.record.owner.as_deref().map(Arc::from);
-    let journal = Journal::new(Arc::clone(&store));
+    let journal = Journal::new(Arc::clone(&store), epoch, state.record.last_seq);
     let tail = journal.tail();
     let actor = Actor {
         inbox,
@@ -81,6 +85,7 @@ pub(crate) fn spawn(
         settling: None,
         stop_deadline: None,
         held_up: false,
+        fenced: false,
     };
     tokio::spawn(actor.run());
     ActorHandle { commands, view, tail }
@@ -95,6 +100,7 @@ impl View {
             attaching: state.agent == AgentState::Attaching,
             pid: state.agent_pid,
             may_hibernate: state.may_hibernate(),
+            has_hooks: !state.hooks.is_empty(),
             deleted: false,
         }
     }
@@ -116,6 +122,8 @@ struct Actor {
     stop_deadline: Option<(Instant, u64)>,
     /// Everyone has been told that nothing can be stored.
     held_up: bool,
+    /// Another owner has taken the session over: nothing that is done here counts any more.
+    fenced: bool,
 }
 
 struct Agent {
@@ -141,6 +149,10 @@ impl From<AgentChannels> for Agent {
 impl Actor {
     async fn run(mut self) {
         loop {
+            if self.fenced {
+                self.step_down();
+                return;
+            }
             let deadline = self.stop_deadline;
             let has_room = self.journal.has_room();
             let attaching = self.state.agent == AgentState::Attaching;
@@ -195,6 +207,9 @@ impl Actor {
                     }
                     Some(Command::Leave(done)) => {
                         while let Err(error) = self.journal.write(self.state.record.clone(), StepContent::default()).await {
+                            if matches!(error, StoreError::Stale) {
+                                break;
+                            }
                             tracing::error!(%error, session = %self.state.record.id, "can't store what the agent said; trying again");
                             tokio::time::sleep(RETRY).await;
                         }
@@ -238,6 +253,10 @@ impl Actor {
             return match error {
                 StoreError::Duplicate { session } if session == self.state.record.id => Ok(Taken::Before),
                 StoreError::Duplicate { .. } => Err(CommandFailed::Refused(Refusal::PromptIdUsed)),
+                StoreError::Stale => {
+                    self.fenced = true;
+                    Err(CommandFailed::Store(StoreError::Stale))
+                }
                 error => {
                     if stops && self.state.turn.is_some() {
                         // It may be what fills the disk. Whether it ended because it was told to is not on record, then.
@@ -271,12 +290,31 @@ impl Actor {
 
     async fn carry_out(&mut self, effects: Vec<Effect>) {
         while let Err(error) = self.write(&effects, Vec::new()).await {
+            if matches!(error, StoreError::Stale) {
+                self.fenced = true;
+                return;
+            }
             tracing::error!(%error, session = %self.state.record.id, "can't store what has happened; trying again");
             self.is_held_up(&error);
             self.refuse_for(RETRY, &error).await;
         }
         self.held_up = false;
         self.perform(effects).await;
+    }
+
+    /// Another owner has the session. The agent that was started here ends: two would drive one conversation. Commands
+    /// that wait are not carried out, and the next one finds whoever owns the session then.
+    fn step_down(&mut self) {
+        let session = self.state.record.id;
+        tracing::warn!(%session, "another owner has taken over a session; its agent here is ended");
+        if let Some(agent) = self.agent.take() {
+            // What it says is not recorded here any more. If its end is not waited for, so be it.
+            agent.settled.send(()).ok();
+        }
+        self.publish(Notice::HeldUp {
+            session,
+            reason: StoreError::Stale.to_string(),
+        });
     }
 
     /// Whoever watches would see nothing but silence.
@@ -348,6 +386,7 @@ impl Actor {
     fn written(&mut self, progress: Progress) {
         match progress {
             Progress::Due => self.journal.begin(self.state.record.clone()),
+            Progress::Refused(StoreError::Stale) => self.fenced = true,
             Progress::Refused(error) => self.is_held_up(&error),
             Progress::Written { position } => {
                 self.held_up = false;
@@ -511,7 +550,7 @@ impl Actor {
     /// Hears what an agent has said without us, if that comes soon.
     async fn catch_up(&mut self) {
         let deadline = Instant::now() + CATCH_UP_TIME;
-        while self.state.agent == AgentState::Attaching {
+        while self.state.agent == AgentState::Attaching && !self.fenced {
             let heard = tokio::time::timeout_at(deadline, next_events(&mut self.agent)).await;
             let Ok(heard) = heard else {
                 tracing::warn!(session = %self.state.record.id, "an agent is ended unheard");
@@ -522,7 +561,7 @@ impl Actor {
     }
 
     async fn wait_for_agent(&mut self) {
-        while self.agent.is_some() {
+        while self.agent.is_some() && !self.fenced {
             let heard = next_events(&mut self.agent).await;
             self.hear(heard).await;
         }

@@ -15,7 +15,7 @@ use crate::event::{Event, EventBody};
 use crate::ids::PromptId;
 use crate::prompt::Image;
 use crate::session::state::SessionRecord;
-use crate::store::{Commit, Store, StoreError};
+use crate::store::{Commit, Epoch, Store, StoreError};
 
 /// How often what was shown is written, at most: a sync costs more than everything else that a message costs. All
 /// sessions write at the same moments, so that fifty agents at work take as many syncs as one; and often enough that
@@ -50,6 +50,10 @@ impl Tail {
         self.lock().iter().cloned().collect()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
     fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Event>>> {
         // Whole between any two statements, and held for no longer.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -58,6 +62,9 @@ impl Tail {
 
 pub(super) struct Journal {
     store: Arc<dyn Store>,
+    epoch: Epoch,
+    /// The number of the last event that is known to be on disk.
+    stored_seq: u64,
     tail: Tail,
     bytes: usize,
     flight: Option<Flight>,
@@ -72,6 +79,7 @@ struct Flight {
     bytes: usize,
     /// Up to where in the agent's output.
     position: Option<u64>,
+    last_seq: u64,
     outcome: BoxFuture<'static, Result<(), StoreError>>,
 }
 
@@ -95,9 +103,12 @@ pub(super) enum Progress {
 }
 
 impl Journal {
-    pub(super) fn new(store: Arc<dyn Store>) -> Self {
+    /// For the owner of a session whose last event on disk is number `stored_seq`.
+    pub(super) fn new(store: Arc<dyn Store>, epoch: Epoch, stored_seq: u64) -> Self {
         Self {
             store,
+            epoch,
+            stored_seq,
             tail: Tail::default(),
             bytes: 0,
             flight: None,
@@ -149,7 +160,10 @@ impl Journal {
         self.next_at = next_moment();
         let position = record.run.as_ref().map(|run| run.position);
         let (store, count, bytes) = (Arc::clone(&self.store), events.len(), self.bytes);
+        let last_seq = record.last_seq;
         let commit = Commit {
+            epoch: self.epoch,
+            expected_last_seq: self.stored_seq,
             record,
             events,
             images: Vec::new(),
@@ -159,6 +173,7 @@ impl Journal {
             events: count,
             bytes,
             position,
+            last_seq,
             outcome: Box::pin(async move { store.commit(commit).await }),
         });
     }
@@ -171,13 +186,17 @@ impl Journal {
         }
         let mut events = self.tail.events();
         events.extend(step.events);
+        let last_seq = record.last_seq;
         let commit = Commit {
+            epoch: self.epoch,
+            expected_last_seq: self.stored_seq,
             record,
             events,
             images: step.images,
             prompts: step.prompts,
         };
         self.store.commit(commit).await?;
+        self.stored_seq = last_seq;
         self.tail.lock().clear();
         self.bytes = 0;
         Ok(())
@@ -190,6 +209,7 @@ impl Journal {
         match outcome {
             Ok(()) => {
                 self.refused = false;
+                self.stored_seq = flight.last_seq;
                 self.tail.lock().drain(..flight.events);
                 self.bytes -= flight.bytes;
                 Ok(flight.position)

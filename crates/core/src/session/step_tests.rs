@@ -644,7 +644,7 @@ fn a_prompt_has_its_id_from_acceptance_to_the_agent() {
     let more = Prompt::from("more");
     let effects = step(&mut story.state, Input::Prompt(more.clone()), Timestamp(2)).unwrap();
     assert_eq!(effects, [Effect::Accept(more.id), Effect::QueueChanged]);
-    assert_eq!(story.state.record.queue, [more.clone()]);
+    assert_eq!(story.state.record.queue, std::slice::from_ref(&more));
     let effects = step(&mut story.state, success(), Timestamp(2)).unwrap();
     let recorded = effects.iter().find_map(|effect| match effect {
         Effect::Record(event) => match &event.body {

@@ -12,7 +12,7 @@ use futures_util::SinkExt;
 use serde::Deserialize;
 use tiller_core::{
     Accepted, CommandError, DecisionRef, EventBody, LiveFeed, NewPrompt, Notice, OptionChange, PromptId,
-    RawJson, SessionId, SessionStatus, Sessions, Settings, SettingsPatch, StartSession,
+    RawJson, SessionId, SessionRecord, SessionStatus, Sessions, Settings, SettingsPatch, StartSession,
 };
 
 use super::pace::Pace;
@@ -299,7 +299,10 @@ impl Connection {
         session: Option<SessionId>,
         after_seq: Option<u64>,
     ) -> Result<(), Gone> {
-        let found = session.and_then(|id| self.sessions.find(id));
+        let found = match session {
+            Some(id) => self.sessions.find(id).await.ok(),
+            None => None,
+        };
         let Some((record, pending)) = found else {
             let cwd = self.sessions.paths().working_directory(self.cwd.as_deref()).await;
             let cwd = cwd.map(|cwd| cwd.display().to_string()).unwrap_or_default();
@@ -405,7 +408,7 @@ impl Connection {
     }
 
     async fn tell(&mut self, socket: &mut Writer, mut frames: Vec<Frame>) -> Result<(), Gone> {
-        let offers = self.sessions.offers(self.heard.session());
+        let offers = self.sessions.offers(self.heard.session()).await;
         for frame in &mut frames {
             if let Some(list) = offers.as_ref().and_then(|offers| offers.commands.as_ref()) {
                 translate::describe_commands(&mut frame.message, list);
@@ -459,7 +462,7 @@ impl Connection {
             ClientMessage::HookCallbackResponse { callback_id, output } => {
                 return Ok(self.answer_hook(callback_id, &output, command));
             }
-            ClientMessage::SetModel { model } => self.model(&model).map(|model| SettingsPatch {
+            ClientMessage::SetModel { model } => self.model(&model).await.map(|model| SettingsPatch {
                 options: vec![OptionChange::new(options::MODEL, model)],
                 ..SettingsPatch::default()
             }),
@@ -493,7 +496,7 @@ impl Connection {
                 let session = accepted.session;
                 // Unless it was deleted meanwhile.
                 if self.heard.session().is_none()
-                    && let Some((record, _)) = self.sessions.find(session)
+                    && let Ok((record, _)) = self.sessions.find(session).await
                 {
                     self.told = Some(Told::of(&record.settings));
                     self.join(session, 0, &Introduction::default()).await;
@@ -541,7 +544,7 @@ impl Connection {
         command: Option<CommandId>,
         accepted: Accepted,
     ) -> Result<(), Gone> {
-        let Some((record, _)) = self.sessions.find(accepted.session) else {
+        let Ok((record, _)) = self.sessions.find(accepted.session).await else {
             return Ok(());
         };
         if command.is_some() {
@@ -572,8 +575,8 @@ impl Connection {
         }
     }
 
-    fn model(&self, name: &str) -> Result<Option<String>, Refused> {
-        let offers = self.sessions.offers(self.heard.session());
+    async fn model(&self, name: &str) -> Result<Option<String>, Refused> {
+        let offers = self.sessions.offers(self.heard.session()).await;
         translate::model(name, offers.as_ref().map(|offers| offers.models.as_slice()))
     }
 
@@ -616,10 +619,16 @@ impl Connection {
         Ok(())
     }
 
+    /// The connection's session, if it has begun and can be read.
+    async fn record(&self) -> Option<SessionRecord> {
+        let (record, _) = self.sessions.find(self.heard.session()?).await.ok()?;
+        Some(record)
+    }
+
     /// Tells of other settings, whoever changed them.
     async fn tell_settings(&mut self, socket: &mut Writer) -> Result<(), Gone> {
-        let found = self.heard.session().and_then(|id| self.sessions.find(id));
-        let Some((record, _)) = found else {
+        let found = self.record().await;
+        let Some(record) = found else {
             return Ok(());
         };
         let now = Told::of(&record.settings);
@@ -679,11 +688,9 @@ impl Connection {
     }
 
     async fn interrupt(&mut self, socket: &mut Writer, command: Option<CommandId>) -> Result<(), Gone> {
-        let running = self.heard.session().filter(|id| {
-            let found = self.sessions.find(*id);
-            found.is_some_and(|(record, _)| record.status == SessionStatus::Running)
-        });
-        let Some(session) = running else {
+        let running = self.record().await;
+        let running = running.filter(|record| record.status == SessionStatus::Running);
+        let Some(session) = running.map(|record| record.id) else {
             return socket.answer(translate::interrupted(), command).await;
         };
         let sessions = self.sessions.clone();
@@ -698,8 +705,7 @@ impl Connection {
         patch: SettingsPatch,
         command: Option<CommandId>,
     ) -> Result<(), Gone> {
-        let record = self.heard.session().and_then(|id| self.sessions.find(id));
-        let Some((record, _)) = record else {
+        let Some(record) = self.record().await else {
             self.wishes = patch.applied(&self.wishes);
             return socket.answer(translate::status(&self.wishes), command).await;
         };

@@ -65,6 +65,7 @@ impl From<&CommandError> for ErrorCode {
     fn from(error: &CommandError) -> Self {
         match error {
             CommandError::UnknownSession => Self::SessionNotFound,
+            CommandError::Damaged { .. } => Self::SessionDamaged,
             CommandError::Option(refused) if refused.option == options::MODEL => Self::UnknownModel,
             CommandError::Prompt(PromptRefused::Empty) | CommandError::Refused(Refusal::EmptyPrompt) => {
                 Self::PromptEmpty

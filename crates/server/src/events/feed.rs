@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tiller_core::{Lagged, Notice, SessionId};
+use tiller_core::{CommandError, Lagged, Notice, SessionId};
 
 use super::commands::delete::SessionDeleted;
 use super::commands::hooks::HookResolved;
@@ -82,7 +82,7 @@ impl Connection {
                 self.send_as(translate::queue(*session, prompts), command.as_ref())
                     .await
             }
-            Notice::Updated(session) => match list::entry(&self.sessions, *session) {
+            Notice::Updated(session) => match list::entry(&self.sessions, *session).await {
                 Some(entry) => self.send(entry).await,
                 // Deleted meanwhile, which is told next.
                 None => Ok(()),
@@ -143,10 +143,10 @@ impl Connection {
     /// The client was too slow: it has to ask again for what it missed. The list tells what no question would bring back,
     /// such as a session that is gone.
     async fn reset(&mut self) -> Result<(), Gone> {
-        let listed = self.sessions.list();
         let mut missed: HashSet<_> = self.delivered.keys().copied().collect();
         if let Some(known) = &mut self.known {
-            missed.extend(known.changed(&listed));
+            let before = std::mem::replace(known, self.sessions.mark());
+            missed.extend(self.sessions.changed_since(before));
         }
         for session in missed {
             if let Some(reading) = self.readings.get_mut(&session) {
@@ -155,13 +155,21 @@ impl Connection {
                 self.reset_one(session).await?;
             }
         }
-        self.send(list::listed(&self.sessions)).await
+        match list::all(&self.sessions).await {
+            Ok(listed) => self.send(listed).await,
+            Err(error) => self.send(translate::refusal(&error, None)).await,
+        }
     }
 
     /// A session that is gone has nothing to ask for.
     pub(super) async fn reset_one(&mut self, session: SessionId) -> Result<(), Gone> {
-        let Some((record, _)) = self.sessions.find(session) else {
-            return self.tell(&Notice::Deleted(session)).await;
+        let record = match self.sessions.find(session).await {
+            Ok((record, _)) => record,
+            Err(CommandError::UnknownSession) => return self.tell(&Notice::Deleted(session)).await,
+            Err(error) => {
+                let session = Some(session.to_string());
+                return self.send(translate::refusal(&error, session)).await;
+            }
         };
         self.delivered.remove(&session);
         let (session_id, last_seq) = (session.to_string(), record.last_seq);

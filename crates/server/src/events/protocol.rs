@@ -64,6 +64,8 @@ impl fmt::Display for Scope {
 pub(crate) enum Ordering {
     /// At once; later frames wait for it.
     InLoop,
+    /// Beside everything else; nothing waits for it.
+    Beside,
     /// After the commands of its session that came before it; later ones wait for it.
     Command,
     /// After the commands of its session that came before it; nothing waits for it.
@@ -74,7 +76,7 @@ impl Ordering {
     /// The place of an event among the others that name the same session. What is no session's id waits for nothing.
     pub(super) fn with(self, session: &str) -> Order {
         match (self, session.parse()) {
-            (Self::InLoop, _) | (_, Err(_)) => Order::Beside,
+            (Self::InLoop | Self::Beside, _) | (_, Err(_)) => Order::Beside,
             (Self::Command, Ok(session)) => Order::Command(session),
             (Self::Question, Ok(session)) => Order::Question(session),
         }
@@ -173,7 +175,7 @@ pub(super) fn serialize_frame<S: Serializer>(
 ///     chinese: "What it does, in Chinese",
 ///     session: the payload's field that names the session, or none,
 ///     scope: Read | Run | Approve,
-///     order: InLoop | Command | Question [by a function that looks at the payload],
+///     order: InLoop | Beside | Command | Question [by a function that looks at the payload],
 ///     answers: [server events that may answer it],
 ///     handler: beside the connection's loop, `async fn(Context, Payload) -> Result<Reply, Refused>`
 ///  or connection: in the loop, `fn(&mut Connection, Request, Payload) -> Handled`

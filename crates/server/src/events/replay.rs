@@ -138,7 +138,7 @@ impl Connection {
     async fn known_place(&mut self, session: SessionId, after: u64, origin: &Origin) -> Result<u64, Gone> {
         // The client claims events that this session does not have: a crash of the machine took them back, or the client
         // confused one session or server with another.
-        if let Some((record, _)) = self.sessions.find(session)
+        if let Ok((record, _)) = self.sessions.find(session).await
             && after > record.last_seq
         {
             let last = record.last_seq;
@@ -191,7 +191,7 @@ impl Connection {
                     let replayed = self.replayed.remove(&session).unwrap_or_default();
                     let reading = self.readings.get_mut(&session);
                     if let Some(origin) = reading.and_then(Reading::reached_the_end)
-                        && let Some((_, mut pending)) = self.sessions.find(session)
+                        && let Ok((_, mut pending)) = self.sessions.find(session).await
                     {
                         pending.retain(|asked| !replayed.contains(&asked.id));
                         self.ask_again(&origin, translate::waiting(session, &pending))

@@ -1,6 +1,6 @@
 //! What a handler is given and what it gives back.
 
-use tiller_core::{CommandError, SessionId, Sessions};
+use tiller_core::{CommandError, SessionId, SessionPage, Sessions};
 
 use super::parse::NotUnderstood;
 use super::protocol::{ClientRow, CommandId};
@@ -47,6 +47,8 @@ pub(super) enum Reply {
     Entry(SessionId),
     /// The prompt was accepted before: the session's status, after what is answered beside it.
     Again(Option<Box<ServerEvent>>, SessionId),
+    /// A page of the list, with what has happened until the reply is sent.
+    Sessions(SessionPage),
     /// The session was deleted just now. Left out where the live feed tells it.
     Deleted(String),
 }

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{FutureExt, SinkExt};
 use serde::Deserialize;
 use tiller_core::credentials::Scopes;
-use tiller_core::{CommandError, Event, HistoryPage, LiveFeed, RequestId, SessionId, Sessions};
+use tiller_core::{CommandError, Event, HistoryPage, LiveFeed, Mark, RequestId, SessionId, Sessions};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
@@ -20,7 +20,6 @@ use super::causes::Causes;
 use super::commands::delete::SessionDeleted;
 use super::commands::list;
 use super::commands::statistics::MachineLoad;
-use super::known::Known;
 use super::parse::{Incoming, NotUnderstood, parse};
 use super::protocol::{CommandId, Frame};
 use super::reading::{Read, Reading};
@@ -74,7 +73,7 @@ pub(crate) async fn upgrade(
         let mut connection = Connection {
             app,
             socket,
-            known: hears_all.then(|| Known::of(&sessions.list())),
+            known: hears_all.then(|| sessions.mark()),
             sessions,
             scopes: visitor.viewer.scopes,
             feed,
@@ -124,8 +123,8 @@ pub(super) struct Connection {
     /// What the table's required scopes are compared with.
     scopes: Scopes,
     pub(super) feed: LiveFeed,
-    /// For a client that hears all sessions: how they stood when it came, or was last told to ask again.
-    pub(super) known: Option<Known>,
+    /// For a client that hears all sessions: where the feed stood when it came, or was last told to ask again.
+    pub(super) known: Option<Mark>,
     /// The last `seq` that was sent of each session that the client subscribed to.
     pub(super) delivered: HashMap<SessionId, u64>,
     /// What is being read of a session, and is told before anything else of it.
@@ -327,7 +326,7 @@ impl Connection {
         match reply {
             Reply::Nothing => Ok(()),
             Reply::Event(event) => self.answer(origin, &event).await,
-            Reply::Entry(session) => match list::entry(&self.sessions, session) {
+            Reply::Entry(session) => match list::entry(&self.sessions, session).await {
                 Some(entry) => self.answer(origin, &entry.into()).await,
                 // Deleted meanwhile, which is told next.
                 None => Ok(()),
@@ -336,14 +335,18 @@ impl Connection {
                 if let Some(answer) = answer {
                     self.answer(origin, &answer).await?;
                 }
-                match self.sessions.find(session) {
-                    Some((record, _)) => {
+                match self.sessions.find(session).await {
+                    Ok((record, _)) => {
                         self.answer(origin, &translate::current_status(&record).into())
                             .await
                     }
                     // Deleted meanwhile, which is told next.
-                    None => Ok(()),
+                    Err(_) => Ok(()),
                 }
+            }
+            Reply::Sessions(page) => {
+                let listed = list::listed(&self.sessions, page);
+                self.answer(origin, &listed.into()).await
             }
             Reply::Deleted(session_id) => self.answer(origin, &SessionDeleted { session_id }.into()).await,
         }

@@ -23,12 +23,12 @@ use super::wire::{
 };
 
 client_events! {
-    /// Lists all sessions, the last changed first.
+    /// Lists sessions, the last changed first: all of them, or a page.
     SessionList(list::SessionList) = "session.list" {
-        chinese: "列出所有会话，最近变化的在前",
+        chinese: "列出会话，最近变化的在前：全部，或其中一页",
         session: none,
         scope: Read,
-        order: InLoop,
+        order: Beside,
         answers: [SessionList],
         connection: list::list,
     }

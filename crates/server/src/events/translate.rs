@@ -4,9 +4,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use tiller_core::backend::HookCall;
 use tiller_core::{
-    AgentStatus, Answer, CommandError, DecisionRef, DecisionRequest, Event, EventBody, HistoryPage, Inquiry,
-    NewImage, NewPrompt, OptionChange, Options, Page, Prompt, PromptId, PromptRefused, RawJson, SessionId,
-    SessionRecord, Settings, SettingsPatch, StartSession, Usage,
+    AgentStatus, Answer, CommandError, DamagedSession, DecisionRef, DecisionRequest, Event, EventBody,
+    HistoryPage, Inquiry, NewImage, NewPrompt, OptionChange, Options, Page, Prompt, PromptId, PromptRefused,
+    RawJson, SessionId, SessionRecord, Settings, SettingsPatch, StartSession, Usage,
 };
 
 use crate::options;
@@ -407,18 +407,10 @@ pub(super) fn session(
     usage: Option<Usage>,
 ) -> SessionInfo {
     let settings = record.settings;
-    let permission_mode = match options::PermissionMode::of(&settings.options) {
-        options::PermissionMode::Default => PermissionMode::Default,
-        options::PermissionMode::AcceptEdits => PermissionMode::AcceptEdits,
-        options::PermissionMode::Plan => PermissionMode::Plan,
-        options::PermissionMode::BypassPermissions => PermissionMode::BypassPermissions,
-    };
+    let permission_mode = wire_mode(&settings.options);
     let model = options::text(&settings.options, options::MODEL);
     let allowed_tools = options::text(&settings.options, options::ALLOWED_TOOLS);
-    let approval = match settings.approval {
-        tiller_core::Approval::Ask => Approval::Ask,
-        tiller_core::Approval::Auto => Approval::Auto,
-    };
+    let approval = approval(settings.approval);
     SessionInfo {
         id: record.id.to_string(),
         title: record.title,
@@ -458,6 +450,65 @@ pub(super) fn session(
         },
         delete_at: record.delete_at.map(|at| at.0),
         last_seq: record.last_seq,
+        damaged: false,
+        error: None,
+    }
+}
+
+/// The entry of a session that can't be read: what is known of it, and why it can't be used.
+pub(super) fn damaged_session(session: DamagedSession) -> SessionInfo {
+    let defaults = tiller_core::Settings::default();
+    SessionInfo {
+        id: session.id.to_string(),
+        title: session.title,
+        status: SessionStatus::Error,
+        cwd: session.cwd,
+        claude_session_id: None,
+        created_at: session.created_at.0,
+        updated_at: session.updated_at.0,
+        allowed_tools: None,
+        last_prompt: None,
+        model: None,
+        permission_mode: wire_mode(&defaults.options),
+        approval: approval(defaults.approval),
+        settings: SettingsInfo {
+            model: None,
+            permission_mode: wire_mode(&defaults.options),
+            approval: approval(defaults.approval),
+            effort: None,
+            max_turns: None,
+            max_budget_usd: None,
+            allowed_tools: None,
+        },
+        archived: false,
+        pending: 0,
+        queue: Vec::new(),
+        queue_items: Vec::new(),
+        agent: AgentInfo {
+            state: AgentState::Absent,
+            memory_bytes: None,
+            cpu: None,
+        },
+        delete_at: None,
+        last_seq: 0,
+        damaged: true,
+        error: Some(session.reason),
+    }
+}
+
+fn wire_mode(options: &Options) -> PermissionMode {
+    match options::PermissionMode::of(options) {
+        options::PermissionMode::Default => PermissionMode::Default,
+        options::PermissionMode::AcceptEdits => PermissionMode::AcceptEdits,
+        options::PermissionMode::Plan => PermissionMode::Plan,
+        options::PermissionMode::BypassPermissions => PermissionMode::BypassPermissions,
+    }
+}
+
+fn approval(approval: tiller_core::Approval) -> Approval {
+    match approval {
+        tiller_core::Approval::Ask => Approval::Ask,
+        tiller_core::Approval::Auto => Approval::Auto,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tiller_core::Sessions;
+use tiller_core::{CommandError, ListedSession, Sessions};
 use tiller_history::{
     Change, EntryPage, Facets, History, HistoryError, Include, MessagePage, Offset, Page, Project, ProjectId,
     ProjectList, Result, SearchPage, SearchQuery, Session, SessionFilter, SessionId, SessionPage,
@@ -17,19 +17,25 @@ pub(super) struct Seen<'a> {
 }
 
 /// The conversations of the sessions that a viewer sees; `None` for someone who sees all.
-pub(super) fn own_conversations(sessions: &Sessions, sees_all: bool) -> Option<BTreeSet<SessionId>> {
+pub(super) async fn own_conversations(
+    sessions: &Sessions,
+    sees_all: bool,
+) -> std::result::Result<Option<BTreeSet<SessionId>>, CommandError> {
     if sees_all {
-        return None;
+        return Ok(None);
     }
-    let ids = sessions.list().into_iter().flat_map(|(record, _)| {
+    let mut own = BTreeSet::new();
+    let listed = sessions.for_each(|session| {
+        own.extend(SessionId::parse(&session.id().to_string()));
         // A session that was started afresh has a second conversation; the first had the session's own id.
-        [Some(record.id.to_string()), record.conversation]
+        if let ListedSession::Readable { record, .. } = session
+            && let Some(conversation) = record.conversation
+        {
+            own.extend(SessionId::parse(&conversation));
+        }
     });
-    Some(
-        ids.flatten()
-            .filter_map(|id| SessionId::parse(&id).ok())
-            .collect(),
-    )
+    listed.await?;
+    Ok(Some(own))
 }
 
 impl<'a> Seen<'a> {

@@ -81,7 +81,7 @@ impl Live {
                 }
                 bundle = self.changes.recv() => {
                     let changes = match bundle {
-                        Ok(bundle) => self.seen(&bundle),
+                        Ok(bundle) => self.seen(&bundle).await,
                         Err(RecvError::Lagged(_)) => vec![Change::Everything],
                         Err(RecvError::Closed) => return None,
                     };
@@ -94,12 +94,18 @@ impl Live {
         }
     }
 
-    fn seen(&self, bundle: &[Change]) -> Vec<Change> {
+    async fn seen(&self, bundle: &[Change]) -> Vec<Change> {
         let viewer = self.visitor.viewer.clone();
         let sees_all = viewer.key.is_none();
         // Asked each time: a key's new sessions are its own from their first line on.
-        let own = own_conversations(&self.app.sessions.seen_by(viewer), sees_all);
-        Seen::changes(own.as_ref(), bundle)
+        match own_conversations(&self.app.sessions.seen_by(viewer), sees_all).await {
+            Ok(own) => Seen::changes(own.as_ref(), bundle),
+            Err(error) => {
+                tracing::error!(%error, "can't tell whose transcripts have changed");
+                // Whoever asks again is told why, or what has changed.
+                vec![Change::Everything]
+            }
+        }
     }
 }
 

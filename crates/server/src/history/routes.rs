@@ -50,7 +50,7 @@ async fn ask<T: Send + 'static>(
         return Err(ApiError::Forbidden);
     }
     let sees_all = visitor.viewer.key.is_none();
-    let own = own_conversations(&app.sessions.seen_by(visitor.viewer), sees_all);
+    let own = own_conversations(&app.sessions.seen_by(visitor.viewer), sees_all).await?;
     let handle = app.history.clone();
     let asked = tokio::task::spawn_blocking(move || {
         let history = handle.history()?;

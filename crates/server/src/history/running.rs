@@ -12,16 +12,15 @@ const LATELY_MS: i64 = 90_000;
 
 /// Notes in each conversation that is not ours whether a program works on it.
 pub(super) async fn note<'a>(sessions: &Sessions, listed: impl IntoIterator<Item = &'a mut Session>) {
-    let ours: Vec<String> = sessions
-        .list()
-        .into_iter()
-        .flat_map(|(record, _)| [Some(record.id.to_string()), record.conversation])
-        .flatten()
-        .collect();
-    let mut others: Vec<&mut Session> = listed
-        .into_iter()
-        .filter(|session| !ours.iter().any(|id| id == session.id.as_str()))
-        .collect();
+    let mut others: Vec<&mut Session> = listed.into_iter().collect();
+    let ids = others.iter().map(|session| session.id.as_str().to_owned());
+    match sessions.known_conversations(ids.collect()).await {
+        Ok(ours) => others.retain(|session| !ours.contains(session.id.as_str())),
+        Err(error) => {
+            tracing::error!(%error, "can't tell which conversations are sessions here");
+            return;
+        }
+    }
     let asked = others.iter().map(|session| conversation(session)).collect();
     let drivers = sessions.drivers(asked).await;
     let now = Timestamp::now().0;

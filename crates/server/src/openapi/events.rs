@@ -19,6 +19,7 @@ struct Words {
     answers: &'static str,
     seq: &'static str,
     in_loop: &'static str,
+    beside: &'static str,
     command: &'static str,
     question: &'static str,
 }
@@ -40,6 +41,7 @@ const ENGLISH: Words = Words {
     answers: "Answered by",
     seq: "Has <code>seq</code>, the event’s number in its session.",
     in_loop: "at once",
+    beside: "beside everything else",
     command: "after the session’s earlier commands; later ones wait for it",
     question: "after the session’s earlier commands; nothing waits for it",
 };
@@ -60,6 +62,7 @@ const CHINESE: Words = Words {
     answers: "回答",
     seq: "带有 <code>seq</code>：该事件在会话中的编号。",
     in_loop: "立即执行",
+    beside: "与其他命令并行执行",
     command: "在该会话之前的命令之后执行，之后的命令等待它",
     question: "在该会话之前的命令之后执行，其他命令不等待它",
 };
@@ -106,6 +109,7 @@ fn client(
     );
     let order = match row.order {
         Ordering::InLoop => words.in_loop,
+        Ordering::Beside => words.beside,
         Ordering::Command => words.command,
         Ordering::Question => words.question,
     };

@@ -85,7 +85,7 @@ pub(super) async fn answer(
 async fn take_answer(app: App, visitor: Visitor, request: AnswerRequest) -> Result<(), ApiError> {
     let (sessions, session) = decider(&app, visitor, &request.session_id)?;
     let (id, index) = parse_question_id(&request.question_id).ok_or(ApiError::QuestionNotFound)?;
-    let Some(asked) = waiting(&sessions, session, id)?.filter(is_question) else {
+    let Some(asked) = waiting(&sessions, session, id).await?.filter(is_question) else {
         return Err(match outcome(&sessions, session, id).await? {
             Some(Behavior::Withdrawn) => ApiError::TaskInterrupted,
             _ => ApiError::QuestionNotFound,
@@ -117,7 +117,10 @@ pub(super) async fn permission(
         .request_id
         .parse()
         .map_err(|_| ApiError::RequestNotFound)?;
-    let Some(asked) = waiting(&sessions, session, id)?.filter(|asked| !is_question(asked)) else {
+    let Some(asked) = waiting(&sessions, session, id)
+        .await?
+        .filter(|asked| !is_question(asked))
+    else {
         return Err(match outcome(&sessions, session, id).await? {
             Some(Behavior::Withdrawn) => ApiError::TaskInterrupted,
             Some(Behavior::Allow | Behavior::Deny) => ApiError::AlreadyAnswered,
@@ -157,7 +160,7 @@ pub(super) async fn stop(
     }
     let sessions = app.sessions.seen_by(visitor.viewer);
     let session = session_id(&request.session_id)?;
-    let (record, _) = sessions.find(session).ok_or(ApiError::SessionNotFound)?;
+    let (record, _) = sessions.find(session).await?;
     if record.status == SessionStatus::Running {
         sessions.stop(session).await?;
     }
@@ -177,12 +180,12 @@ fn decider(app: &App, visitor: Visitor, session: &str) -> Result<(Sessions, Sess
     Ok((app.sessions.seen_by(visitor.viewer), session_id(session)?))
 }
 
-fn waiting(
+async fn waiting(
     sessions: &Sessions,
     session: SessionId,
     id: RequestId,
 ) -> Result<Option<DecisionRequest>, ApiError> {
-    let (_, pending) = sessions.find(session).ok_or(ApiError::SessionNotFound)?;
+    let (_, pending) = sessions.find(session).await?;
     Ok(pending.into_iter().find(|asked| asked.id == id))
 }
 

@@ -103,7 +103,7 @@ pub(super) async fn watch(
     let sessions = app.sessions.seen_by(visitor.viewer.clone());
     // Taken before anything is read, so that nothing falls between log and live.
     let feed = sessions.watch();
-    let (record, _) = sessions.find(session).ok_or(ApiError::SessionNotFound)?;
+    let (record, _) = sessions.find(session).await?;
     if seen > Some(record.last_seq) {
         return Ok(reset(&record));
     }
@@ -253,7 +253,7 @@ async fn begin(app: App, visitor: Visitor, order: Ordered) -> Result<Run, Refuse
         }
     };
     let session = accepted.session;
-    let (record, _) = sessions.find(session).ok_or(ApiError::SessionNotFound)?;
+    let (record, _) = sessions.find(session).await?;
     if !accepted.again {
         let order = Order::new(accepted, task.timeout, attendance);
         supervise(&app, session, order).await?;
@@ -283,7 +283,7 @@ async fn place(app: &App, visitor: &Visitor, sessions: &Sessions, task: &Task) -
             })
         }
         Conversation::Resume(id) => {
-            let place = match ours(sessions, &id.to_string()) {
+            let place = match sessions.of_conversation(&id.to_string()).await? {
                 Some(record) => Place::Ours(Box::new(record)),
                 None => elsewhere(app, visitor, id).await?,
             };
@@ -309,17 +309,6 @@ async fn place(app: &App, visitor: &Visitor, sessions: &Sessions, task: &Task) -
     }
 }
 
-/// The session of ours that has this id, or whose conversation has it.
-fn ours(sessions: &Sessions, id: &str) -> Option<SessionRecord> {
-    let records: Vec<_> = sessions.list().into_iter().map(|(record, _)| record).collect();
-    let by_id = records.iter().position(|record| record.id.to_string() == id);
-    let found = by_id.or_else(|| {
-        let has = |record: &SessionRecord| record.conversation.as_deref() == Some(id);
-        records.iter().position(has)
-    });
-    found.and_then(|position| records.into_iter().nth(position))
-}
-
 /// A conversation that only its transcript knows. Keys see none but their own.
 async fn elsewhere(app: &App, visitor: &Visitor, id: SessionId) -> Result<Place, ApiError> {
     if visitor.viewer.key.is_some() {
@@ -336,11 +325,8 @@ async fn elsewhere(app: &App, visitor: &Visitor, id: SessionId) -> Result<Place,
 /// The newest conversation of a folder, whoever began it; a new one if there is none.
 async fn newest(app: &App, visitor: &Visitor, sessions: &Sessions, cwd: String) -> Result<Place, ApiError> {
     // The list has the last changed first. A session that never began can't go on.
-    let newest = sessions
-        .list()
-        .into_iter()
-        .map(|(record, _)| record)
-        .find(|record| record.cwd == cwd && (record.conversation.is_some() || record.expired));
+    let can_go_on = |record: &SessionRecord| record.conversation.is_some() || record.expired;
+    let newest = sessions.newest_in(&cwd, can_go_on).await?;
     // The CLI writes its transcript a moment after it has told us, so of two of ours the transcripts may not know the newer.
     let is_older = |last_active| {
         newest
@@ -351,7 +337,7 @@ async fn newest(app: &App, visitor: &Visitor, sessions: &Sessions, cwd: String) 
         && let Some((id, last_active)) = app.history.newest_conversation(cwd.clone()).await?
         && is_older(last_active)
     {
-        if let Some(record) = ours(sessions, &id) {
+        if let Some(record) = sessions.of_conversation(&id).await? {
             return Ok(Place::Ours(Box::new(record)));
         }
         if let Ok(conversation) = id.parse() {

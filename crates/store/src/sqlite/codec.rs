@@ -282,6 +282,15 @@ pub(super) fn encode_run(run: &Run) -> serde_json::Result<String> {
     })
 }
 
+/// The name of a run that may be damaged otherwise.
+pub(super) fn run_name(json: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Name {
+        name: String,
+    }
+    serde_json::from_str::<Name>(json).ok().map(|run| run.name)
+}
+
 fn decode_run(json: &str, position: u64) -> Result<Run, StoreError> {
     let kept: KeptRun = from_json(json)?;
     Ok(Run {

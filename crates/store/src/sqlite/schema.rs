@@ -280,6 +280,20 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE sessions DROP COLUMN max_turns;
     ALTER TABLE sessions DROP COLUMN max_budget_usd;
 ",
+    "
+    -- How often the session was acquired. Whoever acquired it last owns it, and nobody else writes to it.
+    ALTER TABLE sessions ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
+
+    -- A server loads only what it needs: what was left unfinished, a page of the list, one session.
+    CREATE INDEX sessions_unfinished ON sessions (id)
+        WHERE status = 'running' OR run IS NOT NULL OR turn IS NOT NULL;
+    CREATE INDEX decisions_open ON decisions (session_id) WHERE behavior IS NULL;
+    CREATE INDEX sessions_by_update ON sessions (updated_at DESC, id);
+    CREATE INDEX sessions_by_owner ON sessions (owner, updated_at DESC, id) WHERE owner IS NOT NULL;
+    CREATE INDEX sessions_by_cwd ON sessions (cwd, updated_at DESC, id);
+    CREATE INDEX sessions_by_conversation ON sessions (claude_session_id) WHERE claude_session_id IS NOT NULL;
+    CREATE INDEX sessions_to_delete ON sessions (delete_at) WHERE delete_at IS NOT NULL;
+",
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
@@ -313,7 +327,7 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use tiller_core::{AcceptedPrompt, Commit, EventBody, Page, Store};
+    use tiller_core::{AcceptedPrompt, Commit, EventBody, Page, Store, StoredSession};
 
     use super::super::{SqliteStore, configure, make_shrinkable};
     use super::*;
@@ -423,16 +437,22 @@ mod tests {
 
         let store = SqliteStore::open(&path).unwrap();
         store.remove_remains().await.unwrap();
-        let (source, _) = store.load().await.unwrap().remove(0);
+        let listed = async || {
+            let query = tiller_core::SessionQuery::default();
+            store.list(query).await.unwrap()
+        };
+        let tiller_core::ListedSession::Readable { record: source, .. } = listed().await.remove(0) else {
+            panic!("the session can't be read");
+        };
         let fork = tiller_core::SessionRecord {
             id: tiller_core::SessionId::random(),
-            ..source.clone()
+            ..(*source).clone()
         };
         assert_eq!(store.fork(source.id, fork.clone()).await.unwrap(), 1);
         store.delete(source.id).await.unwrap();
         assert_eq!(store.history(source.id, Page::All).await.unwrap(), []);
         assert_eq!(store.history(fork.id, Page::All).await.unwrap().len(), 1);
-        assert_eq!(store.load().await.unwrap().len(), 1);
+        assert_eq!(listed().await.len(), 1);
     }
 
     #[tokio::test]
@@ -467,7 +487,8 @@ mod tests {
             let told = |seq| (seq, format!(r#"{{"of":"{id}","seq":{seq}}}"#));
             assert_eq!(found, [told(1), told(3)]);
         }
-        assert_eq!(store.load().await.unwrap().len(), 2);
+        let listed = store.list(tiller_core::SessionQuery::default()).await;
+        assert_eq!(listed.unwrap().len(), 2);
     }
 
     #[tokio::test]
@@ -631,20 +652,25 @@ mod tests {
             .unwrap();
         drop(older);
         let store = SqliteStore::open(&path).unwrap();
-        let (first, _) = store.load().await.unwrap().remove(0);
-        let (again, _) = store.load().await.unwrap().remove(0);
+        let id = "00000000-0000-4000-8000-00000000000a".parse().unwrap();
+        let read = async || match store.load(id).await.unwrap() {
+            Some(StoredSession::Readable { record, .. }) => record,
+            other => panic!("{other:?}"),
+        };
+        let (first, again) = (read().await, read().await);
         assert_eq!(first.queue, again.queue);
         let texts: Vec<_> = first.queue.iter().map(|prompt| prompt.text.as_str()).collect();
         assert_eq!(texts, ["same", "same", "look"]);
         assert_ne!(first.queue[0].id, first.queue[1].id);
         let commit = Commit {
-            record: first.clone(),
+            epoch: store.acquire(id).await.unwrap().unwrap().0,
+            expected_last_seq: first.last_seq,
+            record: (*first).clone(),
             events: Vec::new(),
             images: Vec::new(),
             prompts: Vec::new(),
         };
         store.commit(commit).await.unwrap();
-        let (written, _) = store.load().await.unwrap().remove(0);
-        assert_eq!(written.queue, first.queue);
+        assert_eq!(read().await.queue, first.queue);
     }
 }

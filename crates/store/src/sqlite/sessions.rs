@@ -1,17 +1,17 @@
 //! Sessions and their events.
 
-use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use tiller_core::{
-    AcceptedPrompt, Answer, Behavior, Commit, DecisionRequest, Event, EventBody, Image, Page, PromptId,
-    RawJson, SessionId, SessionRecord, Store, StoreError, StoreFuture, Timestamp,
+    AcceptedPrompt, Answer, Behavior, Commit, Epoch, Event, EventBody, Image, ListedSession, Owners, Page,
+    PromptId, RawJson, SessionId, SessionQuery, SessionRecord, Store, StoreError, StoreFuture, StoredSession,
+    Timestamp, UnfinishedSession,
 };
 
-use super::codec::{self, Encoded, Kind, SESSION_COLUMNS};
+use super::codec::{self, Encoded, Kind};
 use super::whole::make_room;
-use super::{SqliteStore, prompts, store_error};
+use super::{SqliteStore, listing, prompts, refuse, store_error};
 
 /// Where in `messages` the session `?1` begins. Its messages stand at this plus their `seq`.
 pub(super) const START: &str = "(SELECT number << 32 FROM sessions WHERE id = ?1)";
@@ -27,12 +27,33 @@ const IS_WHOLE: &str = "EXISTS (SELECT 1 FROM sessions WHERE id = ?1)";
 /// Beyond every `seq`; from here on stands the next session. What clients name is never taken for more than this.
 pub(super) const END: u64 = 1 << 32;
 
+/// That of a session which begins: whoever makes it owns it.
+const FIRST_EPOCH: Epoch = Epoch(1);
+
 /// How many messages one statement writes.
 const TOGETHER: usize = 16;
 
 impl Store for SqliteStore {
-    fn load(&self) -> StoreFuture<'_, Vec<(SessionRecord, Vec<DecisionRequest>)>> {
-        Box::pin(self.read(load))
+    fn unfinished(&self) -> StoreFuture<'_, Vec<UnfinishedSession>> {
+        Box::pin(self.read(listing::unfinished))
+    }
+
+    fn load(&self, session: SessionId) -> StoreFuture<'_, Option<StoredSession>> {
+        Box::pin(self.read(move |connection| listing::load(connection, session)))
+    }
+
+    fn acquire(&self, session: SessionId) -> StoreFuture<'_, Option<(Epoch, StoredSession)>> {
+        Box::pin(self.take_ownership(session))
+    }
+
+    fn create(&self, record: SessionRecord) -> StoreFuture<'_, Epoch> {
+        Box::pin(async move {
+            let written = self
+                .shared
+                .writer
+                .write(move |connection| create(connection, &record));
+            written.await.map(|()| FIRST_EPOCH)
+        })
     }
 
     fn commit(&self, commit: Commit) -> StoreFuture<'_, ()> {
@@ -41,6 +62,27 @@ impl Store for SqliteStore {
                 .writer
                 .write(move |connection| write_commit(connection, &commit)),
         )
+    }
+
+    fn list(&self, query: SessionQuery) -> StoreFuture<'_, Vec<ListedSession>> {
+        Box::pin(self.read(move |connection| listing::list(connection, &query)))
+    }
+
+    fn recent_cwds(&self, owners: Owners, limit: usize) -> StoreFuture<'_, Vec<String>> {
+        Box::pin(self.read(move |connection| listing::recent_cwds(connection, &owners, limit)))
+    }
+
+    fn deletions(&self) -> StoreFuture<'_, Vec<(SessionId, Timestamp)>> {
+        Box::pin(self.read(listing::deletions))
+    }
+
+    fn unused_since(
+        &self,
+        time: Timestamp,
+        after: Option<SessionId>,
+        limit: u32,
+    ) -> StoreFuture<'_, Vec<SessionId>> {
+        Box::pin(self.read(move |connection| listing::unused_since(connection, time, after, limit)))
     }
 
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {
@@ -174,33 +216,41 @@ fn notes(connection: &Connection, prefix: &str) -> Result<Vec<(SessionId, String
     Ok(notes)
 }
 
-fn load(connection: &Connection) -> Result<Vec<(SessionRecord, Vec<DecisionRequest>)>, StoreError> {
-    let mut open: HashMap<String, Vec<DecisionRequest>> = HashMap::new();
-    let sql = "SELECT id, agent_request_id, tool_use_id, tool_name, input, suggestions, description, blocked_path, \
-                      session_id FROM decisions WHERE behavior IS NULL ORDER BY asked_at, rowid";
-    let mut statement = connection.prepare(sql).map_err(store_error)?;
-    let mut rows = statement.query([]).map_err(store_error)?;
-    while let Some(row) = rows.next().map_err(store_error)? {
-        let session = row.get(8).map_err(store_error)?;
-        open.entry(session)
-            .or_default()
-            .push(codec::decode_decision(row)?);
+/// A session that begins.
+fn create(connection: &Connection, record: &SessionRecord) -> rusqlite::Result<()> {
+    let id = record.id.to_string();
+    make_room(connection, &id)?;
+    let exists = connection
+        .prepare_cached("SELECT 1 FROM sessions WHERE id = ?1")?
+        .exists([&id])?;
+    if exists {
+        return Err(refuse(StoreError::Stale));
     }
+    write_session_as(connection, record, None)?;
+    let sql = "UPDATE sessions SET epoch = ?2 WHERE id = ?1";
+    connection
+        .prepare_cached(sql)?
+        .execute(params![id, FIRST_EPOCH.0])
+        .map(drop)
+}
 
-    let sql = format!("SELECT {SESSION_COLUMNS} FROM sessions ORDER BY updated_at DESC, id");
-    let mut statement = connection.prepare(&sql).map_err(store_error)?;
-    let mut rows = statement.query([]).map_err(store_error)?;
-    let mut sessions = Vec::new();
-    while let Some(row) = rows.next().map_err(store_error)? {
-        let record = codec::decode_session(row)?;
-        let pending = open.remove(&record.id.to_string()).unwrap_or_default();
-        sessions.push((record, pending));
+/// Refuses what comes from a stale owner, or does not follow what is stored.
+fn check_owner(connection: &Connection, commit: &Commit) -> rusqlite::Result<()> {
+    let sql = "SELECT 1 FROM sessions WHERE id = ?1 AND epoch = ?2 AND last_seq = ?3";
+    let values = params![
+        commit.record.id.to_string(),
+        commit.epoch.0,
+        commit.expected_last_seq
+    ];
+    if connection.prepare_cached(sql)?.exists(values)? {
+        Ok(())
+    } else {
+        Err(refuse(StoreError::Stale))
     }
-    Ok(sessions)
 }
 
 fn write_commit(connection: &Connection, commit: &Commit) -> rusqlite::Result<()> {
-    make_room(connection, &commit.record.id.to_string())?;
+    check_owner(connection, commit)?;
     let owner = write_session_as(connection, &commit.record, None)?;
     prompts::accept(connection, &commit.record, &commit.prompts)?;
     let session = &owner.id;

@@ -394,7 +394,13 @@ mod tests {
             media_type: "image/png".to_owned(),
             bytes: vec![1, 2, 3].into(),
         });
+        let first = SessionRecord {
+            last_seq: 0,
+            ..record.clone()
+        };
         let commit = Commit {
+            epoch: store.create(first).await.unwrap(),
+            expected_last_seq: 0,
             record: record.clone(),
             events,
             images: images.to_vec(),
@@ -422,14 +428,7 @@ mod tests {
     async fn is_finished_by_the_next(folder: &Path, lost: SessionId, whole: &[u32]) {
         let store = open(folder);
         assert_ne!(rows(&store).await, whole);
-        assert!(
-            !store
-                .load()
-                .await
-                .unwrap()
-                .iter()
-                .any(|(record, _)| record.id == lost)
-        );
+        assert!(!store.load(lost).await.unwrap().is_some());
         assert_eq!(store.history(lost, Page::All).await.unwrap(), []);
         assert_eq!(store.replay(lost, 0, 10).await.unwrap(), []);
         assert_eq!(store.said_since(lost, 0).await.unwrap(), []);

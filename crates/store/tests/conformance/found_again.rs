@@ -5,13 +5,11 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use tiller_core::backend::{AgentEvent, Driver, Exit, Heard};
-use tiller_core::{
-    CommandError, Commit, PathPolicy, SessionRecord, SessionStatus, Sessions, Store, Timestamp, Titles,
-};
+use tiller_core::{CommandError, PathPolicy, SessionRecord, SessionStatus, Sessions, Timestamp, Titles};
 
 use super::agent::Found;
 use super::open;
-use super::sessions::record;
+use super::sessions::{put, record};
 
 #[tokio::test]
 async fn a_prompt_waits_until_it_is_known_who_drives() {
@@ -28,13 +26,7 @@ async fn a_prompt_waits_until_it_is_known_who_drives() {
     };
     assert!(resting.run.is_some(), "an earlier server has started an agent");
     let (id, last_seq) = (resting.id, resting.last_seq);
-    let first = Commit {
-        record: resting,
-        events: Vec::new(),
-        images: Vec::new(),
-        prompts: Vec::new(),
-    };
-    store.commit(first).await.unwrap();
+    put(&store, &resting, Vec::new()).await;
     let home = folder.path();
     let paths = PathPolicy::new(home, &[home.to_owned()], home, &home.join("data")).unwrap();
     // It takes its time to be found, and someone else has taken its place.
@@ -68,7 +60,7 @@ async fn a_prompt_waits_until_it_is_known_who_drives() {
         matches!(&refused, CommandError::DrivenElsewhere(driver) if driver.pid == 7),
         "{refused}"
     );
-    let (record, _) = sessions.find(id).unwrap();
+    let (record, _) = sessions.find(id).await.unwrap();
     assert_eq!(
         (record.status, record.last_seq),
         (SessionStatus::Completed, last_seq)

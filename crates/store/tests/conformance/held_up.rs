@@ -134,7 +134,7 @@ async fn the_last_words_of_a_turn_do_not_wait_for_its_end_to_be_written() {
     let last = shown().await;
     assert_eq!(text(&last), r#"{"text":"done"}"#);
     // Whoever comes now is not told of an end that could be taken back.
-    let (seen, _) = world.sessions.find(world.session).unwrap();
+    let (seen, _) = world.sessions.find(world.session).await.unwrap();
     assert_eq!((seen.status, seen.last_seq), (SessionStatus::Running, last.seq));
 
     intruder.execute_batch("ROLLBACK").unwrap();

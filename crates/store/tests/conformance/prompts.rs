@@ -5,10 +5,12 @@ use tiller_core::{
 };
 
 use super::open;
-use super::sessions::{append, prompt, record, status};
+use super::sessions::{all, append, own, prompt, put, record, status};
 
-fn accepts(record: &SessionRecord, prompts: &[PromptId]) -> Commit {
+async fn accepts(store: &dyn Store, record: &SessionRecord, prompts: &[PromptId]) -> Commit {
     Commit {
+        epoch: own(store, record, record.last_seq).await,
+        expected_last_seq: record.last_seq,
         record: record.clone(),
         events: Vec::new(),
         images: Vec::new(),
@@ -21,6 +23,7 @@ async fn found(store: &dyn Store, owner: Option<&str>, prompt: PromptId) -> Opti
     store.accepted_prompt(owner, prompt).await.unwrap()
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "compared with what may not be there")]
 fn at(session: SessionId, seq: Option<u64>) -> Option<AcceptedPrompt> {
     Some(AcceptedPrompt { session, seq })
 }
@@ -35,28 +38,30 @@ async fn an_id_is_accepted_once_for_each_owner() {
     theirs.owner = None;
     let id = PromptId::random();
     assert_eq!(found(&store, Some("ci"), id).await, None);
-    store.commit(accepts(&mine, &[id])).await.unwrap();
+    store.commit(accepts(&store, &mine, &[id]).await).await.unwrap();
     assert_eq!(found(&store, Some("ci"), id).await, at(mine.id, None));
     assert_eq!(found(&store, None, id).await, None, "ids are each owner's own");
 
     for session in [&mine, &other] {
+        put(&store, session, Vec::new()).await;
         let mut changed = session.clone();
         changed.title = "changed".to_owned();
-        let refused = store.commit(accepts(&changed, &[PromptId::random(), id])).await;
+        let refused = store
+            .commit(accepts(&store, &changed, &[PromptId::random(), id]).await)
+            .await;
         let Err(StoreError::Duplicate { session }) = refused else {
             panic!("{refused:?}");
         };
         assert_eq!(session, mine.id);
     }
-    let titles: Vec<_> = store
-        .load()
+    let mut titles: Vec<_> = all(&store)
         .await
-        .unwrap()
         .into_iter()
         .map(|(record, _)| record.title)
         .collect();
-    assert_eq!(titles, ["mine"], "nothing of it was written");
-    store.commit(accepts(&theirs, &[id])).await.unwrap();
+    titles.sort();
+    assert_eq!(titles, ["mine", "other"], "nothing of it was written");
+    store.commit(accepts(&store, &theirs, &[id]).await).await.unwrap();
     assert_eq!(found(&store, None, id).await, at(theirs.id, None));
 }
 
@@ -70,12 +75,11 @@ async fn one_of_two_that_accept_an_id_at_once_is_refused_and_nobody_else() {
     for (number, record) in sessions.iter().enumerate() {
         // Half of them want the same.
         let id = if number % 2 == 0 { id } else { PromptId::random() };
-        let (store, commit) = (store.clone(), accepts(record, &[id]));
+        let (store, commit) = (store.clone(), accepts(&store, record, &[id]).await);
         commits.spawn(async move { store.commit(commit).await });
     }
     let outcomes = commits.join_all().await;
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_err()).count(), 9);
-    assert_eq!(store.load().await.unwrap().len(), 11);
 }
 
 #[tokio::test]
@@ -85,9 +89,12 @@ async fn an_id_is_known_for_as_long_as_its_session() {
     let mut session = record("session");
     let id = PromptId::random();
     session.queue = vec![Prompt::new(id, "later".to_owned())];
-    store.commit(accepts(&session, &[id])).await.unwrap();
+    store
+        .commit(accepts(&store, &session, &[id]).await)
+        .await
+        .unwrap();
     session.queue.clear();
-    store.commit(accepts(&session, &[])).await.unwrap();
+    store.commit(accepts(&store, &session, &[]).await).await.unwrap();
     assert_eq!(
         found(&store, Some("ci"), id).await,
         at(session.id, None),

@@ -2,9 +2,10 @@ use std::sync::Arc;
 
 use tiller_core::prompt::UiContext;
 use tiller_core::{
-    Answer, Approval, Attachment, Behavior, Commit, DecisionRequest, Event, EventBody, Image, Options, Page,
-    Prompt, PromptId, RawJson, Reply, RequestId, Run, SessionId, SessionRecord, SessionStatus, Settings,
-    StatusChange, Store, Timestamp, TitleSource, TurnRecord,
+    Answer, Approval, Attachment, Behavior, Commit, DecisionRequest, Epoch, Event, EventBody, Image,
+    ListedSession, Options, Owners, Page, Prompt, PromptId, RawJson, Reply, RequestId, Run, SessionId,
+    SessionQuery, SessionRecord, SessionStatus, Settings, StatusChange, Store, StoreError, StoredSession,
+    Timestamp, TitleSource, TurnRecord, UnfinishedSession,
 };
 
 use super::open;
@@ -121,6 +122,43 @@ pub(super) fn request(session: SessionId, seq: u64) -> DecisionRequest {
     }
 }
 
+/// Becomes the owner of a session, which begins with `last_seq` if there is none.
+pub(super) async fn own(store: &dyn Store, record: &SessionRecord, last_seq: u64) -> Epoch {
+    if let Some((epoch, _)) = store.acquire(record.id).await.unwrap() {
+        return epoch;
+    }
+    let record = SessionRecord {
+        last_seq,
+        ..record.clone()
+    };
+    store.create(record).await.unwrap()
+}
+
+/// Writes nothing but the record and images.
+pub(super) async fn put(store: &dyn Store, record: &SessionRecord, images: Vec<Image>) {
+    let commit = Commit {
+        epoch: own(store, record, record.last_seq).await,
+        expected_last_seq: record.last_seq,
+        record: record.clone(),
+        events: Vec::new(),
+        images,
+        prompts: Vec::new(),
+    };
+    store.commit(commit).await.unwrap();
+}
+
+/// All sessions, the last changed first.
+pub(super) async fn all(store: &dyn Store) -> Vec<(SessionRecord, Vec<DecisionRequest>)> {
+    let mut all = Vec::new();
+    for session in store.list(SessionQuery::default()).await.unwrap() {
+        match store.load(session.id()).await.unwrap().unwrap() {
+            StoredSession::Readable { record, pending } => all.push((*record, pending)),
+            StoredSession::Damaged(damaged) => panic!("{damaged:?}"),
+        }
+    }
+    all
+}
+
 /// Writes the bodies as the session's next events and returns them.
 pub(super) async fn append(
     store: &dyn Store,
@@ -139,7 +177,10 @@ pub(super) async fn append(
             }
         })
         .collect();
+    let before = record.last_seq - events.len() as u64;
     let commit = Commit {
+        epoch: own(store, record, before).await,
+        expected_last_seq: before,
         record: record.clone(),
         events: events.iter().cloned().map(Arc::new).collect(),
         images: Vec::new(),
@@ -167,10 +208,7 @@ async fn what_was_committed_is_there_after_a_restart() {
     let written = append(&open(folder.path()), &mut record, bodies).await;
 
     let store = open(folder.path());
-    assert_eq!(
-        store.load().await.unwrap(),
-        [(record.clone(), vec![asked.clone()])]
-    );
+    assert_eq!(all(&store).await, [(record.clone(), vec![asked.clone()])]);
     assert_eq!(store.replay(record.id, 0, 100).await.unwrap(), written);
 
     let resolved = EventBody::DecisionResolved {
@@ -187,15 +225,15 @@ async fn what_was_committed_is_there_after_a_restart() {
         })),
     };
     append(&store, &mut record, vec![resolved, message("two")]).await;
-    let all = store.replay(record.id, 0, 100).await.unwrap();
+    let events = store.replay(record.id, 0, 100).await.unwrap();
     let said = store.said_since(record.id, 2).await.unwrap();
     assert_eq!(
         said,
-        [all[1].clone(), all[4].clone()],
+        [events[1].clone(), events[4].clone()],
         "the prompt and the answer"
     );
     assert_eq!(
-        open(folder.path()).load().await.unwrap(),
+        all(&open(folder.path())).await,
         [(record, Vec::new())],
         "a resolved decision is not open"
     );
@@ -344,7 +382,7 @@ async fn a_commit_is_all_or_nothing_and_hurts_no_other() {
     let mut good = record("good");
     let mut bad = record("bad");
     append(&*store, &mut bad, vec![prompt("p")]).await;
-    let before = store.load().await.unwrap();
+    let before = all(&*store).await;
 
     // The second event has a number that is taken.
     let event = |record: &SessionRecord, seq, body| {
@@ -356,6 +394,8 @@ async fn a_commit_is_all_or_nothing_and_hurts_no_other() {
         })
     };
     let clash = Commit {
+        epoch: own(&*store, &bad, 1).await,
+        expected_last_seq: 1,
         record: SessionRecord {
             title: "changed".to_owned(),
             last_seq: 3,
@@ -365,8 +405,11 @@ async fn a_commit_is_all_or_nothing_and_hurts_no_other() {
         images: Vec::new(),
         prompts: Vec::new(),
     };
+    let epoch = own(&*store, &good, 0).await;
     good.last_seq = 1;
     let fine = Commit {
+        epoch,
+        expected_last_seq: 0,
         record: good.clone(),
         events: vec![event(&good, 1, prompt("p"))],
         images: Vec::new(),
@@ -376,7 +419,7 @@ async fn a_commit_is_all_or_nothing_and_hurts_no_other() {
     assert!(clashed.is_err());
     went_fine.unwrap();
 
-    let after = store.load().await.unwrap();
+    let after = all(&*store).await;
     let same = |sessions: &[(SessionRecord, Vec<DecisionRequest>)]| {
         sessions.iter().find(|(record, _)| record.id == bad.id).cloned()
     };
@@ -402,10 +445,8 @@ async fn sessions_come_newest_first_and_go_with_all_that_is_theirs() {
         .await;
     }
     let titles = async || -> Vec<String> {
-        store
-            .load()
+        all(&store)
             .await
-            .unwrap()
             .into_iter()
             .map(|(record, _)| record.title)
             .collect()
@@ -490,15 +531,7 @@ async fn a_name_belongs_to_its_owner_and_goes_away_with_its_session() {
     assert_eq!(claim(key(), ours.id).await, ours.id);
     assert_eq!(claim(key(), theirs).await, ours.id, "the first has it");
     assert_eq!(claim(None, theirs).await, theirs, "another owner's is another's");
-    store
-        .commit(Commit {
-            record: ours.clone(),
-            events: Vec::new(),
-            images: Vec::new(),
-            prompts: Vec::new(),
-        })
-        .await
-        .unwrap();
+    put(&store, &ours, Vec::new()).await;
     drop(store);
 
     let store = open(folder.path());
@@ -529,13 +562,7 @@ async fn an_image_is_kept_once_and_goes_with_its_session() {
         (&mine, vec![image("a1")]),
         (&other, vec![]),
     ] {
-        let commit = Commit {
-            record: record.clone(),
-            events: Vec::new(),
-            images,
-            prompts: Vec::new(),
-        };
-        store.commit(commit).await.unwrap();
+        put(&store, record, images).await;
     }
     let found = |session, id: &str| store.image(session, id.to_owned());
     assert_eq!(found(mine.id, "a1").await.unwrap(), Some(image("a1")));
@@ -557,13 +584,7 @@ async fn a_fork_begins_with_what_was_said() {
         EventBody::DecisionRequested(Box::new(request(source.id, 4))),
     ];
     append(&store, &mut source, bodies).await;
-    let commit = Commit {
-        record: source.clone(),
-        events: Vec::new(),
-        images: vec![image("a1")],
-        prompts: Vec::new(),
-    };
-    store.commit(commit).await.unwrap();
+    put(&store, &source, vec![image("a1")]).await;
 
     let mut fork = record("fork");
     let last_seq = store.fork(source.id, fork.clone()).await.unwrap();
@@ -582,7 +603,7 @@ async fn a_fork_begins_with_what_was_said() {
     // Each goes its own way.
     append(&store, &mut fork, vec![message("three")]).await;
     assert_eq!(store.replay(source.id, 4, 100).await.unwrap(), []);
-    let loaded = store.load().await.unwrap();
+    let loaded = all(&store).await;
     let pending = |id| loaded.iter().find(|(record, _)| record.id == id).unwrap().1.len();
     assert_eq!((pending(source.id), pending(fork.id)), (1, 0));
 }
@@ -595,13 +616,7 @@ async fn notes_are_kept_with_their_session_and_go_with_it() {
     {
         let store = open(folder.path());
         for record in [&one, &two] {
-            let commit = Commit {
-                record: record.clone(),
-                events: Vec::new(),
-                images: Vec::new(),
-                prompts: Vec::new(),
-            };
-            store.commit(commit).await.unwrap();
+            put(&store, record, Vec::new()).await;
         }
         for (session, key, value) in [
             (one.id, "task.a", "1"),
@@ -789,4 +804,202 @@ async fn a_row_that_can_not_be_read_hides_no_other() {
         readable,
         [(2, true), (3, false), (4, true), (5, false), (6, true)]
     );
+}
+
+/// One owner at a time, however many believe that they are.
+#[tokio::test]
+async fn a_stale_owner_writes_nothing_and_hurts_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let (mut session, mut other) = (record("session"), record("other"));
+    append(&store, &mut session, vec![message("one")]).await;
+    append(&store, &mut other, vec![message("one")]).await;
+    let commit = |record: &SessionRecord, epoch, body| {
+        let seq = record.last_seq + 1;
+        Commit {
+            epoch,
+            expected_last_seq: record.last_seq,
+            record: SessionRecord {
+                last_seq: seq,
+                ..record.clone()
+            },
+            events: vec![Arc::new(Event {
+                session: record.id,
+                seq,
+                at: Timestamp(30),
+                body,
+            })],
+            images: vec![image("a1")],
+            prompts: Vec::new(),
+        }
+    };
+    let stale = own(&store, &session, 1).await;
+    let fresh = own(&store, &session, 1).await;
+    assert!(fresh > stale);
+    let theirs = own(&store, &other, 1).await;
+    // In one group.
+    let (refused, taken, others) = tokio::join!(
+        store.commit(commit(&session, stale, message("stale"))),
+        store.commit(commit(&session, fresh, message("fresh"))),
+        store.commit(commit(&other, theirs, message("other"))),
+    );
+    assert!(matches!(refused, Err(StoreError::Stale)), "{refused:?}");
+    taken.unwrap();
+    others.unwrap();
+    let events = store.replay(session.id, 1, 10).await.unwrap();
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0].body, message("fresh"));
+    assert_eq!(store.replay(other.id, 1, 10).await.unwrap().len(), 1);
+
+    // An owner that does not know where its session ends does not own it, whatever it believes.
+    let behind = store.commit(commit(&session, fresh, message("again"))).await;
+    assert!(matches!(behind, Err(StoreError::Stale)), "{behind:?}");
+    session.last_seq = 7;
+    let ahead = store.commit(commit(&session, fresh, message("ahead"))).await;
+    assert!(matches!(ahead, Err(StoreError::Stale)), "{ahead:?}");
+
+    // What is there is not made again, and what is gone does not come back.
+    let made = store.create(session.clone()).await;
+    assert!(matches!(made, Err(StoreError::Stale)), "{made:?}");
+    session.last_seq = 2;
+    store.delete(session.id).await.unwrap();
+    let late = store.commit(commit(&session, fresh, message("late"))).await;
+    assert!(matches!(late, Err(StoreError::Stale)), "{late:?}");
+    assert_eq!(store.load(session.id).await.unwrap(), None);
+    assert_eq!(store.acquire(session.id).await.unwrap(), None);
+    let epoch = store.create(record("new")).await.unwrap();
+    let again = store.acquire(all(&store).await[0].0.id).await.unwrap().unwrap().0;
+    assert!(again > Epoch(0) && epoch > Epoch(0));
+}
+
+#[tokio::test]
+async fn sessions_are_listed_by_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let mut expected = Vec::new();
+    for number in 0..25 {
+        let mut session = record(&number.to_string());
+        // Some have changed at the same time.
+        session.updated_at = Timestamp(i64::from(number / 3));
+        session.owner = (number % 2 == 0).then(|| "ci".to_owned());
+        session.cwd = format!("/{}", number % 4);
+        session.conversation = Some(format!("c{number}"));
+        put(&store, &session, Vec::new()).await;
+        expected.push(session);
+    }
+    expected.sort_by(|a, b| {
+        b.updated_at
+            .cmp(&a.updated_at)
+            .then(a.id.to_string().cmp(&b.id.to_string()))
+    });
+    let pages = async |query: SessionQuery| {
+        let (mut found, mut query) = (Vec::new(), query);
+        loop {
+            let page = store.list(query.clone()).await.unwrap();
+            assert!(page.len() <= 4);
+            let Some(last) = page.last().map(ListedSession::cursor) else {
+                return found;
+            };
+            // As a client has it.
+            query.after = Some(last.to_string().parse().unwrap());
+            found.extend(page.into_iter().map(|session| match session {
+                ListedSession::Readable { record, pending: 0 } => *record,
+                other => panic!("{other:?}"),
+            }));
+        }
+    };
+    let query = SessionQuery {
+        limit: Some(4),
+        ..SessionQuery::default()
+    };
+    assert_eq!(pages(query.clone()).await, expected);
+    let key = Owners::Key("ci".to_owned());
+    let only = |wanted: &dyn Fn(&SessionRecord) -> bool| -> Vec<_> {
+        expected.iter().filter(|record| wanted(record)).cloned().collect()
+    };
+    let own = SessionQuery {
+        owners: key.clone(),
+        ..query.clone()
+    };
+    assert_eq!(pages(own).await, only(&|record| record.owner.is_some()));
+    let in_folder = SessionQuery {
+        owners: key.clone(),
+        cwd: Some("/2".to_owned()),
+        ..query.clone()
+    };
+    let expected_there = only(&|record| record.owner.is_some() && record.cwd == "/2");
+    assert!(!expected_there.is_empty());
+    assert_eq!(pages(in_folder).await, expected_there);
+    let by_name = SessionQuery {
+        conversations: vec!["c7".to_owned(), expected[0].id.to_string(), "no one's".to_owned()],
+        ..query
+    };
+    let named = only(&|record| record.conversation.as_deref() == Some("c7") || record.id == expected[0].id);
+    assert_eq!(pages(by_name).await, named);
+
+    let cwds = store.recent_cwds(Owners::All, 3).await.unwrap();
+    assert_eq!(cwds.len(), 3);
+    assert_eq!(cwds[0], expected[0].cwd);
+    let own = store.recent_cwds(key, 9).await.unwrap();
+    assert_eq!(own.len(), 2, "{own:?}");
+}
+
+#[tokio::test]
+async fn only_what_needs_someone_is_found_unfinished_or_due() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let quiet = |title: &str| SessionRecord {
+        status: SessionStatus::Completed,
+        queue: Vec::new(),
+        delete_at: None,
+        turn: None,
+        run: None,
+        ..record(title)
+    };
+    let mut asking = quiet("asking");
+    let asked = request(asking.id, 1);
+    append(
+        &store,
+        &mut asking,
+        vec![EventBody::DecisionRequested(Box::new(asked))],
+    )
+    .await;
+    let running = SessionRecord {
+        status: SessionStatus::Running,
+        ..quiet("running")
+    };
+    let started = SessionRecord {
+        run: record("").run,
+        ..quiet("started")
+    };
+    let waiting = SessionRecord {
+        queue: record("").queue,
+        ..quiet("waiting")
+    };
+    let discarded = SessionRecord {
+        delete_at: Some(Timestamp(7)),
+        ..quiet("discarded")
+    };
+    let resting = quiet("resting");
+    for session in [&running, &started, &waiting, &discarded, &resting] {
+        put(&store, session, Vec::new()).await;
+    }
+    let mut unfinished = store.unfinished().await.unwrap();
+    unfinished.sort_by_key(|session| session.id);
+    let mut expected = [&asking, &running, &started].map(|session| UnfinishedSession {
+        id: session.id,
+        run: session.run.as_ref().map(|run| run.name.clone()),
+    });
+    expected.sort_by_key(|session| session.id);
+    assert_eq!(unfinished, expected);
+    assert_eq!(store.deletions().await.unwrap(), [(discarded.id, Timestamp(7))]);
+    let mut unused = [started.id, discarded.id, resting.id];
+    unused.sort();
+    let since = Timestamp(21);
+    assert_eq!(store.unused_since(since, None, 9).await.unwrap(), unused);
+    assert_eq!(
+        store.unused_since(since, Some(unused[0]), 1).await.unwrap(),
+        [unused[1]]
+    );
+    assert_eq!(store.unused_since(Timestamp(20), None, 9).await.unwrap(), []);
 }

@@ -8,12 +8,12 @@ use tiller_core::backend::{
     OptionRules, Options, Verdict,
 };
 use tiller_core::{
-    Commit, EventBody, PathPolicy, Prompt, PromptId, RawJson, Retention, SessionRecord, SessionStatus,
+    EventBody, ListedSession, PathPolicy, Prompt, PromptId, RawJson, Retention, SessionRecord, SessionStatus,
     Sessions, Store, Timestamp, Titles,
 };
 
 use super::open;
-use super::sessions::{append, message, prompt, record, status};
+use super::sessions::{all, append, message, prompt, put, record, status};
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
@@ -269,13 +269,7 @@ async fn old_sessions_are_removed_unless_someone_waits() {
         ..quiet("discarded", now - 60 * DAY)
     };
     for record in [&old, &fresh, &waiting, &asking, &discarded] {
-        let commit = Commit {
-            record: record.clone(),
-            events: Vec::new(),
-            images: Vec::new(),
-            prompts: Vec::new(),
-        };
-        store.commit(commit).await.unwrap();
+        put(&store, record, Vec::new()).await;
     }
     let asked = super::sessions::request(asking.id, 1);
     append(
@@ -290,11 +284,15 @@ async fn old_sessions_are_removed_unless_someone_waits() {
     let sessions = Sessions::open(Arc::new(store.clone()), Arc::new(NoAgents), paths, Titles::Prompt)
         .await
         .unwrap();
-    let titles = || {
-        let mut titles: Vec<_> = sessions
-            .list()
+    let titles = async || {
+        let page = sessions.list(None, None).await.unwrap();
+        let mut titles: Vec<_> = page
+            .sessions
             .into_iter()
-            .map(|(record, _)| record.title)
+            .map(|session| match session {
+                ListedSession::Readable { record, .. } => record.title,
+                ListedSession::Damaged(damaged) => panic!("{damaged:?}"),
+            })
             .collect();
         titles.sort();
         titles
@@ -304,10 +302,10 @@ async fn old_sessions_are_removed_unless_someone_waits() {
         pieces: Duration::from_hours(1),
     };
     sessions.tidy(Timestamp(now), retention(None)).await;
-    assert_eq!(titles().len(), 5, "switched off");
+    assert_eq!(titles().await.len(), 5, "switched off");
     sessions.tidy(Timestamp(now), retention(Some(30))).await;
     // The question was withdrawn when the sessions were opened, a moment ago by the machine's clock.
-    assert_eq!(titles(), ["asking", "fresh", "waiting"]);
-    let kept = store.load().await.unwrap();
+    assert_eq!(titles().await, ["asking", "fresh", "waiting"]);
+    let kept = all(&store).await;
     assert_eq!(kept.len(), 3, "from the database as well");
 }

@@ -44,7 +44,11 @@ async fn carry_out(context: Context, delete: SessionDelete) -> Result<Reply, Ref
     let sessions = context.sessions;
     let session_id = delete.session_id;
     let found = super::session_id(&session_id).ok();
-    let Some(id) = found.filter(|id| sessions.find(*id).is_some()) else {
+    let found = match found {
+        Some(id) if sessions.exists(id).await? => Some(id),
+        _ => None,
+    };
+    let Some(id) = found else {
         return Ok(Reply::from(SessionDeleted { session_id }));
     };
     match delete.after_ms.filter(|after| *after > 0) {

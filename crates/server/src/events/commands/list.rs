@@ -1,25 +1,36 @@
 //! The list of sessions, and one session's entry in it.
 
 use serde::{Deserialize, Serialize};
-use tiller_core::{SessionId, Sessions};
+use tiller_core::{CommandError, InvalidCursor, ListedSession, SessionId, SessionPage, Sessions};
 use ts_rs::TS;
 use utoipa::ToSchema;
 
-use crate::events::request::{Handled, Request};
+use crate::events::request::{Context, Handled, Refused, Reply, Request};
 use crate::events::socket::Connection;
 use crate::events::translate;
 use crate::events::wire::SessionInfo;
+use crate::underway::Order;
 
 #[derive(Debug, Deserialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts", optional_fields)]
-pub struct SessionList {}
+pub struct SessionList {
+    /// How many sessions the answer has at most. Absent: all.
+    #[serde(default)]
+    pub limit: Option<u32>,
+    /// Where the page begins: the `nextCursor` of the page before.
+    #[serde(default)]
+    pub cursor: Option<String>,
+}
 
 #[derive(Debug, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[ts(export_to = "events.ts")]
+#[ts(export_to = "events.ts", optional_fields)]
 pub struct SessionListed {
     pub sessions: Vec<SessionInfo>,
+    /// Where the next page begins. Absent: there are no more sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
 }
 
 #[derive(Debug, Serialize, TS, ToSchema)]
@@ -29,28 +40,48 @@ pub struct SessionUpdated {
     pub session: Box<SessionInfo>,
 }
 
-pub(in crate::events) fn list(
-    connection: &mut Connection,
-    _: Request,
-    SessionList {}: SessionList,
-) -> Handled {
-    Handled::Answered(listed(&connection.sessions).into())
+pub(in crate::events) fn list(connection: &mut Connection, request: Request, list: SessionList) -> Handled {
+    let work = read(connection.context(&request.origin), list);
+    connection.begin(Order::Beside, request, work);
+    Handled::Underway
 }
 
-pub(in crate::events) fn listed(sessions: &Sessions) -> SessionListed {
-    let entries = sessions.list().into_iter().map(|(record, pending)| {
-        let agent = sessions.agent_status(record.id);
-        let usage = sessions.usage(record.id);
-        translate::session(record, pending, agent, usage)
+async fn read(context: Context, list: SessionList) -> Result<Reply, Refused> {
+    let cursor = list.cursor.as_deref().filter(|cursor| !cursor.is_empty());
+    let cursor = cursor.map(str::parse).transpose();
+    let cursor = cursor.map_err(|error: InvalidCursor| Refused::Invalid(error.to_string()))?;
+    if list.limit == Some(0) {
+        return Err(Refused::Invalid("'limit' must be at least 1.".to_owned()));
+    }
+    let page = context.sessions.list(cursor, list.limit).await?;
+    Ok(Reply::Sessions(page))
+}
+
+/// All sessions, for a client that may have missed some.
+pub(in crate::events) async fn all(sessions: &Sessions) -> Result<SessionListed, CommandError> {
+    let page = sessions.list(None, None).await?;
+    Ok(listed(sessions, page))
+}
+
+/// A page as it is told: with what has happened since it was read.
+pub(in crate::events) fn listed(sessions: &Sessions, mut page: SessionPage) -> SessionListed {
+    sessions.bring_up_to_date(&mut page.sessions);
+    let entries = page.sessions.into_iter().map(|session| match session {
+        ListedSession::Readable { record, pending } => {
+            let (agent, usage) = (sessions.agent_status(record.id), sessions.usage(record.id));
+            translate::session(*record, pending, agent, usage)
+        }
+        ListedSession::Damaged(damaged) => translate::damaged_session(damaged),
     });
     SessionListed {
         sessions: entries.collect(),
+        next_cursor: page.next.map(|next| next.to_string()),
     }
 }
 
-/// A session's entry in the list. `None` if it was deleted meanwhile.
-pub(in crate::events) fn entry(sessions: &Sessions, id: SessionId) -> Option<SessionUpdated> {
-    let (record, pending) = sessions.find(id)?;
+/// A session's entry in the list. `None` if it was deleted meanwhile, or can't be read.
+pub(in crate::events) async fn entry(sessions: &Sessions, id: SessionId) -> Option<SessionUpdated> {
+    let (record, pending) = sessions.find(id).await.ok()?;
     let entry = translate::session(
         record,
         pending.len(),

@@ -1,7 +1,7 @@
 //! Prompts for a session that is there, and those that are queued.
 
 use serde::{Deserialize, Serialize};
-use tiller_core::{CommandError, PromptId, QueueItem};
+use tiller_core::{PromptId, QueueItem};
 use ts_rs::TS;
 use utoipa::ToSchema;
 
@@ -98,7 +98,7 @@ pub struct SessionQueue {
 pub(in crate::events) async fn send(context: Context, more: SessionContinue) -> Result<Reply, Refused> {
     let id = session_id(&more.session_id)?;
     // An unknown session is the graver mistake, so it is reported first.
-    context.sessions.find(id).ok_or(CommandError::UnknownSession)?;
+    context.sessions.find(id).await?;
     let prompt = translate::prompt(more.prompt_id, more.prompt, more.attachments, more.context)?;
     let accepted = context.sessions.prompt(id, prompt).await?;
     Ok(if accepted.again {

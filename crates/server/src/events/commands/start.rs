@@ -87,7 +87,9 @@ pub(in crate::events) fn start(
     if start.request_id.is_some() {
         connection.hold_back(new);
     }
-    let resumed = resumed(&start).and_then(|id| known(&connection.sessions, id).or_else(|| id.parse().ok()));
+    // A session whose conversation got another id than its own is not found by it here. Its commands have an order of
+    // their own all the same: its actor takes one at a time.
+    let resumed = resumed(&start).and_then(|id| id.parse().ok());
     let order = Order::Command(resumed.unwrap_or(new));
     let work = carry_out(connection.context(&request.origin), start, new);
     connection.begin_with(order, request, Purpose::Start(new), work);
@@ -114,15 +116,6 @@ fn resumed(start: &SessionStart) -> Option<&str> {
     start.resume.as_deref().filter(|id| !id.trim().is_empty())
 }
 
-/// The session of ours that has this id, or whose conversation has it.
-fn known(sessions: &Sessions, id: &str) -> Option<SessionId> {
-    let listed = sessions.list();
-    let mut records = listed.iter().map(|(record, _)| record);
-    records
-        .find(|record| record.id.to_string() == id || record.conversation.as_deref() == Some(id))
-        .map(|record| record.id)
-}
-
 /// Starts a session. A conversation of ours that is to be resumed goes on where it is; one from the agent's own
 /// history becomes a session in its own folder.
 async fn begin(
@@ -141,7 +134,8 @@ async fn begin(
     let Some(resume) = resume else {
         return sessions.start(wanted).await;
     };
-    if let Some(known) = known(sessions, &resume) {
+    if let Some(known) = sessions.of_conversation(&resume).await? {
+        let known = known.id;
         let id = if forks {
             sessions.fork(known, Some(&wanted.title)).await?
         } else {

@@ -129,6 +129,13 @@ pub struct SessionInfo {
     pub delete_at: Option<i64>,
     #[ts(type = "number")]
     pub last_seq: u64,
+    /// The session's stored data can't be read: it can only be deleted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[ts(optional, as = "Option<bool>")]
+    pub damaged: bool,
+    /// What can't be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 #[derive(Debug, Serialize, TS, ToSchema)]

@@ -1,0 +1,497 @@
+//! Which sessions are in memory. A session has an actor from the moment someone asks something of it, or from the start
+//! if an earlier server was in the middle of it, until it has been idle for a while. All others are only in the store.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tokio::sync::{OnceCell, oneshot};
+
+use super::{CommandError, Sessions};
+use crate::event::{DecisionRequest, Event};
+use crate::hub::Mark;
+use crate::ids::{SessionId, Timestamp};
+use crate::session::{
+    ActorHandle, AgentStatus, Command, CommandFailed, Input, SessionRecord, SessionStatus, State, spawn,
+};
+use crate::store::{
+    DamagedSession, Epoch, ListedSession, Owners, SessionCursor, SessionQuery, StoreError, StoredSession,
+};
+
+/// How many of a session's latest events are looked at when its agent is found again: a doubled line follows its twin
+/// closely.
+const RECENT: u32 = 512;
+
+/// How many sessions are recovered at once when a server starts. Their commits share transactions.
+const RECOVERED_AT_ONCE: usize = 64;
+
+/// How many sessions are read at once where all are asked for.
+const LIST_PAGE: u32 = 1000;
+
+/// A session without an agent leaves memory when nothing has happened in it for this long.
+const IDLE: Duration = Duration::from_mins(30);
+
+/// The actor of a session. Empty while the session is being loaded or made, by exactly one task.
+pub(super) type Slot = Arc<OnceCell<ActorHandle>>;
+
+/// A page of sessions, the last changed first.
+#[derive(Clone, Debug)]
+pub struct SessionPage {
+    pub sessions: Vec<ListedSession>,
+    /// Where the next page begins. `None`: there are no more.
+    pub next: Option<SessionCursor>,
+}
+
+impl Sessions {
+    /// Goes on with what the last server was in the middle of. A session that can't be read is left as it is, and its
+    /// agent is ended: nobody could steer it.
+    pub(super) async fn recover(&self) -> Result<(), CommandError> {
+        let (mut readable, mut runs) = (Vec::new(), HashSet::new());
+        for session in self.shared.store.unfinished().await? {
+            let Some(record) = self.recoverable(session.id).await? else {
+                continue;
+            };
+            readable.push(session.id);
+            // Nobody can go on with the run of a backend that is not here any more.
+            if self.shared.backends.find(record.backend.as_deref()).is_ok() {
+                runs.extend(session.run);
+            }
+        }
+        for backend in self.shared.backends.iter() {
+            if let Some(leftovers) = backend.abilities().leftovers {
+                leftovers.keep_only(runs.clone());
+            }
+        }
+        let mut recovered = futures_util::stream::iter(readable)
+            .map(|session| self.wake(session))
+            .buffer_unordered(RECOVERED_AT_ONCE);
+        while let Some(outcome) = recovered.next().await {
+            outcome?;
+        }
+        Ok(())
+    }
+
+    /// The record of a session of which everything can be read that is needed to go on with it.
+    async fn recoverable(&self, session: SessionId) -> Result<Option<SessionRecord>, CommandError> {
+        let damage = match self.shared.store.load(session).await? {
+            None => return Ok(None),
+            Some(StoredSession::Damaged(damaged)) => damaged.reason,
+            Some(StoredSession::Readable { record, .. }) => match self.what_was_said(&record).await {
+                Ok(_) => return Ok(Some(*record)),
+                Err(StoreError::Damaged(reason)) => {
+                    self.damaged().insert(session, reason.clone());
+                    reason
+                }
+                Err(error) => return Err(error.into()),
+            },
+        };
+        tracing::error!(%session, reason = damage, "a session can't be read; it is left as it is");
+        Ok(None)
+    }
+
+    /// A page of sessions, the last changed first, each with the number of decisions that wait.
+    pub async fn list(
+        &self,
+        after: Option<SessionCursor>,
+        limit: Option<u32>,
+    ) -> Result<SessionPage, CommandError> {
+        let query = SessionQuery {
+            owners: self.owners(),
+            after,
+            // One more tells whether there are more.
+            limit: limit.map(|limit| limit.saturating_add(1)),
+            ..SessionQuery::default()
+        };
+        let mut sessions = self.shared.store.list(query).await?;
+        let wanted = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let mut next = None;
+        if sessions.len() > wanted {
+            sessions.truncate(wanted);
+            next = sessions.last().map(ListedSession::cursor);
+        }
+        self.bring_up_to_date(&mut sessions);
+        Ok(SessionPage { sessions, next })
+    }
+
+    /// Calls `each` with every session of this viewer, the last changed first, without having all of them in memory.
+    pub async fn for_each(&self, mut each: impl FnMut(ListedSession)) -> Result<(), CommandError> {
+        let mut after = None;
+        loop {
+            let page = self.list(after, Some(LIST_PAGE)).await?;
+            page.sessions.into_iter().for_each(&mut each);
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// The session that has this id, or the last changed one whose conversation has it.
+    pub async fn of_conversation(&self, id: &str) -> Result<Option<SessionRecord>, CommandError> {
+        if let Ok(id) = id.parse() {
+            match self.find(id).await {
+                Ok((record, _)) => return Ok(Some(record)),
+                Err(CommandError::UnknownSession) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let query = SessionQuery {
+            owners: self.owners(),
+            conversations: vec![id.to_owned()],
+            ..SessionQuery::default()
+        };
+        self.first(query, |_| true).await
+    }
+
+    /// Which of these are ids of sessions, or of conversations of sessions.
+    pub async fn known_conversations(&self, ids: Vec<String>) -> Result<HashSet<String>, CommandError> {
+        if ids.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let query = SessionQuery {
+            owners: self.owners(),
+            conversations: ids,
+            ..SessionQuery::default()
+        };
+        let sessions = self.shared.store.list(query).await?;
+        let ids = sessions.into_iter().flat_map(|session| match session {
+            ListedSession::Readable { record, .. } => [Some(record.id.to_string()), record.conversation],
+            ListedSession::Damaged(damaged) => [Some(damaged.id.to_string()), None],
+        });
+        Ok(ids.flatten().collect())
+    }
+
+    /// The last changed session in this folder of which `wanted` says so.
+    pub async fn newest_in(
+        &self,
+        cwd: &str,
+        wanted: impl Fn(&SessionRecord) -> bool,
+    ) -> Result<Option<SessionRecord>, CommandError> {
+        let query = SessionQuery {
+            owners: self.owners(),
+            cwd: Some(cwd.to_owned()),
+            ..SessionQuery::default()
+        };
+        self.first(query, wanted).await
+    }
+
+    async fn first(
+        &self,
+        mut query: SessionQuery,
+        wanted: impl Fn(&SessionRecord) -> bool,
+    ) -> Result<Option<SessionRecord>, CommandError> {
+        query.limit = Some(LIST_PAGE);
+        loop {
+            let mut sessions = self.shared.store.list(query.clone()).await?;
+            let Some(last) = sessions.last().map(ListedSession::cursor) else {
+                return Ok(None);
+            };
+            self.bring_up_to_date(&mut sessions);
+            let found = sessions.into_iter().find_map(|session| match session {
+                ListedSession::Readable { record, .. } if wanted(&record) => Some(*record),
+                ListedSession::Readable { .. } | ListedSession::Damaged(_) => None,
+            });
+            if found.is_some() {
+                return Ok(found);
+            }
+            query.after = Some(last);
+        }
+    }
+
+    /// Working directories, the last used first, each once.
+    pub async fn recent_cwds(&self, limit: usize) -> Result<Vec<String>, CommandError> {
+        Ok(self.shared.store.recent_cwds(self.owners(), limit).await?)
+    }
+
+    /// A session and the decisions that wait in it.
+    pub async fn find(
+        &self,
+        session: SessionId,
+    ) -> Result<(SessionRecord, Vec<DecisionRequest>), CommandError> {
+        if let Some(actor) = self.actor(session) {
+            let view = actor.view.borrow().clone();
+            if !view.deleted && !self.viewer.may_see(view.record.owner.as_deref()) {
+                return Err(CommandError::UnknownSession);
+            }
+            // An actor that has ended knows nothing new, and the store knows all of it.
+            if !actor.commands.is_closed() {
+                return Ok((view.record.clone(), view.pending.clone()));
+            }
+        }
+        let stored = self.shared.store.load(session).await?;
+        self.readable(stored.ok_or(CommandError::UnknownSession)?)
+    }
+
+    /// Whether this viewer may know that there is such a session, damaged or not.
+    pub async fn exists(&self, session: SessionId) -> Result<bool, CommandError> {
+        match self.find(session).await {
+            Ok(_) | Err(CommandError::Damaged { .. }) => Ok(true),
+            Err(CommandError::UnknownSession) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a turn runs in any session of this server.
+    pub fn any_running(&self) -> bool {
+        let actors = self.actors();
+        let mut views = actors.iter().map(|(_, actor)| actor.view.borrow());
+        views.any(|view| view.record.status == SessionStatus::Running)
+    }
+
+    /// Where the live feed stands. What is published from now on is after it.
+    pub fn mark(&self) -> Mark {
+        self.shared.hub.mark()
+    }
+
+    /// The sessions of which something was published since.
+    pub fn changed_since(&self, mark: Mark) -> Vec<SessionId> {
+        self.shared.hub.changed_since(mark, &self.viewer)
+    }
+
+    pub(super) fn owners(&self) -> Owners {
+        match &self.viewer.key {
+            None => Owners::All,
+            Some(key) => Owners::Key(key.clone()),
+        }
+    }
+
+    /// What this viewer may know of a session. A session of another owner is unknown, whether it is damaged or not.
+    fn readable(&self, stored: StoredSession) -> Result<(SessionRecord, Vec<DecisionRequest>), CommandError> {
+        match stored {
+            StoredSession::Readable { record, pending } if self.viewer.may_see(record.owner.as_deref()) => {
+                match self.damaged().get(&record.id) {
+                    Some(reason) => Err(CommandError::Damaged {
+                        reason: reason.clone(),
+                    }),
+                    None => Ok((*record, pending)),
+                }
+            }
+            StoredSession::Damaged(damaged) if self.viewer.may_see(damaged.owner.as_deref()) => {
+                Err(CommandError::Damaged {
+                    reason: damaged.reason,
+                })
+            }
+            StoredSession::Readable { .. } | StoredSession::Damaged(_) => Err(CommandError::UnknownSession),
+        }
+    }
+
+    /// Puts what only actors know into a list from the store.
+    pub fn bring_up_to_date(&self, sessions: &mut [ListedSession]) {
+        let entries = self.entries();
+        let damage = self.damaged();
+        for session in sessions {
+            let ListedSession::Readable { record, pending } = session else {
+                continue;
+            };
+            if let Some(actor) = entries.get(&record.id).and_then(|slot| slot.get())
+                && !actor.commands.is_closed()
+            {
+                let view = actor.view.borrow();
+                **record = view.record.clone();
+                *pending = view.pending.len();
+            }
+            if let Some(reason) = damage.get(&record.id) {
+                *session = ListedSession::Damaged(damaged_record(record, reason.clone()));
+            }
+        }
+    }
+
+    /// The actor of a session that is in memory.
+    pub(super) fn actor(&self, session: SessionId) -> Option<ActorHandle> {
+        self.entries().get(&session)?.get().cloned()
+    }
+
+    /// The actor of a session that this viewer may see, which is loaded if it is not in memory.
+    pub(super) async fn wake(&self, session: SessionId) -> Result<ActorHandle, CommandError> {
+        loop {
+            if let Some(actor) = self.actor(session) {
+                if !self.viewer.may_see(actor.view.borrow().record.owner.as_deref()) {
+                    return Err(CommandError::UnknownSession);
+                }
+                if !actor.commands.is_closed() {
+                    return Ok(actor);
+                }
+                self.forget_ended(session);
+            }
+            // Whose it is comes first: nobody loads what is not theirs.
+            let stored = self.shared.store.load(session).await?;
+            self.readable(stored.ok_or(CommandError::UnknownSession)?)?;
+            if self.is_stopping() {
+                return Err(CommandError::Stopping);
+            }
+            let slot = Arc::clone(self.entries().entry(session).or_default());
+            let loaded = slot.get_or_try_init(|| self.load_actor(session)).await.cloned();
+            match loaded {
+                Ok(actor) if actor.commands.is_closed() => self.forget_ended(session),
+                Ok(actor) => return Ok(actor),
+                Err(error) => {
+                    self.forget_empty(session, &slot);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Becomes the owner of a session, and goes on with what an earlier owner was in the middle of.
+    async fn load_actor(&self, session: SessionId) -> Result<ActorHandle, CommandError> {
+        let store = &self.shared.store;
+        let acquired = store.acquire(session).await?;
+        let (epoch, stored) = acquired.ok_or(CommandError::UnknownSession)?;
+        let (record, pending) = match stored {
+            StoredSession::Readable { record, pending } => (*record, pending),
+            StoredSession::Damaged(DamagedSession { reason, .. }) => {
+                return Err(CommandError::Damaged { reason });
+            }
+        };
+        let is_unfinished =
+            record.status == SessionStatus::Running || record.run.is_some() || !pending.is_empty();
+        if !is_unfinished {
+            return Ok(self.spawn(epoch, record, pending));
+        }
+        let recovered = match self.what_was_said(&record).await {
+            Ok((unconfirmed, recent)) => Input::Recovered { unconfirmed, recent },
+            Err(StoreError::Damaged(reason)) => {
+                self.damaged().insert(session, reason.clone());
+                return Err(CommandError::Damaged { reason });
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let actor = self.spawn(epoch, record, pending);
+        let (reply, outcome) = oneshot::channel();
+        let input = Command::Input {
+            input: Box::new(recovered),
+            images: Vec::new(),
+            cause: None,
+            reply,
+        };
+        let sent = actor.commands.send(input).await;
+        sent.map_err(|_| CommandError::UnknownSession)?;
+        match outcome.await {
+            Ok(Ok(_)) => Ok(actor),
+            Ok(Err(CommandFailed::Refused(refusal))) => Err(refusal.into()),
+            Ok(Err(CommandFailed::Store(error))) => Err(error.into()),
+            Err(_) => Err(CommandError::UnknownSession),
+        }
+    }
+
+    /// What the agent of an unfinished session may not have heard, and what was recorded last.
+    async fn what_was_said(&self, record: &SessionRecord) -> Result<(Vec<Event>, Vec<Event>), StoreError> {
+        let store = &self.shared.store;
+        let unconfirmed = match record.turn {
+            Some(turn) => store.said_since(record.id, turn.prompt_seq).await?,
+            None => Vec::new(),
+        };
+        let recent = if record.run.is_some() {
+            let since = record.last_seq.saturating_sub(u64::from(RECENT));
+            store.replay(record.id, since, RECENT).await?
+        } else {
+            Vec::new()
+        };
+        Ok((unconfirmed, recent))
+    }
+
+    pub(super) fn spawn(
+        &self,
+        epoch: Epoch,
+        record: SessionRecord,
+        pending: Vec<DecisionRequest>,
+    ) -> ActorHandle {
+        let shared = &self.shared;
+        let backend = shared.backends.of(record.backend.as_deref());
+        spawn(
+            State::new(record, pending, backend.options()),
+            epoch,
+            Arc::clone(&shared.store),
+            backend,
+            Arc::clone(&shared.paths),
+            shared.hub.clone(),
+        )
+    }
+
+    /// Takes sessions out of memory that nobody uses. The next one who asks loads them again.
+    pub(super) fn release_idle(&self, now: Timestamp) {
+        let idle = i64::try_from(IDLE.as_millis()).unwrap_or(i64::MAX);
+        let before = Timestamp(now.0.saturating_sub(idle));
+        self.release_unused_since(before);
+    }
+
+    pub(super) fn release_unused_since(&self, time: Timestamp) {
+        let mut released = Vec::new();
+        self.entries().retain(|id, slot| {
+            let keeps = slot.get().is_none_or(|actor| {
+                let view = actor.view.borrow();
+                // Others who have the slot or the actor are about to use it. Both are handed out under this lock.
+                let is_used = Arc::strong_count(slot) > 1 || actor.commands.strong_count() > 1;
+                let has_agent = !matches!(view.agent, AgentStatus::Absent | AgentStatus::Hibernated);
+                let is_unfinished = view.record.run.is_some() || view.record.turn.is_some();
+                is_used
+                    || has_agent
+                    || is_unfinished
+                    || view.has_hooks
+                    || !view.record.is_unused_since(time, &view.pending)
+                    || !actor.tail.is_empty()
+            });
+            if !keeps {
+                released.push(*id);
+            }
+            keeps
+        });
+        for session in released {
+            tracing::debug!(%session, "a session leaves memory");
+        }
+    }
+
+    /// An actor that has ended: its session was deleted, or another owner has it.
+    fn forget_ended(&self, session: SessionId) {
+        let mut entries = self.entries();
+        let ended = entries.get(&session).and_then(|slot| slot.get());
+        if ended.is_some_and(|actor| actor.commands.is_closed()) {
+            entries.remove(&session);
+        }
+    }
+
+    /// A slot that could not be filled, unless someone else is about to try.
+    pub(super) fn forget_empty(&self, session: SessionId, slot: &Slot) {
+        let mut entries = self.entries();
+        let is_last = entries
+            .get(&session)
+            .is_some_and(|found| Arc::ptr_eq(found, slot) && found.get().is_none())
+            && Arc::strong_count(slot) == 2;
+        if is_last {
+            entries.remove(&session);
+        }
+    }
+
+    pub(super) fn entries(&self) -> MutexGuard<'_, HashMap<SessionId, Slot>> {
+        // The map is whole between any two statements, so a panic elsewhere does not spoil it.
+        self.shared.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sessions that were found damaged when they were loaded, and why: a list from the store does not read everything.
+    pub(super) fn damaged(&self) -> MutexGuard<'_, HashMap<SessionId, String>> {
+        self.shared.damaged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The actors of all sessions that have one.
+    pub(super) fn actors(&self) -> Vec<(SessionId, ActorHandle)> {
+        let entries = self.entries();
+        let actors = entries.iter();
+        actors
+            .filter_map(|(id, slot)| Some((*id, slot.get()?.clone())))
+            .collect()
+    }
+}
+
+/// A session of which the record can be read and something else can't.
+fn damaged_record(record: &SessionRecord, reason: String) -> DamagedSession {
+    DamagedSession {
+        id: record.id,
+        owner: record.owner.clone(),
+        title: record.title.clone(),
+        cwd: record.cwd.clone(),
+        created_at: record.created_at,
+        updated_at: record.updated_at,
+        reason,
+    }
+}
