@@ -117,7 +117,11 @@ fn block_text<R>(block: &Block<'_, R>, out: &mut Vec<u8>, inner: impl FnOnce(&R,
             block.name.iter().for_each(|text| push(text, out));
             block.input.iter().for_each(|input| strings(input, out));
         }
-        _ => block.content.iter().for_each(|content| inner(content, out)),
+        _ => {
+            if let Some(content) = &block.content {
+                inner(content, out);
+            }
+        }
     }
 }
 
