@@ -13,6 +13,7 @@ use crate::read::place::{ProjectId, SessionId};
 
 /// A folder that the CLI was used in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
 pub struct Project {
     pub id: ProjectId,
@@ -27,46 +28,59 @@ pub struct Project {
 
 /// A conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts", optional_fields)]
 pub struct Session {
     pub id: SessionId,
     /// The name a person gave it, else the first 50 characters of the first thing a person typed.
     #[ts(as = "String")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub title: Text,
     #[ts(as = "String")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub project_path: Text,
     /// When the first message was sent.
     #[ts(as = "String")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub timestamp: Text,
     /// Lines of the user's and the assistant's.
     pub message_count: u64,
     #[ts(as = "Vec<String>")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub tools_used: Names,
     /// Relative to the project where inside it.
     #[ts(as = "Vec<String>")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub files_changed: Names,
 
     pub project: ProjectId,
     #[ts(as = "String")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub last_active: Text,
     pub size_bytes: u64,
     #[ts(as = "Vec<String>")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub models: Names,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(as = "Option<String>")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub first_prompt: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(as = "Option<String>")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub custom_title: Option<Text>,
     /// What the CLI itself wrote about the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(as = "Option<String>")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub summary: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(as = "Option<String>")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub git_branch: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(as = "Option<String>")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub cli_version: Option<Text>,
     /// Lines that could not be read: torn, or spliced into another.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -91,6 +105,7 @@ pub struct Session {
 
 /// A program that works on a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
 pub struct SessionDriver {
     pub pid: u32,
@@ -117,6 +132,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[ts(export_to = "history.ts")]
 pub enum Role {
@@ -126,6 +142,7 @@ pub enum Role {
 
 /// Why a message is not part of what the model would see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[ts(export_to = "history.ts")]
 pub enum Branch {
@@ -137,12 +154,14 @@ pub enum Branch {
 
 /// One message. Of a subagent, if `sidechain` is set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts", optional_fields)]
 pub struct Message {
     pub role: Role,
     /// Content blocks. A plain string of the file is one `text` block; a `tool_result` has the `tool_name` it belongs to, and
     /// `persisted_output {name, size}` if the whole of it lies in a file beside the transcript.
     #[ts(type = "Array<Record<string, unknown>>")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
     pub content: Vec<Block>,
     pub timestamp: String,
     pub uuid: String,
@@ -182,6 +201,7 @@ pub struct Message {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts", optional_fields)]
 pub struct Compaction {
     /// `manual` or `auto`.
@@ -192,6 +212,7 @@ pub struct Compaction {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
 pub struct Patch {
     pub file_path: String,
@@ -316,6 +337,7 @@ impl SessionFilter {
 
 /// What the sessions of the history have in common: what a list can be narrowed down to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
 pub struct Facets {
     pub tools: Vec<String>,
@@ -323,6 +345,7 @@ pub struct Facets {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
 pub struct ProjectList {
     pub projects: Vec<Project>,
@@ -336,6 +359,7 @@ pub struct ProjectSessions {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
 pub struct SessionPage {
     pub sessions: Vec<Session>,
@@ -344,6 +368,7 @@ pub struct SessionPage {
 
 /// One line of a transcript, told as a live session tells it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts", optional_fields)]
 pub struct TranscriptEntry {
     pub uuid: String,
@@ -354,6 +379,7 @@ pub struct TranscriptEntry {
     /// The agent's message, or `{type: "user_prompt", prompt, promptId, uuid}`. Absent where a conversation shows nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(type = "Record<string, unknown>")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub message: Option<Value>,
     /// Results of which the message has only the beginning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -363,6 +389,7 @@ pub struct TranscriptEntry {
 
 /// A result whose whole text lies in a file beside the transcript.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
 pub struct WholeResult {
     pub name: String,
@@ -371,6 +398,7 @@ pub struct WholeResult {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
 pub struct EntryPage {
     pub session: Session,
@@ -381,6 +409,7 @@ pub struct EntryPage {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
 pub struct MessagePage {
     pub session: Session,

@@ -5,23 +5,28 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{get, post};
+use axum::routing::get;
 use tiller_core::credentials::{CredentialStore, SecretHash};
 use tiller_core::{Approval, Sessions};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::arrival::Pace;
 use crate::auth::Doorkeeper;
 use crate::error::Language;
 use crate::guard::HostPolicy;
 use crate::history::{self, HistoryHandle};
+use crate::house::House;
 use crate::listen::listen;
 use crate::pages::Assets;
 use crate::proxy::TrustedProxies;
 use crate::statistics::Statistics;
 use crate::task::{self, Tasks};
-use crate::{arrival, auth, chat, cli, error, events, guard, inventory, openapi, pages, sign_ins, system};
+use crate::{
+    arrival, auth, backends, chat, cli, error, events, guard, inventory, openapi, pages, sign_ins, system,
+};
 
 /// The largest body and the largest WebSocket message.
 pub(crate) const MAX_MESSAGE: usize = 32 << 20;
@@ -44,7 +49,7 @@ pub struct Access {
 /// What the doors serve and how. Cheap to clone.
 #[derive(Clone)]
 pub struct App {
-    pub(crate) sessions: Sessions,
+    pub(crate) sessions: House,
     pub(crate) history: HistoryHandle,
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) doorkeeper: Arc<Doorkeeper>,
@@ -70,7 +75,7 @@ impl App {
         let statistics = Arc::new(Statistics::new(sessions.paths().default_directory().to_owned()));
         Self {
             statistics,
-            sessions,
+            sessions: House::new(sessions),
             history,
             tasks: Arc::new(Tasks::new(access.task_starts_per_minute)),
             doorkeeper,
@@ -81,30 +86,12 @@ impl App {
     }
 
     fn router(self) -> Router {
-        let protected = Router::new()
-            .route("/ws", get(chat::upgrade))
-            .route("/ws/events", get(events::upgrade))
-            .route("/api/sessions/{session}/images/{image}", get(events::image))
-            .route("/api/system", get(system::system))
-            .route("/api/backends", get(system::backends))
-            .route("/api/recent-cwds", get(system::recent_cwds))
-            .route("/api/directories", get(system::directories))
-            .route("/api/session-title", post(system::session_title))
-            .route("/api/sign-ins", get(sign_ins::list))
-            .route("/api/sign-out", post(sign_ins::sign_out))
-            .route("/api/claude", get(inventory::inventory))
-            .route("/api/openapi.json", get(openapi::document))
-            .route("/api/docs", get(openapi::docs))
-            .route("/api/docs/style.css", get(openapi::style))
-            .merge(history::routes())
-            .merge(task::routes())
-            .route_layer(from_fn_with_state(self.clone(), auth::require_credential));
-        let open = Router::new()
-            .route("/health", get(system::health))
-            .route("/ws/cli/{session_id}", get(cli::upgrade))
-            .route("/", get(pages::index));
+        let (protected, _) = protected_routes().split_for_parts();
+        let (open, _) = open_routes().split_for_parts();
+        let protected = protected.route_layer(from_fn_with_state(self.clone(), auth::require_credential));
         protected
             .merge(open)
+            .route("/", get(pages::index))
             .fallback(pages::asset)
             .method_not_allowed_fallback(error::method_not_allowed)
             .layer(DefaultBodyLimit::max(MAX_MESSAGE))
@@ -116,10 +103,41 @@ impl App {
     }
 }
 
+/// Every route that needs a credential, with its description.
+fn protected_routes() -> OpenApiRouter<App> {
+    task::routes()
+        .merge(chat::routes())
+        .merge(events::routes())
+        .merge(history::routes())
+        .routes(routes!(system::system))
+        .routes(routes!(backends::backends))
+        .routes(routes!(system::recent_cwds))
+        .routes(routes!(system::directories))
+        .routes(routes!(system::session_title))
+        .routes(routes!(sign_ins::list))
+        .routes(routes!(sign_ins::sign_out))
+        .routes(routes!(inventory::inventory))
+        .routes(routes!(openapi::document))
+        .routes(routes!(openapi::docs))
+        .routes(routes!(openapi::style))
+}
+
+/// Every route that answers without a credential, with its description.
+fn open_routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(system::health))
+        .routes(routes!(cli::upgrade))
+}
+
+/// The description of all routes, from the same registration as the router.
+pub(crate) fn described_routes() -> utoipa::openapi::OpenApi {
+    protected_routes().merge(open_routes()).into_openapi()
+}
+
 /// Goes on with the tasks of the last server, and serves for ever. The caller ends it by dropping the future; connections that are open then live on until the
 /// program ends.
 pub async fn serve(listener: TcpListener, app: App) -> std::io::Result<()> {
-    let resumed = app.tasks.resume(&app.sessions).await;
+    let resumed = app.tasks.resume(app.sessions.for_supervision()).await;
     resumed.map_err(std::io::Error::other)?;
     let access = Arc::clone(&app.access);
     listen(listener, app.router(), access).await

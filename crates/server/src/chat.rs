@@ -10,4 +10,11 @@ mod socket;
 mod translate;
 mod wire;
 
-pub(crate) use socket::upgrade;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(socket::upgrade))
+}

@@ -15,13 +15,25 @@ use tiller_core::backend::Connection;
 
 use crate::app::{App, MAX_MESSAGE};
 use crate::error::ApiError;
+use crate::openapi::ErrorBody;
 
 #[derive(Deserialize)]
 pub(crate) struct Options {
     run: Option<String>,
 }
 
-/// `GET /ws/cli/{session_id}?run=SECRET`
+/// Where a Claude Code that was started with --sdk-url connects; for nobody else
+#[utoipa::path(
+    get, operation_id = "cli", path = "/ws/cli/{session_id}", tag = "sessions", security(()), params(
+    ("session_id" = String, Path),
+    ("run" = Option<String>, Query, description = "The secret that this run was started with."),
+),
+    extensions(("x-summary-zh-CN" = json!("以 --sdk-url 启动的 Claude Code 的连接地址，仅供其使用"))),
+    responses(
+    (status = 101, description = "The WebSocket is open."),
+    (status = 400, body = ErrorBody, description = "Not a WebSocket."),
+    (status = 401, body = ErrorBody, description = "No such run is expected."), (status = 403, body = ErrorBody),
+))]
 pub(crate) async fn upgrade(
     State(app): State<App>,
     Path(session): Path<String>,

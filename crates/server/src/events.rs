@@ -12,9 +12,18 @@ mod request;
 mod socket;
 mod table;
 mod translate;
-pub mod wire;
+mod wire;
 
-pub(crate) use images::image;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+
 pub(crate) use protocol::{ClientRow, Ordering, Schemas, ServerRow};
-pub(crate) use socket::upgrade;
-pub(crate) use table::{ClientEvent, ServerEvent};
+pub use table::{ClientEvent, ServerEvent};
+
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(socket::upgrade))
+        .routes(routes!(images::image))
+}

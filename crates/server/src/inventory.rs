@@ -12,10 +12,13 @@ use axum::Json;
 use axum::extract::{Extension, Query, State};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use ts_rs::TS;
+use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
+use crate::openapi::{ErrorBody, Refusals};
 
 use self::front_matter::FrontMatter;
 
@@ -29,8 +32,9 @@ pub(crate) struct Folder {
     cwd: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[ts(export_to = "inventory.ts")]
 enum Scope {
     User,
     Project,
@@ -38,8 +42,9 @@ enum Scope {
     Plugin,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[ts(export_to = "inventory.ts", optional_fields)]
 pub(crate) struct Inventory {
     /// The folder whose files are looked at beside the user's own.
     cwd: String,
@@ -58,7 +63,8 @@ pub(crate) struct Inventory {
 }
 
 /// Something that a Markdown file with a few words at its top describes.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, TS, ToSchema)]
+#[ts(export_to = "inventory.ts", optional_fields)]
 struct Described {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,8 +73,9 @@ struct Described {
     path: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[ts(export_to = "inventory.ts", optional_fields)]
 struct McpServer {
     name: String,
     scope: Scope,
@@ -80,7 +87,8 @@ struct McpServer {
     headers: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, TS, ToSchema)]
+#[ts(export_to = "inventory.ts", optional_fields)]
 struct Plugin {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,7 +99,8 @@ struct Plugin {
     path: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, TS, ToSchema)]
+#[ts(export_to = "inventory.ts", optional_fields)]
 struct Hook {
     event: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +113,14 @@ struct Hook {
     path: String,
 }
 
-/// Only for the person at the machine: a key sees its own sessions and nothing of the machine's.
+// Only for the person at the machine: a key sees its own sessions and nothing of the machine's.
+/// What Claude Code has been given: skills, commands, agents, MCP servers, plugins, hooks
+#[utoipa::path(
+    get, operation_id = "claude", path = "/api/claude", tag = "machine", params(("cwd" = Option<String>, Query)),
+    extensions(("x-summary-zh-CN" = json!("Claude Code 的技能、命令、代理、MCP 服务器、插件和钩子"))),
+    responses(
+    (status = 200, body = Inventory), (status = 400, body = ErrorBody), (status = 422, body = ErrorBody), Refusals,
+))]
 pub(crate) async fn inventory(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,

@@ -1,12 +1,13 @@
 //! The description of the HTTP API, for programs (`/api/openapi.json`) and for people (`/api/docs`).
 //!
-//! `paths` has every operation and `schemas` every form, both as utoipa reads them; `page` makes them readable. Tests
-//! compare the paths with the routes of this crate, and schemathesis compares the forms with what the server does.
+//! Operations and forms are described where they are: at the handlers and at the types of the wire. This module puts them
+//! together with what all of them share; `events` adds the reference of the event API to the page.
 
 mod events;
 mod page;
-mod paths;
-mod schemas;
+mod refusals;
+
+use std::sync::OnceLock;
 
 use axum::extract::Query;
 use axum::http::HeaderMap;
@@ -17,8 +18,32 @@ use serde_json::{Value, json};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 
+use crate::app::described_routes;
 use crate::error::{ApiError, Language};
 use crate::task::TOOLS;
+
+pub(crate) use refusals::{BodyRefusals, ErrorBody, Refusals, ServerSentEvent};
+
+/// What all operations share.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Tiller",
+        description = "Start coding agents, watch them, decide what they may do, and find again what they did. \
+                       Every call but /health needs a key, as `Authorization: Bearer KEY` or `X-API-Key: KEY`; \
+                       a page on the same origin uses its cookie, together with the page's own secret in `X-Tiller-Page`."
+    ),
+    servers((url = "/", description = "This server")),
+    tags(
+        (name = "task", description = "One prompt, one result"),
+        (name = "sessions", description = "WebSockets on which sessions live"),
+        (name = "history", description = "Every conversation that Claude Code keeps a transcript of"),
+        (name = "machine", description = "The machine and its folders"),
+    ),
+    security(("bearer" = []), ("key" = [])),
+    modifiers(&Keys),
+)]
+struct Shared;
 
 /// How callers say who they are.
 struct Keys;
@@ -35,8 +60,19 @@ impl utoipa::Modify for Keys {
     }
 }
 
-fn description() -> serde_json::Result<Value> {
-    let mut description = serde_json::to_value(paths::Description::openapi())?;
+fn description() -> serde_json::Result<&'static Value> {
+    static DESCRIPTION: OnceLock<Value> = OnceLock::new();
+    if let Some(description) = DESCRIPTION.get() {
+        return Ok(description);
+    }
+    let described = describe()?;
+    Ok(DESCRIPTION.get_or_init(|| described))
+}
+
+fn describe() -> serde_json::Result<Value> {
+    let mut described = Shared::openapi();
+    described.merge(described_routes());
+    let mut description = serde_json::to_value(described)?;
     // What no attribute can say.
     let task = &mut description["components"]["schemas"]["TaskRequest"];
     task["properties"]["tools"]["items"] = json!({
@@ -52,7 +88,11 @@ fn description() -> serde_json::Result<Value> {
     Ok(description)
 }
 
-/// `GET /api/openapi.json`
+/// This description
+#[utoipa::path(
+    get, operation_id = "openapi", path = "/api/openapi.json", tag = "machine",
+    extensions(("x-summary-zh-CN" = json!("本描述（JSON）"))),
+    responses((status = 200, body = Value), Refusals))]
 pub(crate) async fn document() -> Result<Response, ApiError> {
     let description = description().map_err(|error| ApiError::internal(&error))?;
     Ok(axum::Json(description).into_response())
@@ -63,7 +103,15 @@ pub(crate) struct Options {
     lang: Option<String>,
 }
 
-/// `GET /api/docs`
+/// This description, to read
+#[utoipa::path(
+    get, operation_id = "docs", path = "/api/docs", tag = "machine", params(
+    ("lang" = Option<String>, Query, pattern = "^(en|zh|zh-CN)$", description = "`en` or `zh`; otherwise `Accept-Language` decides."),
+),
+    extensions(("x-summary-zh-CN" = json!("本描述（页面）"))),
+    responses(
+    (status = 200, content_type = "text/html", body = String), (status = 422, body = ErrorBody), Refusals,
+))]
 pub(crate) async fn docs(
     options: Result<Query<Options>, axum::extract::rejection::QueryRejection>,
     headers: HeaderMap,
@@ -80,10 +128,17 @@ pub(crate) async fn docs(
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CONTENT_LANGUAGE, page::tag(language)),
     ];
-    Ok((headers, page::render(&openapi, language)).into_response())
+    Ok((headers, page::render(openapi, language)).into_response())
 }
 
-/// `GET /api/docs/style.css`: the page may load nothing that is not a file of ours.
+// the page may load nothing that is not a file of ours.
+/// How that page looks
+#[utoipa::path(
+    get, operation_id = "docs_style", path = "/api/docs/style.css", tag = "machine",
+    extensions(("x-summary-zh-CN" = json!("页面样式"))),
+    responses(
+    (status = 200, content_type = "text/css", body = String), Refusals,
+))]
 pub(crate) async fn style() -> Response {
     ([(CONTENT_TYPE, "text/css; charset=utf-8")], page::STYLE).into_response()
 }
@@ -95,40 +150,6 @@ mod tests {
 
     use super::*;
 
-    /// Every `.route("…", get(…))` of this crate, as `GET …`.
-    fn routes(folder: &Path, found: &mut BTreeSet<String>) {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                routes(&path, found);
-                continue;
-            }
-            let source = std::fs::read_to_string(&path).unwrap();
-            // Tests have routes of their own.
-            let source = source.split("#[cfg(test)]").next().unwrap();
-            // The part after `.route(` up to the next route or the end of the statement.
-            for part in source.split(".route(").skip(1) {
-                let Some(path) = part
-                    .trim_start()
-                    .strip_prefix('"')
-                    .and_then(|rest| rest.split('"').next())
-                else {
-                    continue;
-                };
-                if !path.starts_with('/') {
-                    continue;
-                }
-                let handlers = part.split(';').next().unwrap();
-                for method in ["get", "post", "put", "patch", "delete"] {
-                    if handlers.contains(&format!(" {method}(")) || handlers.contains(&format!(".{method}("))
-                    {
-                        found.insert(format!("{} {path}", method.to_uppercase()));
-                    }
-                }
-            }
-        }
-    }
-
     fn described() -> BTreeSet<String> {
         let openapi = description().unwrap();
         let paths = openapi["paths"].as_object().unwrap();
@@ -139,36 +160,47 @@ mod tests {
         operations.collect()
     }
 
+    /// A route that is registered with `.route` is in the router and not in the description.
     #[test]
-    fn every_route_is_described() {
-        let mut routes_found = BTreeSet::new();
-        routes(
-            &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
-            &mut routes_found,
-        );
+    fn every_route_is_registered_with_its_description() {
+        fn look(folder: &Path, found: &mut Vec<String>) {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    look(&path, found);
+                    continue;
+                }
+                let source = std::fs::read_to_string(&path).unwrap();
+                // Tests have routes of their own.
+                let source = source.split("#[cfg(test)]").next().unwrap();
+                let routes = source.split(".route(\"").skip(1);
+                found.extend(routes.map(|rest| rest.split('"').next().unwrap().to_owned()));
+            }
+        }
+        let mut found = Vec::new();
+        look(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
         // The page itself is no API.
-        routes_found.remove("GET /");
-        assert!(routes_found.len() > 20, "{routes_found:?}");
-        assert_eq!(described(), routes_found);
+        assert_eq!(found, ["/"]);
+        assert!(described().len() > 30, "{:?}", described());
     }
 
     #[test]
     fn every_operation_can_be_read_in_both_languages() {
         let openapi = description().unwrap();
         for language in [Language::English, Language::Chinese] {
-            let page = page::render(&openapi, language);
+            let page = page::render(openapi, language);
             for operation in described() {
                 let (method, path) = operation.split_once(' ').unwrap();
                 assert!(page.contains(&format!("<b>{method}</b> {path}")), "{operation}");
             }
             assert!(!page.contains("<script") && !page.contains(" style=") && !page.contains("http://cdn"));
         }
-        page::assert_translated(&openapi);
+        page::assert_translated(openapi);
     }
 
     #[test]
     fn the_description_changes_knowingly() {
-        let mut openapi = description().unwrap();
+        let mut openapi = description().unwrap().clone();
         openapi["info"]["version"] = "[version]".into();
         insta::assert_json_snapshot!(openapi);
     }

@@ -1,8 +1,11 @@
 //! The options of agents that the public contracts have names for. The doors read and write them here; what they mean is
 //! the backend's affair, and whatever else a backend offers goes by its own name.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tiller_core::{OptionChange, Options};
+use ts_rs::TS;
+use utoipa::ToSchema;
 
 pub(crate) const ALLOWED_TOOLS: &str = "allowedTools";
 pub(crate) const TOOLS: &str = "tools";
@@ -12,9 +15,11 @@ pub(crate) const EFFORT: &str = "effort";
 pub(crate) const MAX_TURNS: &str = "maxTurns";
 pub(crate) const MAX_BUDGET_USD: &str = "maxBudgetUsd";
 
-/// The permission modes of the contracts.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) enum PermissionMode {
+/// What the agent may do without asking: the permission modes of the contracts.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize, TS, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[ts(export_to = "events.ts")]
+pub enum PermissionMode {
     #[default]
     Default,
     AcceptEdits,

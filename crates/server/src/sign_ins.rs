@@ -10,11 +10,14 @@ use axum::response::{IntoResponse, Redirect, Response};
 use serde::{Deserialize, Serialize};
 use tiller_core::credentials::SignInId;
 use tiller_core::{StoreError, Timestamp};
+use ts_rs::TS;
+use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::auth::{Credential, Visitor, add_cookie};
 use crate::body::OptionalBody;
 use crate::error::ApiError;
+use crate::openapi::{BodyRefusals, ErrorBody, Refusals};
 use crate::proxy::IsHttps;
 
 /// `GET /?code=…`: a cookie, and the page without the code in its address but with its own secret, which stays in the
@@ -41,27 +44,38 @@ pub(crate) async fn enter(
     Ok(response)
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[ts(export_to = "http.ts")]
 pub(crate) struct SignInEntry {
     id: String,
     /// What the browser calls itself.
     user_agent: String,
     /// The address from which it signed in.
     address: String,
+    /// Milliseconds since 1970.
     created_at: i64,
     last_used_at: i64,
     /// Whether it is the one that asks.
     current: bool,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[ts(export_to = "http.ts")]
 pub(crate) struct SignIns {
     sign_ins: Vec<SignInEntry>,
 }
 
-/// `GET /api/sign-ins`
+/// The browsers that are signed in, the last used first
+///
+/// For the person at the machine only.
+#[utoipa::path(
+    get, operation_id = "sign_ins", path = "/api/sign-ins", tag = "machine",
+    extensions(("x-summary-zh-CN" = json!("已登录的浏览器，最近使用的在前"))),
+    responses(
+    (status = 200, body = SignIns), (status = 403, body = ErrorBody), Refusals,
+))]
 pub(crate) async fn list(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
@@ -87,9 +101,16 @@ pub(crate) async fn list(
     }))
 }
 
+#[derive(Serialize, TS, ToSchema)]
+#[ts(export_to = "http.ts")]
+pub(crate) struct Success {
+    success: bool,
+}
+
 /// Which sign-ins to end: without a body, the one that asks.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, TS, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[ts(export_to = "http.ts", optional_fields)]
 pub(crate) struct SignOut {
     /// Every one, whatever else is asked for.
     all: Option<bool>,
@@ -97,7 +118,17 @@ pub(crate) struct SignOut {
     id: Option<String>,
 }
 
-/// `POST /api/sign-out`
+/// Sign out
+///
+/// Without a body, the browser that asks; with `id` one of the list; with `all` every browser. Their connections end within
+/// five seconds. For the person at the machine only.
+#[utoipa::path(
+    post, operation_id = "sign_out", path = "/api/sign-out", tag = "machine", request_body = Option<SignOut>,
+    extensions(("x-summary-zh-CN" = json!("退出登录：当前浏览器、指定的一个，或全部"))),
+    responses(
+    (status = 200, body = Success), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+    Refusals, BodyRefusals,
+))]
 pub(crate) async fn sign_out(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
@@ -133,7 +164,7 @@ pub(crate) async fn sign_out(
         }
     };
     tracing::info!("signed out");
-    let mut response = Json(serde_json::json!({ "success": true })).into_response();
+    let mut response = Json(Success { success: true }).into_response();
     if ends_own {
         add_cookie(&mut response, app.doorkeeper.clear_cookie(), https)?;
     }

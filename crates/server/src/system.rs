@@ -6,24 +6,44 @@ use std::path::Path;
 use axum::Json;
 use axum::extract::{Extension, Query, State};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use tiller_core::BackendInfo;
-use tiller_core::backend::{Capabilities, OptionInfo};
+use ts_rs::TS;
+use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::auth::Visitor;
+use crate::backends::DefaultBackend;
 use crate::body::Body;
 use crate::error::ApiError;
+use crate::openapi::{BodyRefusals, ErrorBody, Refusals};
 use crate::statistics::disk_of;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-pub(crate) async fn health() -> Json<Value> {
-    Json(json!({ "status": "ok", "version": VERSION }))
+/// Whether the server is there; needs no key
+#[utoipa::path(
+    get, operation_id = "health", path = "/health", tag = "machine", security(()),
+    extensions(("x-summary-zh-CN" = json!("服务是否在运行；无需密钥"))),
+    responses(
+    (status = 200, body = Health), (status = 403, body = ErrorBody, description = "A host name that is not served."),
+))]
+pub(crate) async fn health() -> Json<Health> {
+    Json(Health {
+        status: "ok",
+        version: VERSION,
+    })
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, TS, ToSchema)]
+#[ts(export_to = "http.ts")]
+pub(crate) struct Health {
+    #[schema(example = "ok")]
+    status: &'static str,
+    version: &'static str,
+}
+
+#[derive(Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[ts(export_to = "http.ts")]
 pub(crate) struct System {
     cpu_model: String,
     #[serde(rename = "totalMemoryGB")]
@@ -31,52 +51,10 @@ pub(crate) struct System {
     /// In GB.
     total_storage: u64,
     version: &'static str,
-    backend: BackendInfo,
+    backend: DefaultBackend,
     /// Where a session works that does not say where.
     cwd: String,
     roots: Vec<String>,
-}
-
-/// What `GET /api/backends` answers.
-#[derive(Serialize)]
-pub(crate) struct BackendList {
-    backends: Vec<Backend>,
-}
-
-/// An agent that a session can choose.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Backend {
-    name: String,
-    title: String,
-    version: Option<String>,
-    installed: bool,
-    /// Null: the agent does not say.
-    signed_in: Option<bool>,
-    capabilities: Capabilities,
-    options: Vec<OptionInfo>,
-    how_to_install: Option<String>,
-}
-
-/// `GET /api/backends`: the default one first.
-pub(crate) async fn backends(State(app): State<App>) -> Json<BackendList> {
-    let backends = app
-        .sessions
-        .backends()
-        .into_iter()
-        .map(|(info, options)| Backend {
-            name: info.name,
-            title: info.title,
-            version: info.version,
-            installed: info.installed,
-            signed_in: None,
-            capabilities: info.capabilities,
-            options,
-            how_to_install: info.how_to_install,
-        });
-    Json(BackendList {
-        backends: backends.collect(),
-    })
 }
 
 /// How much memory the machine has, in bytes.
@@ -86,6 +64,11 @@ pub fn total_memory() -> u64 {
     sysinfo::System::new_with_specifics(wanted).total_memory()
 }
 
+/// The machine, the version and the default agent
+#[utoipa::path(
+    get, operation_id = "system", path = "/api/system", tag = "machine",
+    extensions(("x-summary-zh-CN" = json!("机器、版本和所用的代理"))),
+    responses((status = 200, body = System), Refusals))]
 pub(crate) async fn system(State(app): State<App>) -> Result<Json<System>, ApiError> {
     tokio::task::spawn_blocking(move || Json(describe(&app)))
         .await
@@ -108,7 +91,7 @@ fn describe(app: &App) -> System {
         total_memory_gb: gigabytes(machine.total_memory()),
         total_storage: gigabytes(storage_of(paths.default_directory())),
         version: VERSION,
-        backend: app.sessions.backend(),
+        backend: app.sessions.backend().into(),
         cwd: paths.default_directory().display().to_string(),
         roots: paths
             .roots()
@@ -145,15 +128,29 @@ fn folders(limit: Option<&str>) -> Option<usize> {
     }
 }
 
+/// Folders that were used last
+#[utoipa::path(
+    get, operation_id = "recent_cwds", path = "/api/recent-cwds", tag = "machine", params(
+    ("limit" = Option<isize>, Query, description = "1 to 20, the nearest of these for others; 8 unless given."),
+),
+    extensions(("x-summary-zh-CN" = json!("最近使用的目录"))),
+    responses((status = 200, body = RecentCwds), (status = 422, body = ErrorBody), Refusals))]
 pub(crate) async fn recent_cwds(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
     query: Result<Query<Limit>, axum::extract::rejection::QueryRejection>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<RecentCwds>, ApiError> {
     let Query(Limit { limit }) = query.map_err(|_| ApiError::WrongForm)?;
     let limit = folders(limit.as_deref()).ok_or(ApiError::WrongForm)?;
     let cwds = app.sessions.seen_by(visitor.viewer).recent_cwds(limit).await?;
-    Ok(Json(json!({ "cwds": cwds })))
+    Ok(Json(RecentCwds { cwds }))
+}
+
+#[derive(Serialize, TS, ToSchema)]
+#[ts(export_to = "http.ts")]
+pub(crate) struct RecentCwds {
+    /// Newest first.
+    cwds: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -161,38 +158,79 @@ pub(crate) struct Folder {
     path: Option<String>,
 }
 
+/// The folders in a folder
+#[utoipa::path(
+    get, operation_id = "directories", path = "/api/directories", tag = "machine", params(
+    ("path" = Option<String>, Query, description = "Inside a root; absent: the default working directory."),
+),
+    extensions(("x-summary-zh-CN" = json!("目录中的子目录"))),
+    responses(
+    (status = 200, body = Directories), (status = 400, body = ErrorBody, description = "A folder that may not be seen."),
+    (status = 422, body = ErrorBody), Refusals,
+))]
 pub(crate) async fn directories(
     State(app): State<App>,
     query: Result<Query<Folder>, axum::extract::rejection::QueryRejection>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<Directories>, ApiError> {
     let Query(Folder { path }) = query.map_err(|_| ApiError::WrongForm)?;
     let listing = tokio::task::spawn_blocking(move || app.sessions.paths().list(path.as_deref()))
         .await
         .map_err(|error| ApiError::internal(&error))?
         .map_err(|_| ApiError::WorkingDirInvalid)?;
-    let entries: Vec<_> = listing
-        .entries
-        .iter()
-        .map(|(name, path)| json!({ "name": name, "path": path.display().to_string() }))
-        .collect();
-    Ok(Json(json!({
-        "path": listing.path.display().to_string(),
-        "parent": listing.parent.map(|parent| parent.display().to_string()),
-        "entries": entries,
-    })))
+    let entries = listing.entries.into_iter().map(|(name, path)| DirectoryEntry {
+        name,
+        path: path.display().to_string(),
+    });
+    Ok(Json(Directories {
+        path: listing.path.display().to_string(),
+        parent: listing.parent.map(|parent| parent.display().to_string()),
+        entries: entries.collect(),
+    }))
 }
 
-#[derive(Deserialize)]
+#[derive(Serialize, TS, ToSchema)]
+#[ts(export_to = "http.ts")]
+pub(crate) struct Directories {
+    path: String,
+    /// `null` for a folder whose parent is outside every root.
+    parent: Option<String>,
+    entries: Vec<DirectoryEntry>,
+}
+
+#[derive(Serialize, TS, ToSchema)]
+#[ts(export_to = "http.ts")]
+pub(crate) struct DirectoryEntry {
+    name: String,
+    path: String,
+}
+
+#[derive(Deserialize, TS, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "prompt": "Explain the parser" }))]
+#[ts(export_to = "http.ts")]
 pub(crate) struct TitleRequest {
+    #[schema(pattern = r"\S")]
     prompt: String,
 }
 
+#[derive(Serialize, TS, ToSchema)]
+#[ts(export_to = "http.ts")]
+pub(crate) struct Title {
+    title: String,
+}
+
+/// A title for a prompt
+#[utoipa::path(
+    post, operation_id = "session_title", path = "/api/session-title", tag = "machine", request_body = TitleRequest,
+    extensions(("x-summary-zh-CN" = json!("为任务描述生成标题"))),
+    responses(
+    (status = 200, body = Title), Refusals, BodyRefusals,
+))]
 pub(crate) async fn session_title(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
     Body(request): Body<TitleRequest>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<Title>, ApiError> {
     if request.prompt.trim().is_empty() {
         return Err(ApiError::PromptEmpty);
     }
@@ -201,7 +239,7 @@ pub(crate) async fn session_title(
         .seen_by(visitor.viewer)
         .title_for(&request.prompt)
         .await;
-    Ok(Json(json!({ "title": title })))
+    Ok(Json(Title { title }))
 }
 
 #[cfg(test)]

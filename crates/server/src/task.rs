@@ -13,14 +13,15 @@ mod wire;
 
 use std::time::Duration;
 
-use axum::Router;
-use axum::routing::{get, post};
 use tiller_core::{CommandError, Sessions};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::limit::Tally;
 
-pub(crate) use wire::TOOLS;
+pub(crate) use decide::{AnswerRequest, Done, PermissionAnswer, StopRequest};
+pub(crate) use wire::{TOOLS, TaskRequest, TaskResponse};
 
 /// What the task API remembers between requests.
 pub(crate) struct Tasks {
@@ -47,12 +48,12 @@ impl Tasks {
     }
 }
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new()
-        .route("/api/task", post(handlers::run))
-        .route("/api/task/stream", post(handlers::run_streamed))
-        .route("/api/task/{session_id}/stream", get(handlers::watch))
-        .route("/api/task/answer", post(decide::answer))
-        .route("/api/task/permission", post(decide::permission))
-        .route("/api/task/stop", post(decide::stop))
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(handlers::run))
+        .routes(routes!(handlers::run_streamed))
+        .routes(routes!(handlers::watch))
+        .routes(routes!(decide::answer))
+        .routes(routes!(decide::permission))
+        .routes(routes!(decide::stop))
 }

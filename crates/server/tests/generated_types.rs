@@ -2,13 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use tiller_history::{SearchPage, UsageReport};
 use tiller_message::{Body, SummaryView};
-use tiller_server::event_wire::{ClientEvent, ServerEvent};
-use tiller_server::history_wire::{
-    HistoryChanges, HistoryEntries, HistoryMessages, HistoryProjects, HistorySessions, VaultSetting,
-    VaultState,
-};
+use tiller_server::export_types;
 use ts_rs::{Config, TS};
 
 fn generated_folder() -> PathBuf {
@@ -21,22 +16,24 @@ fn typescript_types_are_in_step_with_the_rust_types() {
     let config = Config::new()
         .with_out_dir(scratch.path())
         .with_large_int("number");
-    ClientEvent::export_all(&config).unwrap();
-    ServerEvent::export_all(&config).unwrap();
-    HistoryProjects::export_all(&config).unwrap();
-    HistorySessions::export_all(&config).unwrap();
-    HistoryMessages::export_all(&config).unwrap();
-    HistoryEntries::export_all(&config).unwrap();
-    HistoryChanges::export_all(&config).unwrap();
-    VaultSetting::export_all(&config).unwrap();
-    VaultState::export_all(&config).unwrap();
-    SearchPage::export_all(&config).unwrap();
-    UsageReport::export_all(&config).unwrap();
-
+    export_types(&config).unwrap();
     Body::export_all(&config).unwrap();
     SummaryView::export_all(&config).unwrap();
 
     let update = std::env::var_os("TILLER_UPDATE").is_some();
+    for entry in std::fs::read_dir(generated_folder()).unwrap() {
+        let committed = entry.unwrap().path();
+        let is_generated = scratch.path().join(committed.file_name().unwrap()).exists();
+        if update && !is_generated {
+            std::fs::remove_file(&committed).unwrap();
+        } else {
+            assert!(
+                is_generated,
+                "{} is generated no more: run `cargo xtask gen-types`",
+                committed.display()
+            );
+        }
+    }
     for entry in std::fs::read_dir(scratch.path()).unwrap() {
         let path = entry.unwrap().path();
         let committed = generated_folder().join(path.file_name().unwrap());

@@ -151,6 +151,9 @@ export type NewAttachment = { mediaType: string,
  */
 data: string, name?: string, };
 
+/**
+ * What the agent may do without asking: the permission modes of the contracts.
+ */
 export type PermissionMode = "default" | "acceptEdits" | "plan" | "bypassPermissions";
 
 export type PermissionRequest = { sessionId: string, 

@@ -110,7 +110,7 @@ parent_tool_use_id?: string,
  */
 is_meta?: boolean, 
 /**
- * The summary that a compaction put in place of what was said before.
+ * The summary with which a compaction replaced earlier messages.
  */
 compaction?: Compaction, is_api_error?: boolean, 
 /**
@@ -175,7 +175,7 @@ title: string,
  */
 is_tool_result?: boolean, 
 /**
- * What a compaction put in the place of what was said before.
+ * The summary with which a compaction replaced earlier messages.
  */
 is_summary?: boolean, 
 /**
@@ -220,7 +220,7 @@ unknown_lines?: Record<string, number>,
  */
 archived?: boolean, 
 /**
- * A program works on it right now. The history itself does not know; whoever looks at processes fills this in.
+ * A program works on it right now. The history does not know; the caller, which can see processes, fills this in.
  */
 live?: boolean, 
 /**

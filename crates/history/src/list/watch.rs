@@ -20,6 +20,7 @@ const TOGETHER: Duration = Duration::from_millis(100);
 
 /// Something is different now. What exactly is found by asking again, which reads only what is new.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[ts(export_to = "history.ts")]
 pub enum Change {

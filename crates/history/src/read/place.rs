@@ -20,14 +20,18 @@ use crate::read::follow::Stamp;
 
 /// The id of a session: the name of its file without `.jsonl`. A UUID in everything the CLI writes today.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "String", into = "String")]
 #[ts(type = "string", rename = "HistorySessionId", export_to = "history.ts")]
+#[cfg_attr(feature = "openapi", schema(as = HistorySessionId, value_type = String))]
 pub struct SessionId(String);
 
 /// The id of a project: the name of its folder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "String", into = "String")]
 #[ts(type = "string", export_to = "history.ts")]
+#[cfg_attr(feature = "openapi", schema(value_type = String))]
 pub struct ProjectId(String);
 
 macro_rules! id {

@@ -42,6 +42,7 @@ pub struct SearchQuery {
 
 /// A message that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts", optional_fields)]
 pub struct SearchResult {
     pub session_id: SessionId,
@@ -69,6 +70,7 @@ pub struct SearchResult {
 
 /// A piece of an excerpt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
 pub struct Fragment {
     pub text: String,
@@ -77,6 +79,7 @@ pub struct Fragment {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
 pub struct SearchPage {
     pub results: Vec<SearchResult>,

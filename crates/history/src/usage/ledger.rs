@@ -16,6 +16,7 @@ use crate::read::record::{Kind, Record, millis};
 
 /// Tokens by what they cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
 pub struct Tokens {
     pub input_tokens: u64,

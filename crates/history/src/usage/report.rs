@@ -43,6 +43,7 @@ impl Default for UsageQuery {
 
 /// Tokens and what they cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
 pub struct Usage {
     #[serde(flatten)]
@@ -54,6 +55,7 @@ pub struct Usage {
 
 /// One line of a table of usage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
 pub struct UsageRow {
     /// The day (`2026-11-15`), project, model or session.
@@ -63,6 +65,7 @@ pub struct UsageRow {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
 pub struct UsageReport {
     pub total: Usage,

@@ -23,6 +23,7 @@ use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
 use crate::follow::{Follow, Step, prompt_before};
+use crate::openapi::{ErrorBody, Refusals};
 use crate::options::{self, PermissionMode};
 use crate::oversize;
 use crate::pulse::Pulse;
@@ -56,6 +57,19 @@ pub(crate) struct Options {
     after_seq: Option<u64>,
 }
 
+/// The chat API: a WebSocket that is one conversation
+#[utoipa::path(
+    get, operation_id = "chat", path = "/ws", tag = "sessions", params(
+    ("session_id" = Option<String>, Query, description = "A session's id, or any name; `default` unless given."),
+    ("cwd" = Option<String>, Query, description = "Where a new session works."),
+    ("after_seq" = Option<usize>, Query, description = "Replays what came after it."),
+),
+    extensions(("x-summary-zh-CN" = json!("聊天 API：一条 WebSocket 就是一个会话"))),
+    responses(
+    (status = 101, description = "The WebSocket is open."),
+    (status = 400, body = ErrorBody, description = "Not a WebSocket, or a working directory that may not be used."),
+    (status = 422, body = ErrorBody), Refusals,
+))]
 pub(crate) async fn upgrade(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,

@@ -8,9 +8,19 @@ use super::commands::session_id;
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
+use crate::openapi::{ErrorBody, Refusals};
 
-/// `GET /api/sessions/{session}/images/{image}`. The types are those that were checked when the image came, and none of
-/// them can carry a script.
+// The types are those that were checked when the image came, and none of
+// them can carry a script.
+/// An image that was sent with a prompt
+#[utoipa::path(
+    get, operation_id = "image", path = "/api/sessions/{session}/images/{image}", tag = "sessions", params(
+    ("session" = String, Path), ("image" = String, Path),
+),
+    extensions(("x-summary-zh-CN" = json!("随消息发送的图片"))),
+    responses(
+    (status = 200, content_type = "image/png", body = Vec<u8>), (status = 404, body = ErrorBody), Refusals,
+))]
 pub(crate) async fn image(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,

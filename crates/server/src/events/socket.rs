@@ -30,6 +30,7 @@ use super::wire::RunnerError;
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::{ApiError, ErrorCode};
+use crate::openapi::{ErrorBody, Refusals};
 use crate::oversize;
 use crate::pulse::Pulse;
 use crate::statistics::Load;
@@ -53,6 +54,16 @@ pub(crate) struct Options {
     only: Option<String>,
 }
 
+/// The event API: a WebSocket for all sessions
+#[utoipa::path(
+    get, operation_id = "events", path = "/ws/events", tag = "sessions", params(
+    ("only" = Option<String>, Query, description = "`subscribed`: hears nothing but what it subscribes to."),
+),
+    extensions(("x-summary-zh-CN" = json!("事件 API：一条 WebSocket 管理所有会话"))),
+    responses(
+    (status = 101, description = "The WebSocket is open."),
+    (status = 400, body = ErrorBody, description = "Not a WebSocket."), Refusals,
+))]
 pub(crate) async fn upgrade(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,

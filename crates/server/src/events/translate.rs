@@ -40,7 +40,7 @@ pub(super) fn start(
     options.set(options::EFFORT, said(start.effort));
     options.set(options::MAX_TURNS, start.max_turns);
     options.set(options::MAX_BUDGET_USD, start.max_budget_usd);
-    options.apply(&mode(start.permission_mode).change());
+    options.apply(&start.permission_mode.unwrap_or_default().change());
     Ok(StartSession {
         title: start.title.unwrap_or_default(),
         prompt: prompt(start.prompt_id, start.prompt, start.attachments, start.context)?,
@@ -139,7 +139,9 @@ pub(super) fn patch(configure: SessionConfigure) -> SettingsPatch {
         .map(|turns| OptionChange::new(options::MAX_TURNS, turns));
     let budget = configure.max_budget_usd;
     let budget = budget.map(|budget| OptionChange::new(options::MAX_BUDGET_USD, budget));
-    let mode = configure.permission_mode.map(|wanted| mode(wanted).change());
+    let mode = configure
+        .permission_mode
+        .map(|mode| mode.unwrap_or_default().change());
     SettingsPatch {
         approval: configure
             .approval
@@ -208,16 +210,6 @@ pub(super) fn refusal(error: &CommandError, session_id: Option<String>) -> Runne
         code: ErrorCode::from(error),
         session_id,
         driver,
-    }
-}
-
-/// The mode that was asked for; null and nothing are the default.
-fn mode(mode: Option<PermissionMode>) -> options::PermissionMode {
-    match mode {
-        None | Some(PermissionMode::Default) => options::PermissionMode::Default,
-        Some(PermissionMode::AcceptEdits) => options::PermissionMode::AcceptEdits,
-        Some(PermissionMode::Plan) => options::PermissionMode::Plan,
-        Some(PermissionMode::BypassPermissions) => options::PermissionMode::BypassPermissions,
     }
 }
 
@@ -407,7 +399,7 @@ pub(super) fn session(
     usage: Option<Usage>,
 ) -> SessionInfo {
     let settings = record.settings;
-    let permission_mode = wire_mode(&settings.options);
+    let permission_mode = PermissionMode::of(&settings.options);
     let model = options::text(&settings.options, options::MODEL);
     let allowed_tools = options::text(&settings.options, options::ALLOWED_TOOLS);
     let approval = approval(settings.approval);
@@ -469,11 +461,11 @@ pub(super) fn damaged_session(session: DamagedSession) -> SessionInfo {
         allowed_tools: None,
         last_prompt: None,
         model: None,
-        permission_mode: wire_mode(&defaults.options),
+        permission_mode: PermissionMode::of(&defaults.options),
         approval: approval(defaults.approval),
         settings: SettingsInfo {
             model: None,
-            permission_mode: wire_mode(&defaults.options),
+            permission_mode: PermissionMode::of(&defaults.options),
             approval: approval(defaults.approval),
             effort: None,
             max_turns: None,
@@ -493,15 +485,6 @@ pub(super) fn damaged_session(session: DamagedSession) -> SessionInfo {
         last_seq: 0,
         damaged: true,
         error: Some(session.reason),
-    }
-}
-
-fn wire_mode(options: &Options) -> PermissionMode {
-    match options::PermissionMode::of(options) {
-        options::PermissionMode::Default => PermissionMode::Default,
-        options::PermissionMode::AcceptEdits => PermissionMode::AcceptEdits,
-        options::PermissionMode::Plan => PermissionMode::Plan,
-        options::PermissionMode::BypassPermissions => PermissionMode::BypassPermissions,
     }
 }
 

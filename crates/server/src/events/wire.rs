@@ -10,18 +10,8 @@ use tiller_core::PromptId;
 use ts_rs::TS;
 use utoipa::ToSchema;
 
-pub use super::table::{ClientEvent, ServerEvent};
-pub use server::*;
-
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, TS, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[ts(export_to = "events.ts")]
-pub enum PermissionMode {
-    Default,
-    AcceptEdits,
-    Plan,
-    BypassPermissions,
-}
+pub(super) use crate::options::PermissionMode;
+pub(super) use server::*;
 
 /// Who answers when the agent asks for a tool.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, TS, ToSchema)]

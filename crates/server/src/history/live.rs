@@ -19,6 +19,7 @@ use super::wire::HistoryChanges;
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
+use crate::openapi::{Refusals, ServerSentEvent};
 use crate::pulse::Pulse;
 
 /// Changes come in bundles, a few a second at most; a reader that falls further behind is told that everything changed.
@@ -27,7 +28,14 @@ pub(super) const BEHIND: usize = 64;
 /// Several changes that were noticed together.
 pub(super) type Bundle = Arc<Vec<Change>>;
 
-/// `GET /api/history/live`: begins with an empty bundle, so that a reader knows that nothing is missed from there on.
+// begins with an empty bundle, so that a reader knows that nothing is missed from there on.
+/// What changes in the history, as server-sent events
+#[utoipa::path(
+    get, operation_id = "history_live", path = "/api/history/live", tag = "history",
+    extensions(("x-summary-zh-CN" = json!("历史记录的实时变化（SSE）"))),
+    responses(
+    (status = 200, content_type = "text/event-stream", body = ServerSentEvent), Refusals,
+))]
 pub(super) async fn live(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,

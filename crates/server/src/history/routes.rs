@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::{Extension, Path, RawQuery, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use tiller_history::{
-    History, HistoryError, Page, ProjectId, Session, SessionId, SessionPage, UsageQuery, UsageReport,
+    History, HistoryError, Page, ProjectId, SearchPage, Session, SessionId, SessionPage, UsageQuery,
+    UsageReport,
 };
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::access::{Seen, own_conversations};
-use super::live::live;
+use super::live;
 use super::query::{Parameters, ToldAs};
 use super::running;
 use super::stream::written_by;
@@ -22,22 +24,23 @@ use super::wire::{
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
+use crate::openapi::{BodyRefusals, ErrorBody, Refusals};
 use crate::underway::whole;
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new()
-        .route("/api/history/projects", get(projects))
-        .route("/api/history/projects/{id}/sessions", get(sessions))
-        .route("/api/history/sessions", get(all_sessions))
-        .route("/api/history/sessions/{id}", get(messages))
-        .route("/api/history/sessions/{id}/export", get(export))
-        .route("/api/history/sessions/{id}/tool-results/{name}", get(tool_result))
-        .route("/api/history/sessions/{id}/takeover", post(take_over))
-        .route("/api/history/search", get(search))
-        .route("/api/history/usage", get(usage))
-        .route("/api/history/live", get(live))
-        .route("/api/history/vault", get(vault).put(turn_vault))
-        .route("/api/history/vault/{id}/restore", post(restore))
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(projects))
+        .routes(routes!(sessions))
+        .routes(routes!(all_sessions))
+        .routes(routes!(messages))
+        .routes(routes!(export))
+        .routes(routes!(tool_result))
+        .routes(routes!(search))
+        .routes(routes!(usage))
+        .routes(routes!(live::live))
+        .routes(routes!(vault, turn_vault))
+        .routes(routes!(restore))
+        .routes(routes!(take_over))
 }
 
 /// Asks the history on a thread that may block, with the visitor's eyes.
@@ -71,6 +74,13 @@ fn session_id(id: &str) -> Result<SessionId, ApiError> {
     SessionId::parse(id).map_err(|_| ApiError::SessionNotFound)
 }
 
+/// Folders that Claude Code was used in
+#[utoipa::path(
+    get, operation_id = "history_projects", path = "/api/history/projects", tag = "history",
+    extensions(("x-summary-zh-CN" = json!("使用过 Claude Code 的目录"))),
+    responses(
+    (status = 200, body = HistoryProjects), Refusals,
+))]
 async fn projects(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
@@ -84,6 +94,16 @@ async fn projects(
     Ok(Json(listed.await?).into_response())
 }
 
+/// The conversations of a project, newest first
+#[utoipa::path(
+    get, operation_id = "history_project_sessions", path = "/api/history/projects/{id}/sessions", tag = "history", params(
+    ("id" = String, Path),
+    ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query, minimum = 1),
+),
+    extensions(("x-summary-zh-CN" = json!("一个项目的会话，最新的在前"))),
+    responses(
+    (status = 200, body = SessionPage), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody), Refusals,
+))]
 async fn sessions(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
@@ -102,6 +122,15 @@ async fn sessions(
     Ok(Json(sessions).into_response())
 }
 
+/// All conversations, newest first, narrowed down
+#[utoipa::path(
+    get, operation_id = "history_sessions", path = "/api/history/sessions", tag = "history", params(
+    ("project" = Option<String>, Query), ("tool" = Option<String>, Query), ("file" = Option<String>, Query),
+    ("model" = Option<String>, Query), ("from" = Option<i64>, Query), ("to" = Option<i64>, Query),
+    ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query, minimum = 1),
+),
+    extensions(("x-summary-zh-CN" = json!("全部会话，可筛选，最新的在前"))),
+    responses((status = 200, body = HistorySessions), (status = 422, body = ErrorBody), Refusals))]
 async fn all_sessions(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
@@ -129,6 +158,18 @@ async fn all_sessions(
     Ok(Json(found))
 }
 
+/// The messages of a conversation
+#[utoipa::path(
+    get, operation_id = "history_session", path = "/api/history/sessions/{id}", tag = "history", params(
+    ("id" = String, Path),
+    ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query, minimum = 1),
+    ("include" = Option<String>, Query, description = "`chain`, `conversation` or `all`."),
+    ("as" = Option<String>, Query, description = "`messages`, or `entries`: each message as a live session tells it."),
+),
+    extensions(("x-summary-zh-CN" = json!("一个会话的消息"))),
+    responses(
+    (status = 200, body = HistoryMessages), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody), Refusals,
+))]
 async fn messages(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
@@ -164,8 +205,17 @@ async fn messages(
     }
 }
 
-/// Ends the program that works on a conversation elsewhere, so that it can go on here. Someone else's process is ended, so
-/// it is for those who may see the whole history.
+// Ends the program that works on a conversation elsewhere, so that it can go on here. Someone else's process is ended, so
+// it is for those who may see the whole history.
+/// End the program that works on a conversation elsewhere
+///
+/// So that it can go on here. The answer is the conversation, without a `driver`.
+#[utoipa::path(
+    post, operation_id = "history_take_over", path = "/api/history/sessions/{id}/takeover", tag = "history", params(("id" = String, Path)),
+    extensions(("x-summary-zh-CN" = json!("结束正在别处运行该会话的程序"))),
+    responses(
+    (status = 200, body = Session), (status = 404, body = ErrorBody), Refusals,
+))]
 async fn take_over(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
@@ -186,6 +236,16 @@ async fn take_over(
     .await?
 }
 
+/// Search in everything that was said, called and returned, the conversation that was used last first
+#[utoipa::path(
+    get, operation_id = "history_search", path = "/api/history/search", tag = "history", params(
+    ("q" = String, Query, description = "Words that must all be there; \"in quotes\" just so."),
+    ("project" = Option<String>, Query), ("tool" = Option<String>, Query), ("file" = Option<String>, Query),
+    ("model" = Option<String>, Query), ("from" = Option<i64>, Query), ("to" = Option<i64>, Query),
+    ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query, minimum = 1),
+),
+    extensions(("x-summary-zh-CN" = json!("全文搜索"))),
+    responses((status = 200, body = SearchPage), (status = 422, body = ErrorBody), Refusals))]
 async fn search(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
@@ -197,7 +257,14 @@ async fn search(
     Ok(Json(found).into_response())
 }
 
-/// Sums tell about every session, so they are for those who may see every session.
+// Sums tell about every session, so they are for those who may see every session.
+/// Tokens and cost by day, project, model and session
+#[utoipa::path(
+    get, operation_id = "history_usage", path = "/api/history/usage", tag = "history", params(
+    ("project" = Option<String>, Query), ("from" = Option<i64>, Query), ("to" = Option<i64>, Query),
+),
+    extensions(("x-summary-zh-CN" = json!("按日、项目、模型和会话统计用量与费用"))),
+    responses((status = 200, body = UsageReport), (status = 422, body = ErrorBody), Refusals))]
 async fn usage(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
@@ -227,6 +294,13 @@ fn sees_the_vault(visitor: &Visitor, changes_it: bool) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// The archive of transcripts
+#[utoipa::path(
+    get, operation_id = "history_vault", path = "/api/history/vault", tag = "history", params(
+    ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query, minimum = 1),
+),
+    extensions(("x-summary-zh-CN" = json!("记录存档"))),
+    responses((status = 200, body = VaultState), (status = 422, body = ErrorBody), Refusals))]
 async fn vault(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
@@ -253,6 +327,13 @@ async fn vault_state(app: &App, visitor: Visitor, page: Page) -> Result<VaultSta
     .await
 }
 
+/// Turn the archive on or off
+#[utoipa::path(
+    put, operation_id = "history_turn_vault", path = "/api/history/vault", tag = "history", request_body = VaultSetting,
+    extensions(("x-summary-zh-CN" = json!("开启或关闭存档"))),
+    responses(
+    (status = 200, body = VaultState), Refusals, BodyRefusals,
+))]
 async fn turn_vault(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
@@ -267,7 +348,14 @@ async fn turn_vault(
     vault_state(&app, visitor, Page::first(50)).await.map(Json)
 }
 
-/// The one thing that writes under the CLI's home, and only when someone asks for it.
+// The one thing that writes under the CLI's home, and only when someone asks for it.
+/// Bring a transcript back from the archive
+#[utoipa::path(
+    post, operation_id = "history_restore", path = "/api/history/vault/{id}/restore", tag = "history", params(("id" = String, Path)),
+    extensions(("x-summary-zh-CN" = json!("从存档恢复一个会话"))),
+    responses(
+    (status = 200, body = Session), (status = 404, body = ErrorBody), Refusals,
+))]
 async fn restore(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
@@ -283,6 +371,18 @@ async fn restore(
     .map(Json)
 }
 
+/// A conversation as a file
+#[utoipa::path(
+    get, operation_id = "history_export", path = "/api/history/sessions/{id}/export", tag = "history", params(
+    ("id" = String, Path),
+    ("format" = Option<String>, Query, description = "`markdown`, `html` or `json`."),
+    ("include" = Option<String>, Query, description = "`chain`, `conversation` or `all`."),
+),
+    extensions(("x-summary-zh-CN" = json!("把会话导出为文件"))),
+    responses(
+    (status = 200, description = "The file", content_type = "text/markdown", body = String),
+    (status = 404, body = ErrorBody), (status = 422, body = ErrorBody), Refusals,
+))]
 async fn export(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
@@ -310,7 +410,17 @@ async fn export(
     Ok((headers, body).into_response())
 }
 
-/// The whole of a result that a message shows only the beginning of, as plain text whatever it is.
+// The whole of a result that a message shows only the beginning of, as plain text whatever it is.
+/// The whole of a large tool result
+#[utoipa::path(
+    get, operation_id = "history_tool_result", path = "/api/history/sessions/{id}/tool-results/{name}", tag = "history", params(
+    ("id" = String, Path), ("name" = String, Path),
+),
+    extensions(("x-summary-zh-CN" = json!("较大的工具结果的全文"))),
+    responses(
+    (status = 200, content_type = "text/plain", body = String),
+    (status = 404, body = ErrorBody), (status = 422, body = ErrorBody), Refusals,
+))]
 async fn tool_result(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use tiller_history::{Change, EntryPage, Facets, MessagePage, ProjectList, SessionPage};
 use ts_rs::TS;
+use utoipa::ToSchema;
 
 /// `GET /api/history/projects`
-#[derive(Debug, Serialize, TS)]
+#[derive(Debug, Serialize, TS, ToSchema)]
 #[ts(export_to = "history.ts")]
 pub struct HistoryProjects {
     #[serde(flatten)]
@@ -15,7 +16,7 @@ pub struct HistoryProjects {
 }
 
 /// `GET /api/history/sessions`
-#[derive(Debug, Serialize, TS)]
+#[derive(Debug, Serialize, TS, ToSchema)]
 #[ts(export_to = "history.ts")]
 pub struct HistorySessions {
     #[serde(flatten)]
@@ -25,7 +26,7 @@ pub struct HistorySessions {
 }
 
 /// `GET /api/history/sessions/{id}`
-#[derive(Debug, Serialize, TS)]
+#[derive(Debug, Serialize, TS, ToSchema)]
 #[ts(export_to = "history.ts")]
 pub struct HistoryMessages {
     #[serde(flatten)]
@@ -35,7 +36,7 @@ pub struct HistoryMessages {
 }
 
 /// `GET /api/history/sessions/{id}?as=entries`
-#[derive(Debug, Serialize, TS)]
+#[derive(Debug, Serialize, TS, ToSchema)]
 #[ts(export_to = "history.ts")]
 pub struct HistoryEntries {
     #[serde(flatten)]
@@ -45,14 +46,14 @@ pub struct HistoryEntries {
 }
 
 /// An event of `GET /api/history/live`.
-#[derive(Debug, Serialize, TS)]
+#[derive(Debug, Serialize, TS, ToSchema)]
 #[ts(export_to = "history.ts")]
 pub struct HistoryChanges {
     pub changes: Vec<Change>,
 }
 
 /// `PUT /api/history/vault`
-#[derive(Debug, Deserialize, TS)]
+#[derive(Debug, Deserialize, TS, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[ts(export_to = "history.ts")]
 pub struct VaultSetting {
@@ -60,7 +61,7 @@ pub struct VaultSetting {
 }
 
 /// `GET /api/history/vault`
-#[derive(Debug, Serialize, TS)]
+#[derive(Debug, Serialize, TS, ToSchema)]
 #[ts(export_to = "history.ts")]
 pub struct VaultState {
     pub enabled: bool,

@@ -2,49 +2,69 @@
 
 use axum::extract::{Extension, Json, State};
 use axum::http::HeaderMap;
-use serde::{Deserialize, Deserializer};
-use serde_json::{Value, json};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use tiller_core::{
     Answer, Behavior, CommandError, DecisionRef, DecisionRequest, EventBody, RequestId, SessionId,
     SessionStatus, Sessions,
 };
+use ts_rs::TS;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::Type;
+use utoipa::openapi::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema};
 
 use super::questions::{Noted, is_question, parse_question_id};
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::body::Body;
 use crate::error::{ApiError, Language};
+use crate::openapi::{BodyRefusals, ErrorBody, Refusals};
 use crate::underway::whole;
 
 /// How many events are read from the log at once.
 const PAGE: u32 = 512;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, TS, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AnswerRequest {
+#[ts(export_to = "task.ts")]
+#[schema(example = json!({ "session_id": "7b3f9d1c-52a5-4c3b-9d0a-1d6d1f0f3a10", "question_id": "…-0", "answer": "OAuth 2" }))]
+pub(crate) struct AnswerRequest {
     session_id: String,
     question_id: String,
-    /// Must be there, if only to say `null`.
+    /// A label, a list of labels, or free text; `null` cancels the question.
+    // Must be there, if only to say `null`.
     #[serde(deserialize_with = "present")]
+    #[schema(schema_with = answer_schema, required = true)]
+    #[ts(type = "string | Array<string> | null")]
     answer: Value,
+}
+
+fn answer_schema() -> Schema {
+    let of = |kind| ObjectBuilder::new().schema_type(kind).build();
+    let labels = ArrayBuilder::new().items(of(Type::String));
+    let choices = OneOfBuilder::new().item(of(Type::String)).item(labels.build());
+    choices.item(of(Type::Null)).build().into()
 }
 
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
     Value::deserialize(deserializer)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, TS, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PermissionAnswer {
+#[ts(export_to = "task.ts", optional_fields)]
+pub(crate) struct PermissionAnswer {
     session_id: String,
     request_id: String,
     decision: Decision,
+    /// Told to the agent with a denial.
     #[serde(default)]
     message: Option<String>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Clone, Copy, Deserialize, TS, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[ts(export_to = "task.ts")]
 enum Decision {
     Allow,
     /// And keep the rules that the agent suggested.
@@ -52,27 +72,48 @@ enum Decision {
     Deny,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, TS, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct StopRequest {
+#[ts(export_to = "task.ts")]
+pub(crate) struct StopRequest {
     session_id: String,
 }
 
+#[derive(Serialize, TS, ToSchema)]
+#[ts(export_to = "task.ts")]
+pub(crate) struct Done {
+    success: bool,
+    /// In the caller's language.
+    message: String,
+}
+
 /// What is done, in the caller's language.
-fn done(headers: &HeaderMap, english: &str, chinese: &str) -> Json<Value> {
+fn done(headers: &HeaderMap, english: &str, chinese: &str) -> Json<Done> {
     let message = match Language::of(headers) {
         Language::English => english,
         Language::Chinese => chinese,
     };
-    Json(json!({ "success": true, "message": message }))
+    Json(Done {
+        success: true,
+        message: message.to_owned(),
+    })
 }
 
+/// Answer a question
+#[utoipa::path(
+    post, operation_id = "task_answer", path = "/api/task/answer", tag = "task", request_body = AnswerRequest,
+    extensions(("x-summary-zh-CN" = json!("回答问题"))),
+    responses(
+    (status = 200, body = Done),
+    (status = 404, body = ErrorBody, description = "`session_not_found` or `question_not_found`."),
+    Refusals, BodyRefusals,
+))]
 pub(super) async fn answer(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
     headers: HeaderMap,
     Body(request): Body<AnswerRequest>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<Done>, ApiError> {
     whole(take_answer(app, visitor, request)).await??;
     Ok(done(
         &headers,
@@ -106,12 +147,22 @@ async fn take_answer(app: App, visitor: Visitor, request: AnswerRequest) -> Resu
     }
 }
 
+/// Answer a permission request
+#[utoipa::path(
+    post, operation_id = "task_permission", path = "/api/task/permission", tag = "task", request_body = PermissionAnswer,
+    extensions(("x-summary-zh-CN" = json!("回答权限请求"))),
+    responses(
+    (status = 200, body = Done),
+    (status = 404, body = ErrorBody, description = "`session_not_found` or `request_not_found`."),
+    (status = 409, body = ErrorBody, description = "Someone has answered it already."),
+    Refusals, BodyRefusals,
+))]
 pub(super) async fn permission(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
     headers: HeaderMap,
     Body(request): Body<PermissionAnswer>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<Done>, ApiError> {
     let (sessions, session) = decider(&app, visitor, &request.session_id)?;
     let id: RequestId = request
         .request_id
@@ -149,12 +200,19 @@ pub(super) async fn permission(
     ))
 }
 
+/// Stop a task
+#[utoipa::path(
+    post, operation_id = "task_stop", path = "/api/task/stop", tag = "task", request_body = StopRequest,
+    extensions(("x-summary-zh-CN" = json!("停止任务"))),
+    responses(
+    (status = 200, body = Done), (status = 404, body = ErrorBody), Refusals, BodyRefusals,
+))]
 pub(super) async fn stop(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
     headers: HeaderMap,
     Body(request): Body<StopRequest>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<Done>, ApiError> {
     if !visitor.viewer.scopes.run {
         return Err(ApiError::Forbidden);
     }

@@ -19,19 +19,31 @@ use super::decide::session_id;
 use super::follow::{Turn, Wanted, cost_before, note_cost, turn_to_show};
 use super::supervise::{Attendance, Order, supervise, was_overdue};
 use super::translate::{About, Translated, Translator};
-use super::wire::{Conversation, Granularity, Task, TaskEvent, TaskRequest};
+use super::wire::{Conversation, Granularity, Task, TaskEvent, TaskRequest, TaskResponse};
 use crate::app::App;
 use crate::auth::Visitor;
 use crate::body::{Body, Refusal};
 use crate::error::{ApiError, FieldProblem, Language, WrongField};
 use crate::follow::{Step, ends_turn};
+use crate::openapi::{BodyRefusals, ErrorBody, Refusals, ServerSentEvent};
 use crate::options::{self, PermissionMode};
 use crate::pulse::Pulse;
 use crate::underway::whole;
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("x-session-id");
 
-/// `POST /api/task`: waits for the end.
+/// Run a task and wait for its end
+///
+/// Nobody can be asked: what needs approval is denied. A task that ran and failed, or reached `timeout_s`, is 200
+/// with `success: false`. At most 10 a minute for each address.
+#[utoipa::path(
+    post, operation_id = "task", path = "/api/task", tag = "task", request_body = TaskRequest,
+    extensions(("x-summary-zh-CN" = json!("执行任务并等待结果"))),
+    responses(
+    (status = 200, body = TaskResponse, headers(("X-Session-Id" = String))),
+    (status = 404, body = ErrorBody, description = "There is no session to resume."),
+    Refusals, BodyRefusals,
+))]
 pub(super) async fn run(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
@@ -58,7 +70,19 @@ pub(super) async fn run(
     }
 }
 
-/// `POST /api/task/stream`: tells what happens as it happens.
+/// Run a task and hear what happens as it happens
+///
+/// Server-sent events: `text`, `thinking`, `tool_use`, `tool_result`, `todos`, `ask_user_question`,
+/// `permission_request`, `error`, and `complete`, which is always the last. The id of an event is its place; a comment
+/// comes when nothing else has for a while. At most 10 a minute for each address.
+#[utoipa::path(
+    post, operation_id = "task_stream", path = "/api/task/stream", tag = "task", request_body = TaskRequest,
+    extensions(("x-summary-zh-CN" = json!("执行任务并实时接收过程（SSE）"))),
+    responses(
+    (status = 200, content_type = "text/event-stream", body = ServerSentEvent, headers(("X-Session-Id" = String))),
+    (status = 404, body = ErrorBody, description = "There is no session to resume."),
+    Refusals, BodyRefusals,
+))]
 pub(super) async fn run_streamed(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,
@@ -82,7 +106,20 @@ pub(super) async fn run_streamed(
     }
 }
 
-/// `GET /api/task/{session_id}/stream`: goes on after `Last-Event-ID`, or shows the last task from its start.
+/// Watch a task again
+///
+/// From its start, or after the event that the header `Last-Event-ID` names, as a browser's EventSource does by itself. A
+/// client that has seen what was never said gets `reset`, and asks again.
+#[utoipa::path(
+    get, operation_id = "task_watch", path = "/api/task/{session_id}/stream", tag = "task", params(
+    ("session_id" = String, Path),
+),
+    extensions(("x-summary-zh-CN" = json!("重新观看一个任务，可从 Last-Event-ID 之后继续"))),
+    responses(
+    (status = 200, content_type = "text/event-stream", body = ServerSentEvent, headers(("X-Session-Id" = String))),
+    (status = 204, description = "Everything has been seen."),
+    (status = 404, body = ErrorBody), (status = 422, body = ErrorBody), Refusals,
+))]
 pub(super) async fn watch(
     State(app): State<App>,
     Extension(visitor): Extension<Visitor>,

@@ -65,8 +65,9 @@ pub(super) async fn supervise(app: &App, session: SessionId, order: Order) -> Re
     }
     let key = format!("{ORDERS}{}", SessionId::random());
     let note = RawJson::of(&order).map_err(|error| ApiError::internal(&error))?;
-    app.sessions.note(session, &key, note).await?;
-    begin(app.sessions.clone(), session, key, order);
+    let sessions = app.sessions.for_supervision();
+    sessions.note(session, &key, note).await?;
+    begin(sessions.clone(), session, key, order);
     Ok(())
 }
 

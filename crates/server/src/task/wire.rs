@@ -5,11 +5,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tiller_core::{PromptId, SessionId};
-
-use crate::options::PermissionMode;
+use ts_rs::TS;
+use utoipa::ToSchema;
 
 use crate::body::Refusal;
 use crate::error::{ApiError, FieldProblem, WrongField};
+use crate::options::PermissionMode;
 
 /// Characters of a prompt, at most.
 const MAX_PROMPT: usize = 10_000;
@@ -73,27 +74,51 @@ pub(crate) const TOOLS: &[&str] = &[
 ];
 
 /// The body of a request that starts a task.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct TaskRequest {
+#[derive(Debug, Default, Deserialize, TS, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[ts(export_to = "task.ts", optional_fields)]
+#[schema(example = json!({ "prompt": "Explain the parser", "working_dir": "~/project", "tools": ["Read", "Grep"] }))]
+pub(crate) struct TaskRequest {
+    /// 1 to 10,000 characters, without the white space around it.
+    #[schema(value_type = String, required = true, max_length = 10_000, min_length = 1, pattern = r"^[^\x00]*\S[^\x00]*$")]
+    #[ts(as = "String")]
     prompt: Option<String>,
+    /// The prompt's id, chosen by the client. The same id again is the same task again.
+    #[schema(format = "uuid")]
     prompt_id: Option<String>,
+    /// Absolute, or beginning with `~/`; inside a root.
+    #[schema(pattern = r"^[^\x00]*$")]
     working_dir: Option<String>,
+    /// The tools that the task may use, which then need no permission. Absent: the agent's usual ones; empty: none.
     tools: Option<Vec<String>>,
+    /// Goes on with the newest conversation of the folder. Not together with `resume`.
     continue_conversation: Option<bool>,
+    /// Goes on with this conversation, in its own folder.
+    #[schema(format = "uuid")]
     resume: Option<String>,
+    #[schema(value_type = Option<PermissionMode>)]
     permission_mode: Option<String>,
+    #[schema(
+        max_length = 128,
+        pattern = r"^([A-Za-z0-9._:/@\[\]][A-Za-z0-9._:/@\[\]-]*)?$"
+    )]
     model: Option<String>,
+    /// How often the model may be called.
+    #[schema(minimum = 1)]
     max_turns: Option<u32>,
+    /// The agent of a new conversation, one of `GET /api/backends`; the default one unless given.
     agent: Option<String>,
+    /// The task is stopped after so many seconds.
+    #[schema(exclusive_minimum = 0.0, maximum = 604_800.0)]
     timeout_s: Option<f64>,
     granularity: Option<Granularity>,
 }
 
 /// How text and thinking arrive.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, TS, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Granularity {
+#[ts(export_to = "task.ts")]
+pub(crate) enum Granularity {
     /// In pieces, as the model says them.
     #[default]
     Piece,
@@ -210,17 +235,25 @@ fn is_tool(name: &str) -> bool {
 }
 
 /// How a task went.
-#[derive(Debug, PartialEq, Serialize)]
-pub(super) struct TaskResponse {
+#[derive(Debug, PartialEq, Serialize, TS, ToSchema)]
+#[ts(export_to = "task.ts")]
+pub(crate) struct TaskResponse {
     pub(super) success: bool,
+    /// The answer, or what went wrong.
     pub(super) message: String,
     pub(super) session_id: String,
     pub(super) cost_usd: Option<f64>,
     pub(super) duration_ms: Option<u64>,
+    /// Relative to the working directory where inside it.
     pub(super) files_changed: Vec<String>,
     pub(super) tools_used: Vec<String>,
     pub(super) num_turns: Option<u64>,
+    #[schema(value_type = Option<Object>)]
+    #[ts(type = "Record<string, unknown> | null")]
     pub(super) usage: Option<Value>,
+    /// `tool_name`, `tool_use_id` and `tool_input` of each.
+    #[schema(value_type = Vec<Object>)]
+    #[ts(type = "Array<{ tool_name: string, tool_use_id: string, tool_input: Record<string, unknown> }>")]
     pub(super) permission_denials: Vec<Value>,
 }
 

@@ -1,0 +1,156 @@
+//! The agents that a session can choose, as clients see them.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use serde_json::Value;
+use tiller_core::BackendInfo;
+use tiller_core::backend::{Capabilities as CoreCapabilities, OptionInfo, OptionKind, WhyChosen};
+use ts_rs::TS;
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::openapi::Refusals;
+
+#[derive(Serialize, TS, ToSchema)]
+#[ts(export_to = "http.ts")]
+pub(crate) struct BackendList {
+    /// The default one first.
+    backends: Vec<Backend>,
+}
+
+/// An agent that a session can choose.
+#[derive(Serialize, TS, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[ts(export_to = "http.ts")]
+struct Backend {
+    /// By which a session chooses it.
+    name: String,
+    /// For a person.
+    title: String,
+    version: Option<String>,
+    installed: bool,
+    /// Null: the agent does not say.
+    signed_in: Option<bool>,
+    capabilities: Capabilities,
+    options: Vec<BackendOption>,
+    how_to_install: Option<String>,
+}
+
+/// What can be chosen for an agent.
+#[derive(Serialize, TS, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[ts(export_to = "http.ts")]
+struct BackendOption {
+    name: String,
+    title: String,
+    /// `string`, `number`, `bool`, `choice` or `list`.
+    #[schema(value_type = String)]
+    #[ts(type = "\"string\" | \"number\" | \"bool\" | \"choice\" | \"list\"")]
+    kind: OptionKind,
+    /// The values that can be chosen from, where they are known.
+    choices: Vec<String>,
+    #[ts(type = "unknown")]
+    default: Option<Value>,
+    /// A running agent can change it; otherwise it takes effect with the next turn.
+    live: bool,
+    /// It lets the agent do more without asking, so setting it needs the scope `approve`.
+    grants: bool,
+}
+
+#[derive(Serialize, TS, ToSchema)]
+#[ts(export_to = "http.ts")]
+struct Capabilities {
+    streaming: bool,
+    permissions: bool,
+    resume: bool,
+    subagents: bool,
+}
+
+/// The agent of sessions that choose none, and why it is that one.
+#[derive(Serialize, TS, ToSchema)]
+#[ts(export_to = "http.ts")]
+pub(crate) struct DefaultBackend {
+    /// `claude`, `demo`, …
+    name: String,
+    version: Option<String>,
+    /// `stdio` or `sdk-url`.
+    transport: &'static str,
+    /// For a person, in English.
+    reason: String,
+    /// `found`, `stdioChosen`, `connects`, `cannotConnect`, `versionUnknown`, `notInstalled` or `demoChosen`.
+    #[schema(value_type = String)]
+    #[ts(type = "string")]
+    why: WhyChosen,
+    /// Where it was found on this machine.
+    path: Option<String>,
+    capabilities: Capabilities,
+}
+
+impl From<BackendInfo> for DefaultBackend {
+    fn from(info: BackendInfo) -> Self {
+        Self {
+            name: info.name,
+            version: info.version,
+            transport: info.transport,
+            reason: info.reason,
+            why: info.why,
+            path: info.path,
+            capabilities: info.capabilities.into(),
+        }
+    }
+}
+
+impl From<CoreCapabilities> for Capabilities {
+    fn from(capabilities: CoreCapabilities) -> Self {
+        let CoreCapabilities {
+            streaming,
+            permissions,
+            resume,
+            subagents,
+        } = capabilities;
+        Self {
+            streaming,
+            permissions,
+            resume,
+            subagents,
+        }
+    }
+}
+
+impl From<OptionInfo> for BackendOption {
+    fn from(option: OptionInfo) -> Self {
+        Self {
+            name: option.name,
+            title: option.title,
+            kind: option.kind,
+            choices: option.choices,
+            default: option.default,
+            live: option.live,
+            grants: option.grants,
+        }
+    }
+}
+
+/// The agents that a session can choose
+#[utoipa::path(
+    get, operation_id = "backends", path = "/api/backends", tag = "machine",
+    extensions(("x-summary-zh-CN" = json!("会话可选用的代理"))),
+    responses((status = 200, body = BackendList), Refusals)
+)]
+pub(crate) async fn backends(State(app): State<App>) -> Json<BackendList> {
+    let backends = app.sessions.backends().into_iter();
+    let backends = backends.map(|(info, options)| Backend {
+        name: info.name,
+        title: info.title,
+        version: info.version,
+        installed: info.installed,
+        signed_in: None,
+        capabilities: info.capabilities.into(),
+        options: options.into_iter().map(BackendOption::from).collect(),
+        how_to_install: info.how_to_install,
+    });
+    Json(BackendList {
+        backends: backends.collect(),
+    })
+}
