@@ -17,6 +17,7 @@ mod examples;
 mod history;
 mod history_live;
 mod http;
+mod identity;
 mod lagging;
 mod odd_lines;
 mod openapi;
