@@ -79,13 +79,12 @@ impl Sessions {
             Some(StoredSession::Damaged(damaged)) => damaged.reason,
             Some(StoredSession::Readable { record, .. }) => match self.what_was_said(&record).await {
                 Ok(_) => return Ok(Some(*record)),
-                Err(StoreError::Damaged(reason)) => {
-                    self.damaged().insert(session, reason.clone());
-                    reason
-                }
+                Err(StoreError::Damaged(reason)) => reason,
                 Err(error) => return Err(error.into()),
             },
         };
+        // A list does not read everything that is needed to go on.
+        self.damaged().insert(session, damage.clone());
         tracing::error!(%session, reason = damage, "a session can't be read; it is left as it is");
         Ok(None)
     }

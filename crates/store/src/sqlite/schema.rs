@@ -371,14 +371,14 @@ mod tests {
         drop(older);
 
         let store = SqliteStore::open(&path).unwrap();
-        let found = store.load().await.unwrap();
-        let of = |id: &str| {
-            &found
-                .iter()
-                .find(|(record, _)| record.id.to_string() == id)
-                .unwrap()
-                .0
-        };
+        let mut found = Vec::new();
+        for session in store.list(tiller_core::SessionQuery::default()).await.unwrap() {
+            match session {
+                tiller_core::ListedSession::Readable { record, .. } => found.push(record),
+                tiller_core::ListedSession::Damaged(damaged) => panic!("{damaged:?}"),
+            }
+        }
+        let of = |id: &str| found.iter().find(|record| record.id.to_string() == id).unwrap();
         assert_eq!(of(plain).settings, tiller_core::Settings::default());
         assert_eq!(of(plain).run, None);
         let options = |json: serde_json::Value| serde_json::from_value::<tiller_core::Options>(json).unwrap();

@@ -18,6 +18,7 @@ async fn a_prompt_waits_until_it_is_known_who_drives() {
     let resting = SessionRecord {
         status: SessionStatus::Completed,
         conversation: Some("c1".to_owned()),
+        backend: None,
         queue: Vec::new(),
         delete_at: None,
         turn: None,

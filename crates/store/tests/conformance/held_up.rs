@@ -7,7 +7,7 @@ use std::task::Poll;
 use tiller_core::backend::{AgentCommand, AgentEvent, Exit, Heard, Meaning, TurnEnd};
 use tiller_core::{
     Answer, CommandError, DecisionRef, Event, EventBody, Notice, PathPolicy, RawJson, SessionId,
-    SessionRecord, SessionStatus, Sessions, Titles, TurnRecord,
+    SessionRecord, SessionStatus, Sessions, Store, Titles, TurnRecord,
 };
 use tokio::sync::mpsc;
 
@@ -57,6 +57,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path());
         let mut running = SessionRecord {
+            backend: None,
             cwd: folder.path().to_string_lossy().into_owned(),
             delete_at: None,
             queue: Vec::new(),
@@ -278,4 +279,23 @@ async fn however_many_delete_a_session_it_is_deleted() {
     while let Some(outcome) = deleting.join_next().await {
         outcome.unwrap().unwrap();
     }
+}
+
+/// As another node would: it takes the session over while this one believes that it owns it.
+#[tokio::test]
+async fn an_owner_that_was_overtaken_ends_its_agent_and_says_so() {
+    let mut world = World::new().await;
+    let mut feed = world.sessions.watch();
+    let other = open(world.folder.path());
+    let (_, stored) = other.acquire(world.session).await.unwrap().unwrap();
+    let end = says("result", Meaning::TurnEnded(TurnEnd::Success), 10);
+    world.tell.send(vec![end]).await.unwrap();
+    let told = feed.next().await.unwrap().unwrap();
+    assert!(
+        matches!(&told, Notice::HeldUp { reason, .. } if reason.contains("taken over")),
+        "{told:?}"
+    );
+    assert_eq!(world.told.recv().await, None, "its agent is let go of");
+    let unchanged = other.load(world.session).await.unwrap().unwrap();
+    assert_eq!(unchanged, stored, "it has written nothing");
 }

@@ -3,6 +3,7 @@
 
 mod agent;
 mod credentials;
+mod damaged;
 mod found_again;
 mod held_up;
 mod prompts;

@@ -802,7 +802,7 @@ async fn a_row_that_can_not_be_read_hides_no_other() {
         .collect();
     assert_eq!(
         readable,
-        [(2, true), (3, false), (4, true), (5, false), (6, true)]
+        [(2, true), (3, false), (4, false), (5, false), (6, true)]
     );
 }
 

@@ -18,7 +18,7 @@ use super::sessions::{all, append, message, prompt, put, record, status};
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
 /// Nobody is to be started.
-struct NoAgents;
+pub(super) struct NoAgents;
 
 impl Backend for NoAgents {
     fn info(&self) -> BackendInfo {
