@@ -257,11 +257,17 @@ test("a broken connection is shown, and nothing is lost or doubled over it", asy
   await expect(page.getByRole("log").getByText("keep talking")).toHaveCount(1);
 });
 
-test("prompts that the connection swallowed come back to their field, with their images", async ({
+test("prompts that the connection swallowed are sent again, in order and with their images", async ({
   page,
   product,
 }) => {
-  const link = await product.start({ rules: [{ contains: "short", replies: [reply("Done.")] }] });
+  const link = await product.start({
+    rules: [
+      { contains: "short", replies: [reply("Done.")] },
+      { contains: "do not lose", replies: [reply("Kept.")] },
+      { contains: "nor that", replies: [reply("Kept as well.")] },
+    ],
+  });
   let swallow = false;
   const open: { close(): Promise<void> }[] = [];
   await page.routeWebSocket(/\/ws\/events/, (socket) => {
@@ -282,16 +288,53 @@ test("prompts that the connection swallowed come back to their field, with their
   await say(page, "nor that");
   // Nothing acknowledges them, so this is how it stays until the connection breaks.
   await expect(page.getByText("Sending…")).toHaveCount(2);
-  await expect(page.getByRole("img", { name: "dot.png" })).toBeHidden();
-  await Promise.all(open.map((socket) => socket.close()));
-  await expect(page.getByRole("textbox", { name: "Message" })).toHaveValue("do not lose this\nnor that");
-  await expect(page.getByRole("img", { name: "dot.png" })).toBeVisible();
-  await expect(page.getByText("Sending…")).toHaveCount(0);
-
   swallow = false;
-  await page.getByRole("textbox", { name: "Message" }).press("Enter");
-  await expect(page.getByRole("log").getByText("nor that")).toBeVisible();
+  await Promise.all(open.map((socket) => socket.close()));
+  await expect(page.getByText("Kept as well.")).toBeVisible();
+  await expect(page.getByText("Sending…")).toHaveCount(0);
+  await expect(page.getByRole("log").getByText("do not lose this")).toHaveCount(1);
   await expect(page.getByRole("log").getByRole("img", { name: "dot.png" })).toBeVisible();
+  await expect(page.getByRole("textbox", { name: "Message" })).toHaveValue("");
+});
+
+test("a prompt whose acknowledgement was lost is sent again, and runs once", async ({ page, product }) => {
+  const link = await product.start({
+    rules: [
+      { contains: "short", replies: [reply("Done.")] },
+      { contains: "exactly once", replies: [reply("I was asked."), reply("I was asked again.")] },
+    ],
+  });
+  let deaf = false;
+  const open: { close(): Promise<void> }[] = [];
+  const sent: { commandId: string; payload: { promptId: string } }[] = [];
+  await page.routeWebSocket(/\/ws\/events/, (socket) => {
+    const server = socket.connectToServer();
+    open.push(socket);
+    socket.onMessage((frame) => {
+      const event = JSON.parse(String(frame));
+      if (event.type === "session.continue") sent.push(event);
+      server.send(frame);
+    });
+    server.onMessage((frame) => {
+      if (!deaf) socket.send(frame);
+    });
+  });
+  await startSession(page, link, "short task");
+  await expect(page.getByText("Done.")).toBeVisible();
+
+  deaf = true;
+  await say(page, "exactly once please");
+  await expect.poll(async () => JSON.stringify(await product.model?.requests())).toContain("exactly once");
+  await expect(page.getByText("Sending…")).toBeVisible();
+  deaf = false;
+  await Promise.all(open.map((socket) => socket.close()));
+  await expect(page.getByText("I was asked.", { exact: true })).toBeVisible();
+  await expect(page.getByText("Sending…")).toHaveCount(0);
+  await expect(page.getByRole("button", { name: "Stop" })).toBeHidden();
+  await expect(page.getByRole("log").getByText("exactly once please")).toHaveCount(1);
+  await expect(page.getByText("I was asked again.")).toHaveCount(0);
+  expect(sent).toHaveLength(2);
+  expect(sent[1]).toEqual(sent[0]);
 });
 
 test("a session begun elsewhere appears by itself", async ({ page, product, context }) => {

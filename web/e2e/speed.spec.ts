@@ -28,13 +28,28 @@ const session = {
   queue: [],
   agent: { state: "running" },
   lastSeq: MESSAGES,
+  summary: {
+    turns: 0,
+    workingMs: 0,
+    tokensIn: 0,
+    tokensOut: 0,
+    costUsd: 0,
+    filesChanged: [],
+    todos: [],
+    tasks: [],
+    mcp: {},
+    lastActivity: 1,
+  },
 };
 
 /** A conversation as it is: prompts, answers with Markdown, commands with output. */
 function message(seq: number): { type: string; payload: Record<string, unknown> } {
   const payload = { sessionId: ID, seq };
   if (seq % 10 === 1)
-    return { type: "stream.user_prompt", payload: { ...payload, prompt: `Prompt ${seq}`, uuid: `u${seq}` } };
+    return {
+      type: "stream.user_prompt",
+      payload: { ...payload, prompt: `Prompt ${seq}`, promptId: `u${seq}`, uuid: `u${seq}` },
+    };
   const content =
     seq % 3 === 0
       ? {
@@ -91,6 +106,7 @@ interface Measured {
 
 interface Asked {
   type: string;
+  commandId: string;
   payload: { afterSeq: number; beforeSeq?: number; limit: number };
 }
 
@@ -98,8 +114,8 @@ interface Asked {
 let told = 0;
 
 /** What the server of one long session answers. */
-function* answer({ type, payload }: Asked): Generator<object> {
-  if (type === "session.list") yield { type, payload: { sessions: [session] } };
+function* answer({ type, commandId, payload }: Asked): Generator<object> {
+  if (type === "session.list") yield { type, commandId, payload: { sessions: [session] } };
   if (type === "session.subscribe")
     for (let seq = payload.afterSeq + 1; seq <= MESSAGES; seq += 1, told += 1) yield message(seq);
   if (type !== "session.history") return;
@@ -110,11 +126,12 @@ function* answer({ type, payload }: Asked): Generator<object> {
     const event = message(seq);
     return event.type === "stream.message"
       ? event.payload.message
-      : { type: "user_prompt", prompt: event.payload.prompt };
+      : { type: "user_prompt", prompt: event.payload.prompt, promptId: event.payload.promptId };
   });
   told += seqs.length;
   yield {
     type,
+    commandId,
     payload: {
       sessionId: ID,
       status: "running",
@@ -123,6 +140,7 @@ function* answer({ type, payload }: Asked): Generator<object> {
       lastSeq: MESSAGES,
       pending: [],
       queue: [],
+      queueItems: [],
     },
   };
 }

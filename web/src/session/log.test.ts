@@ -3,7 +3,9 @@ import {
   ask,
   acceptEvents,
   acceptHistory,
+  acceptRefusal,
   hasOlder,
+  isAsked,
   isAsking,
   isLoading,
   markSent,
@@ -15,7 +17,7 @@ import {
 const sessionId = "s";
 const prompt = (seq: number): SequencedEvent => ({
   type: "stream.user_prompt",
-  payload: { sessionId, seq, prompt: `p${seq}`, uuid: `u${seq}` },
+  payload: { sessionId, seq, prompt: `p${seq}`, promptId: `u${seq}`, uuid: `u${seq}` },
 });
 const status = (seq: number): SequencedEvent => ({
   type: "session.status",
@@ -37,6 +39,7 @@ const history = (seqs: readonly number[], lastSeq: number) => ({
   lastSeq,
   pending: [],
   queue: [],
+  queueItems: [],
 });
 const shown = (log: SessionLog) =>
   log.transcript.items.map((item) => (item.kind === "prompt" ? item.text : item.kind));
@@ -73,51 +76,67 @@ describe("a gap", () => {
   });
 
   it("is filled by history, and what the server no longer has is not waited for", () => {
-    const early = ask(acceptEvents(openLog(0, 0), [prompt(1), prompt(5)]), "repair");
-    const repaired = acceptHistory(early, history([3], 5));
+    const early = ask(acceptEvents(openLog(0, 0), [prompt(1), prompt(5)]), "c1", "repair");
+    const repaired = acceptHistory(early, history([3], 5), "c1");
     expect(shown(repaired)).toEqual(["p1", "p3", "p5"]);
-    expect(repaired).toMatchObject({ last: 5, asked: [], held: [] });
+    expect(repaired).toMatchObject({ last: 5, asked: new Map(), held: [] });
   });
 });
 
 describe("older pages", () => {
-  const opened = ask(acceptEvents(openLog(4, 6), [prompt(5), prompt(6)]), "older");
+  const opened = ask(acceptEvents(openLog(4, 6), [prompt(5), prompt(6)]), "c1", "older");
 
   it("are put in front", () => {
-    const log = acceptHistory(opened, history([3, 4], 6));
+    const log = acceptHistory(opened, history([3, 4], 6), "c1");
     expect(shown(log)).toEqual(["p3", "p4", "p5", "p6"]);
-    expect(log).toMatchObject({ first: 3, asked: [] });
+    expect(log).toMatchObject({ first: 3, asked: new Map() });
     expect(hasOlder(log)).toBe(true);
   });
 
   it("end when there is nothing more", () => {
-    expect(hasOlder(acceptHistory(opened, history([], 6)))).toBe(false);
+    expect(hasOlder(acceptHistory(opened, history([], 6), "c1"))).toBe(false);
   });
 
   it("do not double what is known", () => {
-    expect(shown(acceptHistory(opened, history([4, 5, 6], 6)))).toEqual(["p4", "p5", "p6"]);
+    expect(shown(acceptHistory(opened, history([4, 5, 6], 6), "c1"))).toEqual(["p4", "p5", "p6"]);
   });
 });
 
 describe("answers of history", () => {
-  it("are taken for what they were asked for, in order", () => {
-    const log = ask(ask(acceptEvents(openLog(4, 4), []), "summary"), "older");
-    const summary = acceptHistory(log, history([4], 4));
-    expect(shown(summary)).toEqual([]);
-    expect(summary.asked).toEqual(["older"]);
-    expect(shown(acceptHistory(summary, history([3, 4], 4)))).toEqual(["p3", "p4"]);
+  const asked = ask(ask(openLog(4, 4), "c1", "summary"), "c2", "older");
+
+  it("are taken for what they were asked for, in whatever order they come", () => {
+    const older = acceptHistory(asked, history([3, 4], 4), "c2");
+    expect(shown(older)).toEqual(["p3", "p4"]);
+    const summary = acceptHistory(older, history([4], 4), "c1");
+    expect([shown(summary), summary.asked.size]).toEqual([["p3", "p4"], 0]);
+  });
+
+  it("change nothing that is shown if this page did not ask", () => {
+    const log = acceptHistory(acceptHistory(asked, history([3], 4), "cx"), history([3], 4), undefined);
+    expect([shown(log), log.asked.size]).toEqual([[], 2]);
+  });
+
+  it("may be refused, and can then be asked for again", () => {
+    const refused = acceptRefusal(asked, "c2", "invalid_request");
+    expect([isAsked(refused, "older"), isAsked(refused, "summary")]).toEqual([false, true]);
   });
 
   it("tell what waits, however old it is", () => {
     const { payload } = request(2, "r1");
     if (!("input" in payload)) throw new Error("not a request");
-    const log = acceptHistory(ask(openLog(10, 10), "summary"), {
-      ...history([], 10),
-      pending: [payload],
-      queue: ["next"],
-    });
+    const log = acceptHistory(
+      ask(openLog(10, 10), "c1", "summary"),
+      {
+        ...history([], 10),
+        pending: [payload],
+        queue: ["next"],
+        queueItems: [{ promptId: "q", prompt: "next" }],
+      },
+      "c1",
+    );
     expect([...log.decisions.keys()]).toEqual(["r1"]);
-    expect(log.queue).toEqual(["next"]);
+    expect(log.queue).toEqual([{ promptId: "q", prompt: "next" }]);
   });
 });
 
@@ -125,7 +144,7 @@ describe("decisions", () => {
   it("wait until they are resolved", () => {
     const log = acceptEvents(openLog(0, 0), [request(1, "r1"), request(2, "r2")]);
     expect([...log.decisions.keys()]).toEqual(["r1", "r2"]);
-    const answered = acceptEvents(markSent(log, "r1"), [resolved(3, "r1")]);
+    const answered = acceptEvents(markSent(log, "r1", "c1", { behavior: "deny" }), [resolved(3, "r1")]);
     expect([...answered.decisions.keys()]).toEqual(["r2"]);
     expect(answered.decided.get("t-r1")).toBe("deny");
   });
@@ -142,15 +161,19 @@ describe("a question", () => {
   it("is open from being asked until its answer has arrived", () => {
     const log = acceptEvents(openLog(0, 0), [request(1, "p"), request(2, "q", "AskUserQuestion")]);
     expect(isAsking(log)).toBe(true);
-    expect(isAsking(markSent(log, "q"))).toBe(true);
+    expect(isAsking(markSent(log, "q", "c1", { behavior: "allow" }))).toBe(true);
     expect(isAsking(acceptEvents(log, [resolved(3, "q")]))).toBe(false);
     expect(isAsking(undefined)).toBe(false);
   });
 });
 
 describe("the queue", () => {
-  it("gives up a prompt when it is sent", () => {
-    const log = { ...openLog(0, 0), queue: ["p1", "later"] };
-    expect(acceptEvents(log, [prompt(1)]).queue).toEqual(["later"]);
+  it("gives up a prompt when that one is sent, not one with the same words", () => {
+    const queue = [
+      { promptId: "u2", prompt: "p1" },
+      { promptId: "u1", prompt: "p1" },
+    ];
+    const log = acceptEvents({ ...openLog(0, 0), queue }, [prompt(1)]);
+    expect(log.queue).toEqual([{ promptId: "u2", prompt: "p1" }]);
   });
 });

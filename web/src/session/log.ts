@@ -6,16 +6,22 @@
  * comes next is taken, and what comes too early is held back until the gap before it has been filled: nothing is lost
  * and nothing is shown twice, whatever the connection did.
  */
-import type { Behavior, History, PermissionRequest, ServerEvent } from "../gen/events";
+import type { ErrorCode } from "../gen/errors";
+import type { Behavior, History, PermissionRequest, PermissionResult, ServerEvent } from "../gen/events";
 import { type Entry, historyEntry, messageEntry } from "./entries";
 import { readMessage } from "./message";
+import type { QueuedPrompt } from "./prompts";
 import { append, emptyTranscript, prepend, type Transcript } from "./transcript";
 
-export interface Decision {
-  readonly request: PermissionRequest;
-  /** `sent`: answered here, not yet confirmed by the server. */
-  readonly state: "waiting" | "sent";
-}
+export type Decision =
+  | { readonly request: PermissionRequest; readonly state: "waiting" }
+  /** Answered here, not yet confirmed by the server. */
+  | {
+      readonly request: PermissionRequest;
+      readonly state: "sent";
+      readonly commandId: string;
+      readonly result: PermissionResult;
+    };
 
 /**
  * `summary`: the decisions and prompts that wait, which a replay of the newest page may not contain. `older`: the page
@@ -31,15 +37,15 @@ export interface SessionLog {
   /** The newest `seq` when loading began; the window reaching it ends the loading. */
   readonly target: number;
   readonly held: readonly SequencedEvent[];
-  /** What `session.history` was asked for and has not answered yet, in order: it answers in that order. */
-  readonly asked: readonly HistoryPurpose[];
+  /** What `session.history` was asked for and has not answered yet, by the id of the command that asked. */
+  readonly asked: ReadonlyMap<string, HistoryPurpose>;
   /** By request id, oldest first. */
   readonly decisions: ReadonlyMap<string, Decision>;
   /** Request ids that have been answered or withdrawn: a late replay does not raise them again. */
   readonly resolved: ReadonlySet<string>;
   /** How the permission of a tool call was decided, by the call's id. */
   readonly decided: ReadonlyMap<string, Behavior>;
-  readonly queue: readonly string[];
+  readonly queue: readonly QueuedPrompt[];
 }
 
 type LogEvent = Extract<
@@ -78,7 +84,7 @@ export function openLog(afterSeq: number, target: number): SessionLog {
     last: afterSeq,
     target,
     held: [],
-    asked: [],
+    asked: new Map(),
     decisions: new Map(),
     resolved: new Set(),
     decided: new Map(),
@@ -95,11 +101,29 @@ export function hasOlder(log: SessionLog): boolean {
 }
 
 export function isAsked(log: SessionLog, purpose: HistoryPurpose): boolean {
-  return log.asked.includes(purpose);
+  return [...log.asked.values()].includes(purpose);
 }
 
-export function ask(log: SessionLog, purpose: HistoryPurpose): SessionLog {
-  return { ...log, asked: [...log.asked, purpose] };
+export function ask(log: SessionLog, commandId: string, purpose: HistoryPurpose): SessionLog {
+  return { ...log, asked: new Map(log.asked).set(commandId, purpose) };
+}
+
+/** The server refused the command: nothing more comes for it. */
+export function acceptRefusal(log: SessionLog, commandId: string, code: ErrorCode | undefined): SessionLog {
+  if (log.asked.has(commandId)) return { ...log, asked: without(log.asked, commandId) };
+  const decision = [...log.decisions.values()].find(
+    (each) => each.state === "sent" && each.commandId === commandId,
+  );
+  // An answer that was sent again after a broken connection may have arrived the first time; the log tells which counted.
+  if (!decision || code === "already_answered") return log;
+  const { request } = decision;
+  return { ...log, decisions: new Map(log.decisions).set(request.requestId, { request, state: "waiting" }) };
+}
+
+function without<T>(map: ReadonlyMap<string, T>, key: string): ReadonlyMap<string, T> {
+  const next = new Map(map);
+  next.delete(key);
+  return next;
 }
 
 export function acceptEvents(log: SessionLog, events: readonly SequencedEvent[]): SessionLog {
@@ -108,13 +132,14 @@ export function acceptEvents(log: SessionLog, events: readonly SequencedEvent[])
 }
 
 /** An answer to `session.history`. Whatever it was asked for, it also tells what waits right now. */
-export function acceptHistory(log: SessionLog, history: History): SessionLog {
-  const [purpose, ...asked] = log.asked;
+export function acceptHistory(log: SessionLog, history: History, commandId: string | undefined): SessionLog {
+  const purpose = commandId === undefined ? undefined : log.asked.get(commandId);
+  const asked = commandId === undefined ? log.asked : without(log.asked, commandId);
   const entries = history.messages.flatMap((message, index): Entry[] => {
     const seq = history.seqs[index];
     return seq === undefined ? [] : [historyEntry(seq, message)];
   });
-  const next = { ...history.pending.reduce(raise, log), asked, queue: history.queue };
+  const next = { ...history.pending.reduce(raise, log), asked, queue: history.queueItems ?? [] };
   switch (purpose) {
     case "older":
       return acceptOlder(next, entries);
@@ -147,18 +172,19 @@ export function isAsking(log: SessionLog | undefined): boolean {
 }
 
 /** Marks a decision as answered by this page. */
-export function markSent(log: SessionLog, requestId: string): SessionLog {
+export function markSent(
+  log: SessionLog,
+  requestId: string,
+  commandId: string,
+  result: PermissionResult,
+): SessionLog {
   const decision = log.decisions.get(requestId);
   if (!decision) return log;
-  return { ...log, decisions: new Map(log.decisions).set(requestId, { ...decision, state: "sent" }) };
-}
-
-/** An answer that was refused, or whose connection broke, is to be given again. */
-export function markUnsent(log: SessionLog): SessionLog {
-  if ([...log.decisions.values()].every((decision) => decision.state === "waiting")) return log;
-  const decisions = new Map(log.decisions);
-  for (const [id, decision] of decisions) decisions.set(id, { ...decision, state: "waiting" });
-  return { ...log, decisions };
+  const { request } = decision;
+  return {
+    ...log,
+    decisions: new Map(log.decisions).set(requestId, { request, state: "sent", commandId, result }),
+  };
 }
 
 function raise(log: SessionLog, request: PermissionRequest): SessionLog {
@@ -197,11 +223,21 @@ function take(log: SessionLog, events: readonly SequencedEvent[]): SessionLog {
     const entry = liveEntry(event);
     if (entry) taken.push(entry);
   }
-  const queue = taken.reduce(
-    (left, entry) => (entry.kind === "prompt" && left[0] === entry.prompt ? left.slice(1) : left),
-    log.queue,
-  );
-  return { ...log, last, held, queue, transcript: append(log.transcript, taken) };
+  return {
+    ...log,
+    last,
+    held,
+    queue: stillQueued(log.queue, taken),
+    transcript: append(log.transcript, taken),
+  };
+}
+
+/** What waits still, after these entries. */
+function stillQueued(queue: readonly QueuedPrompt[], entries: readonly Entry[]): readonly QueuedPrompt[] {
+  const said = new Set(entries.flatMap((entry) => (entry.kind === "prompt" ? (entry.promptId ?? []) : [])));
+  return queue.some(({ promptId }) => said.has(promptId))
+    ? queue.filter(({ promptId }) => !said.has(promptId))
+    : queue;
 }
 
 function liveEntry(event: SequencedEvent): Entry | undefined {
@@ -211,6 +247,7 @@ function liveEntry(event: SequencedEvent): Entry | undefined {
         kind: "prompt",
         seq: event.payload.seq,
         prompt: event.payload.prompt,
+        promptId: event.payload.promptId,
         uuid: event.payload.uuid,
         attachments: event.payload.attachments,
         context: event.payload.context,

@@ -81,7 +81,7 @@ describe("rows", () => {
   });
 
   it("end with what is on its way", () => {
-    const sent = (id: number) => ({ id, prompt: `p${id}` });
+    const sent = (id: number) => ({ promptId: `u${id}`, prompt: `p${id}` });
     expect(projectRows(openLog(0, 0), "idle", [sent(1), sent(2)])).toMatchObject([
       { kind: "sending", prompt: "p1" },
       { kind: "sending", prompt: "p2" },
@@ -89,7 +89,11 @@ describe("rows", () => {
   });
 
   it("end with what is queued", () => {
-    const log = { ...openLog(0, 0), queue: ["next", "after"] };
+    const queue = [
+      { promptId: "u1", prompt: "next" },
+      { promptId: "u2", prompt: "next" },
+    ];
+    const log = { ...openLog(0, 0), queue };
     expect(projectRows(log, "running").map(shape)).toEqual(["working", "queued", "queued"]);
     expect(projectRows(log, "idle").map(shape)).toEqual(["kept", "kept"]);
   });

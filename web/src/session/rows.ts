@@ -2,6 +2,7 @@
 import type { Behavior, SessionStatus } from "../gen/events";
 import type { Item } from "./items";
 import type { Decision, SessionLog } from "./log";
+import type { QueuedPrompt } from "./prompts";
 
 export type Row =
   | {
@@ -17,23 +18,21 @@ export type Row =
   | {
       readonly kind: "queued" | "kept";
       readonly key: string;
-      readonly prompt: string;
-      /** All that waits, and which of it this is. */
-      readonly queue: readonly string[];
-      readonly index: number;
+      readonly prompt: QueuedPrompt;
+      /** All that waits. */
+      readonly queue: readonly QueuedPrompt[];
     }
   | { readonly kind: "sending"; readonly key: string; readonly prompt: string }
   | { readonly kind: "working"; readonly key: "working" };
 
-/** A prompt that the server has not acknowledged yet. */
-interface Sent {
-  readonly id: number;
-  readonly prompt: string;
-}
-
 const NO_CHILDREN: readonly Item[] = [];
 
-export function projectRows(log: SessionLog, status: SessionStatus, sending: readonly Sent[] = []): Row[] {
+/** `sending`: prompts that the server has not acknowledged yet. */
+export function projectRows(
+  log: SessionLog,
+  status: SessionStatus,
+  sending: readonly QueuedPrompt[] = [],
+): Row[] {
   const { items } = log.transcript;
   const children = childrenByParent(items);
   const waiting = new Map(
@@ -64,10 +63,8 @@ export function projectRows(log: SessionLog, status: SessionStatus, sending: rea
   }
   // A stop keeps the queue: it goes on after the next message.
   const kind = status === "running" ? "queued" : "kept";
-  log.queue.forEach((prompt, index) =>
-    rows.push({ kind, key: `q${index}`, prompt, queue: log.queue, index }),
-  );
-  for (const { id, prompt } of sending) rows.push({ kind: "sending", key: `s${id}`, prompt });
+  for (const prompt of log.queue) rows.push({ kind, key: `q${prompt.promptId}`, prompt, queue: log.queue });
+  for (const { promptId, prompt } of sending) rows.push({ kind: "sending", key: `s${promptId}`, prompt });
   return rows;
 }
 

@@ -1,5 +1,6 @@
 /** The one connection to the server. The controller opens it; everything in this folder may send through it. */
 import type { ClientEvent } from "../gen/events";
+import { newId } from "../lib/id";
 import type { EventSocket } from "../wire/socket";
 
 let socket: EventSocket | undefined;
@@ -8,9 +9,9 @@ export function setSocket(opened: EventSocket): void {
   socket = opened;
 }
 
-/** False when offline: nothing was sent. */
-export function request(event: ClientEvent): boolean {
-  return socket?.send(event) ?? false;
+/** Sends a command. False when offline: nothing was sent. What the command causes carries the same id. */
+export function request(event: ClientEvent, commandId: string = newId()): boolean {
+  return socket?.send(event, commandId) ?? false;
 }
 
 export function retryConnection(): void {

@@ -1,5 +1,11 @@
 /** What the page does: sends what the user decides, and keeps the state in step with the server. */
-import type { PermissionResult, ServerEvent, SessionConfigure, SessionStart } from "../gen/events";
+import type {
+  PermissionRequest,
+  PermissionResult,
+  ServerEvent,
+  SessionConfigure,
+  SessionStart,
+} from "../gen/events";
 import {
   ask,
   hasOlder,
@@ -9,7 +15,6 @@ import {
   isPiece,
   isSequenced,
   markSent,
-  markUnsent,
   openLog,
   type SequencedEvent,
 } from "../session/log";
@@ -19,14 +24,16 @@ import { forgetImages } from "./useImages";
 import type { Callback } from "../session/hookCalls";
 import { forgetDraft } from "./drafts";
 import { acceptCallback, closeCallback, dropCalls, forgetHooks, registerHooks } from "./hookCalls";
+import type { QueuedPrompt } from "../session/prompts";
 import { ApiError, getSystem } from "../wire/api";
 import { connectEvents } from "../wire/socket";
 import { errorText } from "../i18n/errors";
+import { newId } from "../lib/id";
 import { request, setSocket } from "./connection";
 import { frameQueue } from "./frame";
-import { acceptAnswer, acceptRewound } from "./inquiries";
+import { settle } from "./inquiries";
 import { occasionOf, tell } from "./notify";
-import { doubt, type PromptExtras, sendPrompt, takeReturned } from "./outbox";
+import { type PromptExtras, sendPrompt, takeReturned } from "./outbox";
 import { currentRoute, go } from "./route";
 import { type AppState, change, reduceEvents, store, withoutKey } from "./state";
 
@@ -54,9 +61,8 @@ export function connect(listener: ErrorListener): void {
       grantWish();
     },
     onEvent(event) {
-      if (event.type === "session.answer") acceptAnswer(event.payload);
-      else if (event.type === "session.rewound") acceptRewound(event.payload);
-      else if (event.type === "hook.callback") callBack(event.payload);
+      if (settle(event)) return;
+      if (event.type === "hook.callback") callBack(event.payload);
       else if (event.type === "hook.resolved") closeCallback(event.payload);
       else queue.push(event);
     },
@@ -114,14 +120,24 @@ function resynchronise(): void {
   if (statisticsWanted) request({ type: "statistics.subscribe" });
   const logs = new Map(store.getState().logs);
   for (const [sessionId, log] of logs) {
-    logs.set(sessionId, { ...markUnsent(log), asked: [] });
+    logs.set(sessionId, { ...log, asked: new Map() });
     subscribe(sessionId, log.last);
   }
-  // Whether a session that was just asked for has begun, the list will tell.
-  store.setState(({ outbox }) => ({ logs, starting: undefined, outbox: doubt(outbox) }));
+  store.setState({ logs });
   for (const sessionId of logs.keys()) askHistory(sessionId, "summary", { limit: 1 });
-  // A prompt may have been sent to a session that was never opened.
-  for (const sessionId of store.getState().outbox.sending.keys()) openSession(sessionId);
+  resend();
+}
+
+/** What the last connection may have lost goes out again, under the same ids: what had arrived is only acknowledged. */
+function resend(): void {
+  const { outbox, starting, logs } = store.getState();
+  if (starting) request({ type: "session.start", payload: starting.payload }, starting.commandId);
+  for (const { commandId, ...payload } of outbox.sending.values())
+    request({ type: "session.continue", payload }, commandId);
+  for (const [sessionId, { decisions }] of logs)
+    for (const decision of decisions.values())
+      if (decision.state === "sent")
+        respond(sessionId, decision.request, decision.result, decision.commandId);
 }
 
 function applyEvents(events: readonly ServerEvent[]): void {
@@ -141,17 +157,18 @@ function applyEvents(events: readonly ServerEvent[]): void {
         continue;
       }
       // What was refused is said where it was asked for; only what belongs nowhere is called out.
-      if (state.starting && !sessionId) state = { ...state, starting: undefined, startError: message };
-      else if (sessionId && hasReturned(sessionId, before, state))
-        state = { ...state, refused: new Map(state.refused).set(sessionId, message) };
+      const returned = [...state.outbox.returned.values()].find((sent) => isCauseOf(sent, event));
+      if (state.starting && isCauseOf(state.starting, event))
+        state = { ...state, starting: undefined, startError: message };
+      else if (returned)
+        state = { ...state, refused: new Map(state.refused).set(returned.sessionId, message) };
       else onError(message);
-      if (sessionId) state = { ...state, logs: change(state.logs, sessionId, markUnsent) };
     }
     if (event.type === "session.reset") {
       const log = state.logs.get(event.payload.sessionId);
       if (log) subscribe(event.payload.sessionId, log.last);
     }
-    if (event.type === "session.started" && event.payload.requestId === state.starting?.requestId) {
+    if (event.type === "session.started" && state.starting && isCauseOf(state.starting, event)) {
       const { draft } = state.starting;
       state = { ...state, starting: undefined, startError: undefined };
       forgetDraft(draft);
@@ -180,10 +197,9 @@ function goToNew(id: string): void {
   queueMicrotask(() => go({ view: "session", id }));
 }
 
-/** Whether a prompt of the session was refused just now. */
-function hasReturned(sessionId: string, before: AppState, now: AppState): boolean {
-  return now.outbox.returned.get(sessionId) !== before.outbox.returned.get(sessionId);
-}
+/** Whether the frame answers, or refuses, this command. */
+const isCauseOf = (command: { readonly commandId: string }, frame: ServerEvent): boolean =>
+  command.commandId === frame.commandId;
 
 /** A replay repeats what was told before. */
 function isNews(event: ServerEvent, before: AppState): boolean {
@@ -220,8 +236,10 @@ function askHistory(
   purpose: HistoryPurpose,
   range: { afterSeq?: number; beforeSeq?: number; limit: number },
 ): void {
-  const sent = request({ type: "session.history", payload: { sessionId, ...range } });
-  if (sent) store.setState(({ logs }) => ({ logs: change(logs, sessionId, (log) => ask(log, purpose)) }));
+  const commandId = newId();
+  const sent = request({ type: "session.history", payload: { sessionId, ...range } }, commandId);
+  if (sent)
+    store.setState(({ logs }) => ({ logs: change(logs, sessionId, (log) => ask(log, commandId, purpose)) }));
 }
 
 export function openSession(id: string): void {
@@ -244,27 +262,23 @@ export function loadOlder(sessionId: string): void {
   askHistory(sessionId, "older", { beforeSeq: log.first, limit: OLDER_PAGE });
 }
 
-let startCount = 0;
-
 /** False when offline: the text stays where it was typed, which is on the start page or in a session's own field. */
-export function startSession(payload: SessionStart, draft = "new"): boolean {
-  startCount += 1;
-  const requestId = `start${startCount}`;
-  const { attachments, context, ...rest } = payload;
-  const sent = request({
-    type: "session.start",
-    payload: { ...rest, ...given({ attachments, context }), requestId },
-  });
-  if (sent) store.setState({ starting: { requestId, draft }, startError: undefined });
+export function startSession(start: SessionStart, draft = "new"): boolean {
+  const { attachments, context, ...rest } = start;
+  const commandId = newId();
+  const payload = { ...rest, ...given({ attachments, context }), promptId: newId(), requestId: commandId };
+  const sent = request({ type: "session.start", payload }, commandId);
+  if (sent) store.setState({ starting: { commandId, payload, draft }, startError: undefined });
   return sent;
 }
 
 export function continueSession(sessionId: string, prompt: string, extra: PromptExtras = {}): boolean {
-  const along = given(extra);
-  const sent = request({ type: "session.continue", payload: { sessionId, prompt, ...along } });
+  const payload = { sessionId, prompt, ...given(extra), promptId: newId() };
+  const commandId = newId();
+  const sent = request({ type: "session.continue", payload }, commandId);
   if (sent)
-    store.setState(({ outbox, refused, sessions }) => ({
-      outbox: sendPrompt(outbox, sessionId, { prompt, ...along }, sessions.get(sessionId)?.lastSeq ?? 0),
+    store.setState(({ outbox, refused }) => ({
+      outbox: sendPrompt(outbox, { ...payload, commandId }),
       refused: withoutKey(refused, sessionId),
     }));
   return sent;
@@ -283,18 +297,25 @@ export function stopSession(sessionId: string): void {
   request({ type: "session.stop", payload: { sessionId } });
 }
 
-export function answerDecision(
+export function answerDecision(asked: PermissionRequest, result: PermissionResult): void {
+  const { sessionId, requestId } = asked;
+  const commandId = newId();
+  if (!respond(sessionId, asked, result, commandId)) return;
+  store.setState(({ logs }) => ({
+    logs: change(logs, sessionId, (log) => markSent(log, requestId, commandId, result)),
+  }));
+}
+
+function respond(
   sessionId: string,
-  requestId: string,
-  toolUseId: string,
+  { requestId, toolUseId }: PermissionRequest,
   result: PermissionResult,
-): void {
-  const sent = request({
-    type: "permission.response",
-    payload: { sessionId, requestId, toolUseId, result },
-  });
-  if (sent)
-    store.setState(({ logs }) => ({ logs: change(logs, sessionId, (log) => markSent(log, requestId)) }));
+  commandId: string,
+): boolean {
+  return request(
+    { type: "permission.response", payload: { sessionId, requestId, toolUseId, result } },
+    commandId,
+  );
 }
 
 /**
@@ -332,8 +353,8 @@ export function archiveSession(sessionId: string, archived: boolean): void {
 /** Replaces what waits, unless it has changed meanwhile: then the server refuses, and nothing is lost. */
 export function changeQueue(
   sessionId: string,
-  expected: readonly string[],
-  prompts: readonly string[],
+  expected: readonly QueuedPrompt[],
+  prompts: readonly QueuedPrompt[],
 ): void {
   request({
     type: "session.queue",

@@ -1,55 +1,65 @@
 /** Questions to a session's agent that are no part of the conversation. Each is answered once, or not at all. */
-import type { ServerEvent, Subject } from "../gen/events";
+import type { ClientEvent, ServerEvent, Subject } from "../gen/events";
+import { errorText } from "../i18n/errors";
+import { newId } from "../lib/id";
 import { request } from "./connection";
 
-type Answer = Extract<ServerEvent, { type: "session.answer" }>["payload"];
 export type Rewound = Extract<ServerEvent, { type: "session.rewound" }>["payload"];
 
-const waiting = new Map<string, { resolve: (data: unknown) => void; reject: (error: Error) => void }>();
-let nextId = 0;
+interface Waiting {
+  readonly resolve: (frame: ServerEvent) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** By the id of the command that asked. */
+const waiting = new Map<string, Waiting>();
 /** The agent may be busy, or of a version that does not know the question. */
 const PATIENCE_MS = 15_000;
 
-export function inquire(sessionId: string, subject: Subject, query?: string): Promise<unknown> {
-  nextId += 1;
-  const requestId = `q${nextId}`;
+/** Resolves with the frame that answers the command, rejects with what refuses it. */
+function ask(event: ClientEvent, commandId: string): Promise<ServerEvent> {
   return new Promise((resolve, reject) => {
-    waiting.set(requestId, { resolve, reject });
-    setTimeout(() => fail(requestId, "timeout"), PATIENCE_MS);
-    const sent = request({ type: "session.inquire", payload: { sessionId, requestId, subject, query } });
-    if (!sent) fail(requestId, "offline");
+    waiting.set(commandId, { resolve, reject });
+    setTimeout(() => fail(commandId, "timeout"), PATIENCE_MS);
+    if (!request(event, commandId)) fail(commandId, "offline");
   });
 }
 
-export function acceptAnswer({ requestId, data, error }: Answer): void {
-  const asked = waiting.get(requestId);
-  waiting.delete(requestId);
-  if (error === undefined) asked?.resolve(data);
-  else asked?.reject(new Error(error));
+function fail(commandId: string, reason: string): void {
+  take(commandId)?.reject(new Error(reason));
 }
 
-function fail(requestId: string, reason: string): void {
-  const asked = waiting.get(requestId);
-  waiting.delete(requestId);
-  asked?.reject(new Error(reason));
+function take(commandId: string): Waiting | undefined {
+  const asked = waiting.get(commandId);
+  waiting.delete(commandId);
+  return asked;
 }
 
-const rewinding = new Map<string, (result: Rewound) => void>();
-const rewindKey = (sessionId: string, userMessageId: string, dryRun: boolean) =>
-  `${sessionId}:${userMessageId}:${dryRun}`;
+/** True if the frame answers, or refuses, a question of this page. */
+export function settle(frame: ServerEvent): boolean {
+  const asked = frame.commandId === undefined ? undefined : take(frame.commandId);
+  if (frame.type === "runner.error") asked?.reject(new Error(errorText(frame.payload)));
+  else asked?.resolve(frame);
+  return asked !== undefined;
+}
+
+export async function inquire(sessionId: string, subject: Subject, query?: string): Promise<unknown> {
+  const requestId = newId();
+  const answer = await ask(
+    { type: "session.inquire", payload: { sessionId, requestId, subject, query } },
+    requestId,
+  );
+  if (answer.type !== "session.answer") throw new Error(answer.type);
+  if (answer.payload.error !== undefined) throw new Error(answer.payload.error);
+  return answer.payload.data;
+}
 
 /** Puts files back to what they were before a prompt, or tells what that would change. */
-export function rewind(sessionId: string, userMessageId: string, dryRun: boolean): Promise<Rewound> {
-  return new Promise((resolve, reject) => {
-    rewinding.set(rewindKey(sessionId, userMessageId, dryRun), resolve);
-    setTimeout(() => reject(new Error("timeout")), PATIENCE_MS);
-    const sent = request({ type: "session.rewind", payload: { sessionId, userMessageId, dryRun } });
-    if (!sent) reject(new Error("offline"));
-  });
-}
-
-export function acceptRewound(result: Rewound): void {
-  const key = rewindKey(result.sessionId, result.userMessageId, result.dryRun);
-  rewinding.get(key)?.(result);
-  rewinding.delete(key);
+export async function rewind(sessionId: string, userMessageId: string, dryRun: boolean): Promise<Rewound> {
+  const answer = await ask(
+    { type: "session.rewind", payload: { sessionId, userMessageId, dryRun } },
+    newId(),
+  );
+  if (answer.type !== "session.rewound") throw new Error(answer.type);
+  return answer.payload;
 }

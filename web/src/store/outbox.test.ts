@@ -1,117 +1,103 @@
-import { describe, expect, it } from "vitest";
-import type { ErrorCode } from "../gen/errors";
 import type { ServerEvent } from "../gen/events";
-import {
-  doubt,
-  emptyOutbox,
-  type Outbox,
-  reduceOutbox,
-  sendPrompt,
-  settleDoubts,
-  takeReturned,
-} from "./outbox";
+import { describe, expect, it } from "vitest";
+import { emptyOutbox, ofSession, type Outbox, reduceOutbox, sendPrompt, takeReturned } from "./outbox";
 
-const send = (outbox: Outbox, ...prompts: string[]) =>
-  prompts.reduce((before, prompt) => sendPrompt(before, "a", { prompt }, 5), outbox);
-const sent = send(emptyOutbox, "do it");
-const history = (queue: string[], messages: Record<string, unknown>[] = []): ServerEvent => ({
+const send = (outbox: Outbox, ...ids: string[]) =>
+  ids.reduce(
+    (before, id) =>
+      sendPrompt(before, { promptId: id, commandId: `c-${id}`, sessionId: "a", prompt: "the same words" }),
+    outbox,
+  );
+const two = send(emptyOutbox, "one", "two");
+
+const history = (queued: readonly string[], said: readonly Record<string, unknown>[] = []): ServerEvent => ({
   type: "session.history",
   payload: {
     sessionId: "a",
     status: "idle",
-    messages,
-    seqs: messages.map(() => 7),
+    messages: [...said],
+    seqs: said.map((_, index) => index + 1),
     lastSeq: 9,
     pending: [],
-    queue,
+    queue: queued.map(() => "the same words"),
+    queueItems: queued.map((promptId) => ({ promptId, prompt: "the same words" })),
   },
 });
-const told = (prompt: string, seq = 6): ServerEvent => ({
+const said = (promptId: string): ServerEvent => ({
   type: "stream.user_prompt",
-  payload: { sessionId: "a", prompt, uuid: "u", seq },
+  payload: { sessionId: "a", prompt: "the same words", promptId, uuid: promptId, seq: 6 },
 });
-const queue = (...prompts: string[]): ServerEvent => ({
+const queue = (commandId: string | undefined, ...ids: string[]): ServerEvent => ({
   type: "session.queue",
-  payload: { sessionId: "a", prompts },
+  commandId,
+  payload: {
+    sessionId: "a",
+    prompts: ids.map(() => "the same words"),
+    items: ids.map((promptId) => ({ promptId, prompt: "the same words" })),
+  },
 });
-const refused = (code: ErrorCode = "internal"): ServerEvent => ({
+const status = (commandId?: string): ServerEvent => ({
+  type: "session.status",
+  commandId,
+  payload: { sessionId: "a", status: "running", seq: 5 },
+});
+const refused = (commandId?: string): ServerEvent => ({
   type: "runner.error",
-  payload: { sessionId: "a", message: "no", code },
+  commandId,
+  payload: { sessionId: "a", message: "no", code: "invalid_request" },
 });
-const onItsWay = (outbox: Outbox) => outbox.sending.get("a")?.map(({ prompt }) => prompt) ?? [];
-const back = (outbox: Outbox) => outbox.returned.get("a")?.map(({ prompt }) => prompt) ?? [];
+
+const onTheirWay = (outbox: Outbox) => ofSession(outbox.sending, "a").map(({ promptId }) => promptId);
+const back = (outbox: Outbox) => ofSession(outbox.returned, "a").map(({ promptId }) => promptId);
 
 describe("a prompt on its way", () => {
-  it("has arrived when the log, the queue or a page of history has it", () => {
-    const page = history([], [{ type: "user_prompt", prompt: "do it" }]);
-    for (const event of [told("do it"), queue("do it"), history(["do it"]), page]) {
-      for (const outbox of [sent, doubt(sent)]) {
-        const { sending, returned } = settleDoubts(reduceOutbox(outbox, event, []), "a", 9);
-        expect([sending.size, returned.size]).toEqual([0, 0]);
-      }
-    }
+  it.each<[string, ServerEvent]>([
+    ["the answer to its command", status("c-one")],
+    ["a queue that answers its command", queue("c-one")],
+    ["its id in the queue", queue(undefined, "one")],
+    ["its id in the log", said("one")],
+    ["its id in a page of history", history([], [{ type: "user_prompt", promptId: "one", prompt: "x" }])],
+    ["its id in the queue of a history", history(["one"])],
+  ])("is acknowledged by %s, and no other with it", (_, frame) => {
+    const outbox = reduceOutbox(two, frame);
+    expect([onTheirWay(outbox), back(outbox)]).toEqual([["two"], []]);
   });
 
-  it("is not taken for another one", () => {
-    expect(reduceOutbox(sent, told("something else"), [])).toBe(sent);
-    expect(reduceOutbox(sent, told("do it", 5), [])).toBe(sent);
-    expect(reduceOutbox(sent, queue("do it"), ["do it"])).toBe(sent);
-    expect(reduceOutbox(sent, history(["do it"]), ["do it"])).toBe(sent);
-  });
-
-  it("is left on its way by a history that was asked for before it was sent", () => {
-    const outbox = settleDoubts(reduceOutbox(sent, history([]), []), "a", 9);
-    expect([onItsWay(outbox), back(outbox)]).toEqual([["do it"], []]);
-  });
-
-  it("keeps its order among others, and each is acknowledged for itself", () => {
-    const three = send(emptyOutbox, "one", "two", "one");
-    expect(onItsWay(three)).toEqual(["one", "two", "one"]);
-    expect(onItsWay(reduceOutbox(three, told("one"), []))).toEqual(["two", "one"]);
-    expect(onItsWay(reduceOutbox(three, queue("one", "two"), ["one"]))).toEqual(["one", "one"]);
-    expect(new Set(three.sending.get("a")?.map(({ id }) => id)).size).toBe(3);
+  it.each<[string, ServerEvent]>([
+    ["a status that nobody asked for", status()],
+    ["the status of another command", status("c-x")],
+    ["another prompt with the same words", said("x")],
+    ["a queue that has the same words", queue(undefined, "x")],
+    ["an agent's message that looks like a prompt", history([], [{ type: "user_prompt", promptId: 1 }])],
+    ["a refusal that nobody asked for", refused()],
+    ["the refusal of another command", refused("c-configure")],
+  ])("is left on its way by %s", (_, frame) => {
+    expect(reduceOutbox(two, frame)).toBe(two);
   });
 
   it("goes with its session", () => {
-    const deleted: ServerEvent = { type: "session.deleted", payload: { sessionId: "a" } };
-    expect(reduceOutbox(sent, deleted, []).sending.size).toBe(0);
-  });
-});
-
-describe("a prompt whose connection broke", () => {
-  it("comes back once the log was read as far as a later history says, and does not have it", () => {
-    const asked = reduceOutbox(doubt(send(emptyOutbox, "one", "two")), history([]), []);
-    expect(settleDoubts(asked, "a", 8)).toBe(asked);
-    expect(back(settleDoubts(asked, "a", 9))).toEqual(["one", "two"]);
-    expect(onItsWay(settleDoubts(asked, "a", 9))).toEqual([]);
-  });
-
-  it("does not come back when the log has it after all", () => {
-    const asked = reduceOutbox(doubt(send(emptyOutbox, "one", "two")), history([]), []);
-    expect(back(settleDoubts(reduceOutbox(asked, told("one", 9), []), "a", 9))).toEqual(["two"]);
-  });
-
-  it("is not what a refusal on the new connection is about", () => {
-    const outbox = reduceOutbox(send(doubt(sent), "and that"), refused(), []);
-    expect([onItsWay(outbox), back(outbox)]).toEqual([["do it"], ["and that"]]);
-    expect(reduceOutbox(doubt(sent), refused(), [])).toEqual(doubt(sent));
+    const frame: ServerEvent = { type: "session.deleted", payload: { sessionId: "a" } };
+    expect(reduceOutbox(two, frame).sending.size).toBe(0);
+    expect(reduceOutbox(two, { ...frame, payload: { sessionId: "b" } })).toBe(two);
   });
 });
 
 describe("a prompt that was refused", () => {
-  it("comes back, the first of them, with all that went along", () => {
+  it("comes back with all that went along, whichever of several it was", () => {
     const attachments = [{ mediaType: "image/png", data: "AAAA" }];
     const context = { mode: "conversation", currentView: "session", selectedFile: { path: "/p/a" } };
-    const two = send(sendPrompt(emptyOutbox, "a", { prompt: "look", attachments, context }, 5), "next");
-    const outbox = reduceOutbox(two, refused(), []);
-    expect(outbox.returned.get("a")).toEqual([{ prompt: "look", attachments, context }]);
-    expect(onItsWay(outbox)).toEqual(["next"]);
+    const sent = {
+      promptId: "three",
+      commandId: "c-three",
+      sessionId: "a",
+      prompt: "look",
+      attachments,
+      context,
+    };
+    const outbox = reduceOutbox(sendPrompt(two, sent), refused("c-three"));
+    expect(onTheirWay(outbox)).toEqual(["one", "two"]);
+    expect(ofSession(outbox.returned, "a")).toEqual([sent]);
     expect(takeReturned(outbox, "a").returned.size).toBe(0);
-  });
-
-  it("is not taken back by the refusal of something else", () => {
-    expect(reduceOutbox(sent, refused("queue_changed"), [])).toBe(sent);
-    expect(reduceOutbox(sent, refused("already_answered"), [])).toBe(sent);
-    expect(reduceOutbox(sent, refused("held_up"), [])).toBe(sent);
+    expect(back(takeReturned(outbox, "b"))).toEqual(["three"]);
   });
 });

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { ServerEvent, SessionInfo } from "../gen/events";
-import { openLog } from "../session/log";
-import { doubt, sendPrompt } from "./outbox";
+import type { ErrorCode } from "../gen/errors";
+import type { PermissionRequest, ServerEvent, SessionInfo } from "../gen/events";
+import { markSent, openLog } from "../session/log";
+import { sendPrompt } from "./outbox";
 import { parseRoute, routeHash } from "./route";
 import { type AppState, initialState, reduceEvents } from "./state";
 
@@ -24,7 +25,7 @@ const info: SessionInfo = {
 const listed: ServerEvent = { type: "session.list", payload: { sessions: [info] } };
 const prompt = (seq: number): ServerEvent => ({
   type: "stream.user_prompt",
-  payload: { sessionId: "a", prompt: `p${seq}`, uuid: `u${seq}`, seq },
+  payload: { sessionId: "a", prompt: `p${seq}`, promptId: `u${seq}`, uuid: `u${seq}`, seq },
 });
 const opened = (state: AppState): AppState => ({ ...state, logs: new Map([["a", openLog(0, 0)]]) });
 const shown = (state: AppState) =>
@@ -55,10 +56,16 @@ describe("a frame of events", () => {
   it("keeps the queue, and lets a deleted session go", () => {
     const queued = reduceEvents(
       opened(initialState),
-      [listed, { type: "session.queue", payload: { sessionId: "a", prompts: ["x"] } }],
+      [
+        listed,
+        {
+          type: "session.queue",
+          payload: { sessionId: "a", prompts: ["x"], items: [{ promptId: "q", prompt: "x" }] },
+        },
+      ],
       7,
     );
-    expect(queued.logs.get("a")?.queue).toEqual(["x"]);
+    expect(queued.logs.get("a")?.queue).toEqual([{ promptId: "q", prompt: "x" }]);
     const gone = reduceEvents(
       { ...queued, leaving: new Set(["a"]) },
       [{ type: "session.deleted", payload: { sessionId: "a" } }],
@@ -68,40 +75,45 @@ describe("a frame of events", () => {
   });
 });
 
-describe("a prompt that is on its way", () => {
-  const history = (lastSeq: number, queue: string[] = []): ServerEvent => ({
-    type: "session.history",
-    payload: { sessionId: "a", status: "idle", messages: [], seqs: [], lastSeq, pending: [], queue },
+describe("what was refused", () => {
+  const refused = (commandId: string, code: ErrorCode = "invalid_request"): ServerEvent => ({
+    type: "runner.error",
+    commandId,
+    payload: { sessionId: "a", message: "no", code },
   });
-  const sending = (words: string): AppState => {
-    const state = reduceEvents(opened(initialState), [listed], 7);
-    return { ...state, outbox: sendPrompt(state.outbox, "a", { prompt: words }, 0) };
+  const asked: PermissionRequest = {
+    sessionId: "a",
+    requestId: "r",
+    toolUseId: "t",
+    toolName: "Bash",
+    input: {},
+    seq: 1,
   };
-  const broken = (state: AppState): AppState => ({ ...state, outbox: doubt(state.outbox) });
-  const returned = (state: AppState) => state.outbox.returned.get("a")?.map((each) => each.prompt);
+  const answered = (): AppState => {
+    const state = reduceEvents(
+      opened(initialState),
+      [listed, { type: "permission.request", payload: asked }],
+      7,
+    );
+    const log = state.logs.get("a");
+    if (!log) throw new Error("not opened");
+    return { ...state, logs: new Map([["a", markSent(log, "r", "c1", { behavior: "allow" })]]) };
+  };
+  const decision = (state: AppState) => state.logs.get("a")?.decisions.get("r")?.state;
 
-  it("is not given back by the history that opens its session", () => {
-    const state = reduceEvents(sending("p1"), [history(0)], 7);
-    expect([state.outbox.sending.size, returned(state)]).toEqual([1, undefined]);
-    expect(reduceEvents(state, [prompt(1)], 7).outbox.sending.size).toBe(0);
+  it("is found by its command, so that a refused setting takes nothing else back", () => {
+    const sent = { promptId: "p", commandId: "c2", sessionId: "a", prompt: "go on" };
+    const state = { ...answered(), outbox: sendPrompt(initialState.outbox, sent) };
+    const after = reduceEvents(state, [refused("c3")], 7);
+    expect([decision(after), after.outbox.sending.size, after.outbox.returned.size]).toEqual(["sent", 1, 0]);
   });
 
-  it("is given back after a break when the log is complete without it", () => {
-    expect(returned(reduceEvents(broken(sending("p1")), [history(0)], 7))).toEqual(["p1"]);
+  it("waits again, if it was an answer", () => {
+    expect(decision(reduceEvents(answered(), [refused("c1")], 7))).toBe("waiting");
   });
 
-  it("is not given back while the log has a gap that it may be in", () => {
-    const early = reduceEvents(broken(sending("p1")), [history(2), prompt(2)], 7);
-    expect(returned(early)).toBeUndefined();
-    const whole = reduceEvents(early, [prompt(1)], 7);
-    expect([whole.outbox.sending.size, returned(whole)]).toEqual([0, undefined]);
-  });
-
-  it("is known to be queued also when the same words waited before and have been sent", () => {
-    const twice = reduceEvents(opened(initialState), [listed, history(0, ["p1"])], 7);
-    const again = broken({ ...twice, outbox: sendPrompt(twice.outbox, "a", { prompt: "p1" }, 1) });
-    const state = reduceEvents(again, [prompt(1), history(1, ["p1"])], 7);
-    expect([state.outbox.sending.size, returned(state)]).toEqual([0, undefined]);
+  it("stays answered, if it had arrived before it was sent again", () => {
+    expect(decision(reduceEvents(answered(), [refused("c1", "already_answered")], 7))).toBe("sent");
   });
 });
 

@@ -1,9 +1,10 @@
 /** The page's live state, outside React. Changed only by the controller, once a frame at most. */
 import { createStore } from "zustand/vanilla";
-import type { DriverInfo, ServerEvent } from "../gen/events";
+import type { DriverInfo, ServerEvent, SessionStart } from "../gen/events";
 import {
   acceptEvents,
   acceptHistory,
+  acceptRefusal,
   isSequenced,
   type SequencedEvent,
   type SessionLog,
@@ -11,14 +12,16 @@ import {
 import { reduceSessions, type Sessions } from "../session/sessions";
 import type { System } from "../wire/api";
 import type { Connection } from "../wire/socket";
-import { emptyOutbox, type Outbox, reduceOutbox, settleDoubts } from "./outbox";
+import { emptyOutbox, type Outbox, reduceOutbox } from "./outbox";
 
 export type Access = "unknown" | "granted" | "signedOut";
 
 /** A session that was asked for and has not appeared yet. */
 export interface Starting {
   /** What the server's answer will be known by. */
-  readonly requestId: string;
+  readonly commandId: string;
+  /** Sent again after a broken connection; its prompt id makes it one session. */
+  readonly payload: SessionStart;
   /** Where it was typed: its draft is kept until the session has begun. */
   readonly draft: string;
 }
@@ -90,16 +93,23 @@ export function reduceEvents(state: AppState, events: readonly ServerEvent[], no
       // They are told in their place among the live events, so those before them are folded first.
       logs = flush(logs, bySession);
     }
-    outbox = reduceOutbox(outbox, event, queueBefore(logs, event));
+    outbox = reduceOutbox(outbox, event);
     if (event.type === "session.deleted") {
       logs = withoutKey(logs, event.payload.sessionId);
       leaving = new Set([...leaving].filter((id) => id !== event.payload.sessionId));
     }
     if (event.type === "session.history") {
-      logs = change(logs, event.payload.sessionId, (log) => acceptHistory(log, event.payload));
+      logs = change(logs, event.payload.sessionId, (log) =>
+        acceptHistory(log, event.payload, event.commandId),
+      );
     }
     if (event.type === "session.queue") {
-      logs = change(logs, event.payload.sessionId, (log) => ({ ...log, queue: event.payload.prompts }));
+      logs = change(logs, event.payload.sessionId, (log) => ({ ...log, queue: event.payload.items ?? [] }));
+    }
+    if (event.type === "runner.error" && event.commandId !== undefined) {
+      const { commandId } = event;
+      const { sessionId, code } = event.payload;
+      if (sessionId) logs = change(logs, sessionId, (log) => acceptRefusal(log, commandId, code));
     }
     if (isSequenced(event)) {
       const batch = bySession.get(event.payload.sessionId);
@@ -108,14 +118,7 @@ export function reduceEvents(state: AppState, events: readonly ServerEvent[], no
     }
   }
   logs = flush(logs, bySession);
-  for (const id of outbox.sending.keys()) outbox = settleDoubts(outbox, id, logs.get(id)?.last ?? 0);
   return { ...state, sessions, logs, listed, leaving, outbox, statistics, expected };
-}
-
-/** The prompts that waited before the event, as far as this page knows. */
-function queueBefore(logs: AppState["logs"], event: ServerEvent): readonly string[] {
-  if (event.type !== "session.history" && event.type !== "session.queue") return [];
-  return logs.get(event.payload.sessionId)?.queue ?? [];
 }
 
 function flush(logs: AppState["logs"], bySession: Map<string, SequencedEvent[]>): AppState["logs"] {

@@ -81,10 +81,10 @@ describe("connectEvents", () => {
 
   it("says that it did not send while it was not open", () => {
     const { socket } = connect();
-    expect(socket.send({ type: "session.list" })).toBe(false);
+    expect(socket.send({ type: "session.list" }, "c1")).toBe(false);
     FakeSocket.all[0]?.open();
-    expect(socket.send({ type: "session.list" })).toBe(true);
-    expect(FakeSocket.all[0]?.sent).toEqual(['{"type":"session.list"}']);
+    expect(socket.send({ type: "session.list" }, "c1")).toBe(true);
+    expect(FakeSocket.all[0]?.sent).toEqual(['{"type":"session.list","commandId":"c1"}']);
   });
 
   it("tries at once when the network comes back, and only once", () => {

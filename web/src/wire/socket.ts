@@ -9,13 +9,13 @@ export type Connection = "connecting" | "open" | "offline";
 
 export interface SocketHandlers {
   onOpen(): void;
-  onEvent(event: ServerEvent): void;
+  onEvent(frame: ServerEvent): void;
   onConnection(connection: Connection): void;
 }
 
 export interface EventSocket {
   /** False when the connection is not open: nothing was sent, and nothing will be. */
-  send(event: ClientEvent): boolean;
+  send(event: ClientEvent, commandId: string): boolean;
   /** Try again now instead of when the pause is over. */
   retry(): void;
   close(): void;
@@ -70,9 +70,9 @@ export function connectEvents(url: string, handlers: SocketHandlers): EventSocke
   document.addEventListener("visibilitychange", retry);
 
   return {
-    send(event) {
+    send(event, commandId) {
       if (socket?.readyState !== WebSocket.OPEN) return false;
-      socket.send(JSON.stringify(event));
+      socket.send(JSON.stringify({ ...event, commandId }));
       return true;
     },
     retry,

@@ -14,7 +14,7 @@ import {
   startSession,
   stopSession,
 } from "../../store/controller";
-import { useApp } from "../../store/hooks";
+import { useApp, useReturned } from "../../store/hooks";
 import { store } from "../../store/state";
 import { Button } from "../../ui/Button";
 import { IconButton } from "../../ui/IconButton";
@@ -87,9 +87,9 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
   }
 
   // Prompts that did not arrive come back before what has been typed since, with what went along.
-  const returned = useApp((state) => state.outbox.returned.get(session.id));
+  const returned = useReturned(session.id);
   useEffect(() => {
-    if (returned === undefined) return;
+    if (returned.length === 0) return;
     const texts = returned.map(({ prompt }) => prompt);
     setText((typed) => [...texts, ...(typed === "" ? [] : [typed])].join("\n"));
     giveBackImages(

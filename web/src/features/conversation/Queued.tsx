@@ -1,6 +1,7 @@
 import { ArrowUp, Check, Clock, Pencil, Send, X } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
+import type { QueuedPrompt } from "../../session/prompts";
 import { changeQueue, flushQueue } from "../../store/controller";
 import { IconButton } from "../../ui/IconButton";
 import { PromptField } from "../../ui/PromptField";
@@ -8,20 +9,21 @@ import { PromptField } from "../../ui/PromptField";
 interface QueuedProps {
   sessionId: string;
   state: "queued" | "kept";
-  queue: readonly string[];
-  index: number;
+  queue: readonly QueuedPrompt[];
+  prompt: QueuedPrompt;
 }
 
 /** A prompt that waits for its turn: it can be changed, moved up, taken out, and sent when nothing runs. */
-export function Queued({ sessionId, state, queue, index }: QueuedProps) {
+export function Queued({ sessionId, state, queue, prompt }: QueuedProps) {
   const { t } = useTranslation();
-  const prompt = queue[index] ?? "";
+  const index = queue.indexOf(prompt);
+  const before = queue[index - 1];
   const [edited, setEdited] = useState<string>();
-  const change = (prompts: readonly string[]) => changeQueue(sessionId, queue, prompts);
+  const change = (prompts: readonly QueuedPrompt[]) => changeQueue(sessionId, queue, prompts);
 
   function save(): void {
     const text = edited?.trim();
-    if (text && text !== prompt) change(queue.with(index, text));
+    if (text && text !== prompt.prompt) change(queue.with(index, { ...prompt, prompt: text }));
     setEdited(undefined);
   }
 
@@ -37,20 +39,20 @@ export function Queued({ sessionId, state, queue, index }: QueuedProps) {
                 <Send className="size-3.5" />
               </IconButton>
             )}
-            {index > 0 && (
+            {before && (
               <IconButton
                 label={t("queue.up")}
-                onClick={() => change(queue.with(index, queue[index - 1] ?? "").with(index - 1, prompt))}
+                onClick={() => change(queue.with(index, before).with(index - 1, prompt))}
               >
                 <ArrowUp className="size-3.5" />
               </IconButton>
             )}
-            <IconButton label={t("queue.edit")} onClick={() => setEdited(prompt)}>
+            <IconButton label={t("queue.edit")} onClick={() => setEdited(prompt.prompt)}>
               <Pencil className="size-3.5" />
             </IconButton>
             <IconButton
               label={t("queue.remove")}
-              onClick={() => change(queue.filter((_, at) => at !== index))}
+              onClick={() => change(queue.filter((each) => each !== prompt))}
             >
               <X className="size-3.5" />
             </IconButton>
@@ -63,7 +65,7 @@ export function Queued({ sessionId, state, queue, index }: QueuedProps) {
         )}
       </div>
       {edited === undefined ? (
-        <p className="mt-0.5 pr-2 break-words whitespace-pre-wrap text-ink-2">{prompt}</p>
+        <p className="mt-0.5 pr-2 break-words whitespace-pre-wrap text-ink-2">{prompt.prompt}</p>
       ) : (
         <PromptField
           // The user has just asked to change it.

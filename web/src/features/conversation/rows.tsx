@@ -62,7 +62,7 @@ export const RowView = memo(function RowView({ row, sessionId, cwd }: RowContext
       return <LooseDecision decision={row.decision} cwd={cwd} />;
     case "queued":
     case "kept":
-      return <Queued sessionId={sessionId} state={row.kind} queue={row.queue} index={row.index} />;
+      return <Queued sessionId={sessionId} state={row.kind} queue={row.queue} prompt={row.prompt} />;
     case "sending":
       return <Sending prompt={row.prompt} />;
     case "working":
@@ -83,7 +83,7 @@ function sameRow(a: RowContext & { row: Row }, b: RowContext & { row: Row }): bo
     );
   }
   if (a.row.kind === "decision" && b.row.kind === "decision") return a.row.decision === b.row.decision;
-  if ("queue" in a.row && "queue" in b.row) return a.row.queue === b.row.queue && a.row.index === b.row.index;
+  if ("queue" in a.row && "queue" in b.row) return a.row.queue === b.row.queue && a.row.key === b.row.key;
   if ("prompt" in a.row && "prompt" in b.row) return a.row.prompt === b.row.prompt;
   return true;
 }

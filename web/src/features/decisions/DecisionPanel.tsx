@@ -17,8 +17,8 @@ export interface DecisionPanelProps {
 
 /** What waits for the user, in the flow of the conversation. */
 const DecisionPanel = memo(function DecisionPanel({ decision, call, cwd }: DecisionPanelProps) {
-  const { sessionId, requestId, toolUseId, toolName } = decision.request;
-  const answer = (result: PermissionResult) => answerDecision(sessionId, requestId, toolUseId, result);
+  const { toolName } = decision.request;
+  const answer = (result: PermissionResult) => answerDecision(decision.request, result);
   if (toolName === "AskUserQuestion") return <QuestionPanel decision={decision} answer={answer} />;
   if (toolName === "ExitPlanMode") return <PlanPanel decision={decision} answer={answer} call={call} />;
   if (toolName === "Elicitation") return <ElicitationPanel decision={decision} answer={answer} />;
