@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
+use tiller_core::PromptId;
 use tiller_core::title_from_prompt;
 use tiller_message::{Message, TurnResult, Usage};
 use tokio::time::Instant;
@@ -68,6 +69,7 @@ struct Run {
     result: Option<TurnResult>,
     /// Our own prompt has been heard: what follows is about it.
     begun: bool,
+    /// Its id.
     prompt: String,
     stopped_by: Option<StoppedBy>,
 }
@@ -80,6 +82,7 @@ enum StoppedBy {
 
 impl Run {
     async fn begin(client: &mut Client, task: &RunArgs, prompt: &str) -> anyhow::Result<Self> {
+        let prompt_id = PromptId::random().to_string();
         let session = if let Some(wanted) = &task.session {
             let session = client.session_like(wanted).await?;
             let (id, after) = (session["id"].clone(), session["lastSeq"].clone());
@@ -87,11 +90,16 @@ impl Run {
                 .send("session.subscribe", json!({ "sessionId": id, "afterSeq": after }))
                 .await?;
             client
-                .send("session.continue", json!({ "sessionId": id, "prompt": prompt }))
+                .send(
+                    "session.continue",
+                    json!({ "sessionId": id, "prompt": prompt, "promptId": prompt_id }),
+                )
                 .await?;
             id
         } else {
-            client.send("session.start", start(task, prompt)?).await?;
+            let mut start = start(task, prompt)?;
+            start["promptId"] = json!(prompt_id);
+            client.send("session.start", start).await?;
             let mut started = client.until("session.started").await?;
             let id = started["sessionId"].take();
             client
@@ -112,7 +120,7 @@ impl Run {
             renderer: Renderer::default(),
             result: None,
             begun: false,
-            prompt: prompt.trim().to_owned(),
+            prompt: prompt_id,
             stopped_by: None,
         })
     }
@@ -185,7 +193,7 @@ impl Run {
     ) -> anyhow::Result<Option<ExitCode>> {
         let payload = &event["payload"];
         match event["type"].as_str() {
-            Some("stream.user_prompt") if payload["prompt"] == self.prompt.as_str() => self.begun = true,
+            Some("stream.user_prompt") if payload["promptId"] == self.prompt.as_str() => self.begun = true,
             Some("stream.message") if self.begun => {
                 let message = Message::of(&payload["message"]).ok();
                 let result = message.and_then(|message| message.turn_result());
