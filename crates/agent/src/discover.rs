@@ -39,20 +39,32 @@ impl Executable {
             .collect()
     }
 
+    /// A command that asks the executable something beside a conversation: without anything that belongs to the program
+    /// that asks, of which the executable needs to know nothing.
+    pub fn query(&self) -> tokio::process::Command {
+        let mut command = tokio::process::Command::new(self.program());
+        command
+            .args(self.leading_args())
+            .env_remove("CLAUDECODE")
+            .env("PATH", Finder::from_env().enriched_path())
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("TILLER_") {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+
     /// Asks the executable for its version. The answer is remembered until the file changes.
     pub async fn version(&self) -> Result<Version, VersionError> {
         let stamp = Stamp::of(&self.path).map_err(|source| VersionError::Unreadable { source })?;
         if let Some(version) = versions().get(&stamp) {
             return Ok(version.clone());
         }
-        let output = tokio::process::Command::new(self.program())
-            .args(self.leading_args())
-            .arg("--version")
-            .env_remove("CLAUDECODE")
-            .env("PATH", Finder::from_env().enriched_path())
-            .stdin(Stdio::null())
-            .kill_on_drop(true)
-            .output();
+        let mut command = self.query();
+        let output = command.arg("--version").output();
         let output = tokio::time::timeout(VERSION_TIMEOUT, output)
             .await
             .map_err(|_| VersionError::TimedOut)?

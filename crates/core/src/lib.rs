@@ -12,6 +12,7 @@ mod ids;
 mod json;
 mod paths;
 pub mod prompt;
+pub mod redact;
 mod registry;
 pub mod session;
 mod store;

@@ -136,9 +136,9 @@ pub(crate) fn described_routes() -> utoipa::openapi::OpenApi {
 
 /// Goes on with the tasks of the last server, and serves for ever. The caller ends it by dropping the future; connections that are open then live on until the
 /// program ends.
-pub async fn serve(listener: TcpListener, app: App) -> std::io::Result<()> {
+pub async fn serve(listeners: Vec<TcpListener>, app: App) -> std::io::Result<()> {
     let resumed = app.tasks.resume(app.sessions.for_supervision()).await;
     resumed.map_err(std::io::Error::other)?;
     let access = Arc::clone(&app.access);
-    listen(listener, app.router(), access).await
+    listen(listeners, app.router(), access).await
 }

@@ -39,7 +39,7 @@ impl Pace {
         bytes_per_second: 8 << 10,
     };
 
-    fn deadline(self, began: Instant, now: Instant, received: u64) -> Instant {
+    pub(crate) fn deadline(self, began: Instant, now: Instant, received: u64) -> Instant {
         let earned = Duration::from_secs(received / u64::from(self.bytes_per_second));
         (now + self.silence).min(began + self.head_start + earned)
     }

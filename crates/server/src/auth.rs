@@ -22,6 +22,7 @@ use tiller_core::{StoreError, Timestamp};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::limit::Tally;
+use crate::listen::{Budgets, Seat};
 use crate::proxy::IsHttps;
 
 /// How long a one-time code is good for.
@@ -50,7 +51,7 @@ pub fn cookie_name(instance: &str) -> String {
 }
 
 /// What someone came in with. Kept by long connections, to ask again whether it still holds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Credential {
     SignIn(SignInId),
     Key(SecretHash),
@@ -61,6 +62,8 @@ pub(crate) enum Credential {
 pub(crate) struct Visitor {
     pub(crate) viewer: Viewer,
     pub(crate) credential: Credential,
+    /// Their connection.
+    pub(crate) seat: Option<Arc<Seat>>,
 }
 
 impl Visitor {
@@ -81,6 +84,7 @@ pub(crate) struct Doorkeeper {
     environment_key: Option<SecretHash>,
     cookie_name: String,
     wrong_tries: Tally,
+    budgets: Budgets<Credential>,
 }
 
 impl Doorkeeper {
@@ -94,6 +98,7 @@ impl Doorkeeper {
             environment_key,
             cookie_name: cookie_name(instance),
             wrong_tries: Tally::new(WRONG_TRIES, Duration::from_mins(1)),
+            budgets: Budgets::default(),
         }
     }
 
@@ -155,7 +160,11 @@ impl Doorkeeper {
         match viewer {
             Some(viewer) if viewer.scopes.read || viewer.scopes.run || viewer.scopes.approve => {
                 Ok(Admitted {
-                    visitor: Visitor { viewer, credential },
+                    visitor: Visitor {
+                        viewer,
+                        credential,
+                        seat: None,
+                    },
                     renewed: None,
                 })
             }
@@ -205,16 +214,18 @@ impl Doorkeeper {
             visitor: Visitor {
                 viewer: Viewer::PERSON,
                 credential: Credential::SignIn(sign_in.id),
+                seat: None,
             },
             renewed,
         })
     }
 
     fn wrong_try(&self, address: IpAddr) -> ApiError {
-        tracing::warn!(%address, "a wrong key or link was used");
         if self.wrong_tries.count(address, Instant::now()) {
+            tracing::warn!(%address, "a wrong key or link was used");
             ApiError::Unauthorized
         } else {
+            // Without a line: nobody may fill the log.
             ApiError::RateLimited
         }
     }
@@ -295,7 +306,7 @@ struct Admitted {
 }
 
 fn internal(error: StoreError) -> ApiError {
-    ApiError::internal(&error)
+    ApiError::store(&error)
 }
 
 /// Adds a cookie, for encrypted connections only where the browser has one.
@@ -321,10 +332,17 @@ pub(crate) async fn require_credential(
     next: Next,
 ) -> Response {
     let (method, headers) = (request.method().clone(), request.headers().clone());
-    let Admitted { visitor, renewed } = match app.doorkeeper.admit(&method, &headers, address.ip()).await {
+    let Admitted { mut visitor, renewed } = match app.doorkeeper.admit(&method, &headers, address.ip()).await
+    {
         Ok(admitted) => admitted,
         Err(refusal) => return refusal.into_response(),
     };
+    visitor.seat = request.extensions().get::<Arc<Seat>>().cloned();
+    if let Some(seat) = &visitor.seat {
+        seat.belongs();
+        seat.meter
+            .belongs_to(|| app.doorkeeper.budgets.of(visitor.credential.clone()));
+    }
     request.extensions_mut().insert(visitor);
     let mut response = next.run(request).await;
     // A sign-out has set its own.

@@ -91,7 +91,9 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
         let reason = error.inner().to_string();
-        if !error.inner().is_data() {
+        // What comes after a wrong field counts, too: text that is cut off there is no JSON.
+        let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok();
+        if !error.inner().is_data() || !is_json() {
             return Refusal::Error(ApiError::NotJson);
         }
         Refusal::Field(wrong(&path, &reason))
@@ -147,7 +149,7 @@ mod tests {
         for other in ["5", "null", r#"["x"]"#, r#" ["x", []]"#] {
             assert_eq!(problem(other), field("body", FieldProblem::WrongForm), "{other}");
         }
-        for torn in ["", "{", r#"{"name":"x"} y"#] {
+        for torn in ["", "{", r#"{"name":"x"} y"#, r#"{"name":5,"li"#, r#"{"nam":"x""#] {
             assert_eq!(problem(torn), Refusal::Error(ApiError::NotJson), "{torn}");
         }
     }

@@ -3,9 +3,11 @@
 //! The secret in the address is its credential, good for one run. What is said over the connection goes to the backend
 //! as it comes.
 
+use std::sync::Arc;
+
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message, WebSocketUpgrade};
-use axum::extract::{Path, Query, State};
+use axum::extract::{Extension, Path, Query, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
@@ -15,6 +17,7 @@ use tiller_core::backend::Connection;
 
 use crate::app::{App, MAX_MESSAGE};
 use crate::error::ApiError;
+use crate::listen::Seat;
 use crate::openapi::ErrorBody;
 
 #[derive(Deserialize)]
@@ -36,6 +39,7 @@ pub(crate) struct Options {
 ))]
 pub(crate) async fn upgrade(
     State(app): State<App>,
+    Extension(seat): Extension<Arc<Seat>>,
     Path(session): Path<String>,
     options: Result<Query<Options>, axum::extract::rejection::QueryRejection>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
@@ -48,6 +52,7 @@ pub(crate) async fn upgrade(
     if !connections.expects(session, &secret) {
         return Err(ApiError::Unauthorized);
     }
+    seat.belongs();
     let upgrade = upgrade
         .map_err(|_| ApiError::NotAWebSocket)?
         .max_message_size(MAX_MESSAGE)

@@ -84,6 +84,8 @@ refusals! {
         "Requests from other sites are refused.", "拒绝来自其他站点的请求";
     RateLimited = RateLimited, TOO_MANY_REQUESTS,
         "Too many requests. Try again later.", "请求过于频繁，请稍后再试";
+    DiskFull = Internal, INSUFFICIENT_STORAGE,
+        "The disk is full: free some space, then try again.", "磁盘已满：请清理空间后重试";
     Internal = Internal, INTERNAL_SERVER_ERROR,
         "Something went wrong in the server. Try again later.", "服务内部错误，请稍后重试";
 }
@@ -168,6 +170,9 @@ impl IntoResponse for ApiError {
 
 impl From<CommandError> for ApiError {
     fn from(error: CommandError) -> Self {
+        if let CommandError::Store(error) = &error {
+            return Self::store(error);
+        }
         match ErrorCode::from(&error) {
             ErrorCode::SessionNotFound | ErrorCode::SessionDeleted => Self::SessionNotFound,
             ErrorCode::SessionDamaged => Self::SessionDamaged,
@@ -183,6 +188,15 @@ impl From<CommandError> for ApiError {
 }
 
 impl ApiError {
+    /// A full disk is something that the person who asks can mend.
+    pub(crate) fn store(error: &tiller_core::StoreError) -> Self {
+        tracing::error!(%error, "a request failed");
+        match error {
+            tiller_core::StoreError::Full => Self::DiskFull,
+            _ => Self::Internal,
+        }
+    }
+
     /// The cause goes to the log, not to the client.
     pub(crate) fn internal(cause: &dyn std::fmt::Display) -> Self {
         tracing::error!(%cause, "a request failed");

@@ -4,7 +4,7 @@
 //! it (Origin) and what the browser says about both (Sec-Fetch-Site) give it away.
 
 use std::collections::HashSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderName};
@@ -23,21 +23,33 @@ pub struct HostPolicy {
 }
 
 impl HostPolicy {
-    /// The bound address, the names of loopback with its port, and `allowed`: names with or without a port.
-    pub fn new(bound: SocketAddr, allowed: &[String]) -> Self {
-        let port = bound.port();
-        let mut authorities: HashSet<String> = ["localhost", "127.0.0.1", "[::1]"]
-            .iter()
-            .map(|name| format!("{name}:{port}"))
-            .collect();
-        authorities.insert(bound.to_string());
+    /// The bound addresses, which all have the same port, the names of loopback as far as they lead here, and `allowed`:
+    /// names with or without a port. A browser that is sent to `localhost` tries both families, so that name is served only
+    /// where `localhost_is_ours`: where no other program can listen on one of them.
+    pub fn new(bound: &[SocketAddr], localhost_is_ours: bool, allowed: &[String]) -> Self {
+        let port = bound.first().map_or(0, SocketAddr::port);
+        let leads_here = |loopback: IpAddr| {
+            bound.iter().any(|bound| {
+                bound.ip() == loopback
+                    || (bound.ip().is_unspecified() && bound.is_ipv4() == loopback.is_ipv4())
+            })
+        };
+        let names = [
+            ("localhost", localhost_is_ours),
+            ("127.0.0.1", leads_here(Ipv4Addr::LOCALHOST.into())),
+            ("[::1]", leads_here(Ipv6Addr::LOCALHOST.into())),
+        ];
+        let loopback = names.into_iter().filter_map(|(name, ours)| ours.then_some(name));
+        let mut authorities: HashSet<String> =
+            loopback.clone().map(|name| format!("{name}:{port}")).collect();
+        authorities.extend(bound.iter().map(SocketAddr::to_string));
         for name in allowed {
             let name = name.to_ascii_lowercase();
             authorities.insert(format!("{name}:{port}"));
             authorities.insert(name);
         }
         if port == 80 {
-            authorities.extend(["localhost", "127.0.0.1", "[::1]"].map(str::to_owned));
+            authorities.extend(loopback.map(str::to_owned));
         }
         Self { authorities }
     }
@@ -137,7 +149,8 @@ mod tests {
     use super::*;
 
     fn verdict(method: &str, path: &str, headers: &[(&str, &str)]) -> Result<(), ApiError> {
-        let hosts = HostPolicy::new("127.0.0.1:8080".parse().unwrap(), &["tiller.example".to_owned()]);
+        let bound = ["127.0.0.1:8080", "[::1]:8080"].map(|address| address.parse().unwrap());
+        let hosts = HostPolicy::new(&bound, true, &["tiller.example".to_owned()]);
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -174,6 +187,22 @@ mod tests {
             );
         }
         assert_eq!(verdict("GET", "/health", &[]), Err(ApiError::ForeignHost));
+    }
+
+    #[test]
+    fn only_names_that_lead_here_are_served() {
+        let serves = |bound: &str, localhost: bool, name: &str| {
+            HostPolicy::new(&[bound.parse().unwrap()], localhost, &[]).serves(name)
+        };
+        assert!(serves("127.0.0.1:80", true, "localhost") && serves("127.0.0.1:80", true, "127.0.0.1"));
+        assert!(
+            !serves("127.0.0.1:8080", false, "localhost:8080"),
+            "someone else's, by IPv6"
+        );
+        assert!(!serves("127.0.0.1:8080", true, "[::1]:8080"));
+        assert!(serves("0.0.0.0:8080", false, "127.0.0.1:8080"));
+        assert!(!serves("192.168.1.20:8080", false, "127.0.0.1:8080"));
+        assert!(serves("192.168.1.20:8080", false, "192.168.1.20:8080"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use axum::Json;
 use axum::extract::{Extension, Query, State};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tiller_core::redact::{redacted_address, redacted_arguments, redacted_words};
 use ts_rs::TS;
 use utoipa::ToSchema;
 
@@ -266,17 +267,18 @@ fn mcp_server(name: &str, scope: Scope, server: &Value) -> McpServer {
     let url = text(server, "url");
     let command = text(server, "command").map(|command| {
         let arguments = server.get("args").and_then(Value::as_array).into_iter().flatten();
-        std::iter::once(command.as_str())
-            .chain(arguments.filter_map(Value::as_str))
-            .collect::<Vec<_>>()
-            .join(" ")
+        let words = std::iter::once(command.as_str()).chain(arguments.filter_map(Value::as_str));
+        redacted_arguments(words).join(" ")
     });
     let usual = if url.is_some() { "http" } else { "stdio" };
     McpServer {
         name: name.to_owned(),
         scope,
         transport: text(server, "type").unwrap_or_else(|| usual.to_owned()),
-        target: url.or(command).unwrap_or_default(),
+        target: url
+            .map(|url| redacted_address(&url))
+            .or(command)
+            .unwrap_or_default(),
         environment: keys("env"),
         headers: keys("headers"),
     }
@@ -296,7 +298,9 @@ fn hooks_of(scope: Scope, settings: &Value, path: &Path) -> Vec<Hook> {
                     event: event.clone(),
                     matcher: matcher.clone(),
                     kind: text(hook, "type").unwrap_or_else(|| "command".to_owned()),
-                    command: command.unwrap_or_default(),
+                    command: command
+                        .map(|command| redacted_words(&command))
+                        .unwrap_or_default(),
                     timeout: hook.get("timeout").and_then(Value::as_f64),
                     scope,
                     path: path.display().to_string(),

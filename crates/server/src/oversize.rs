@@ -6,10 +6,10 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_
 use tokio_tungstenite::tungstenite;
 
 use crate::app::MAX_MESSAGE;
-use crate::auth::PROTOCOL;
+use crate::auth::{PROTOCOL, Visitor};
 
-/// Up to here a message is read to its end, so that its sender can be told and go on.
-const READ_LIMIT: usize = 2 * MAX_MESSAGE;
+/// A message that is a little longer is read to its end, so that its sender can be told and go on.
+const READ_LIMIT: usize = MAX_MESSAGE + (2 << 20);
 
 /// What the sender can do about it. Short enough for a close frame.
 pub(crate) const TOO_LONG: &str =
@@ -24,6 +24,18 @@ pub(crate) fn limited(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
         .protocols([PROTOCOL])
         .max_message_size(READ_LIMIT)
         .max_frame_size(READ_LIMIT)
+}
+
+/// The next message. May be dropped and called again.
+pub(crate) async fn receive(
+    socket: &mut WebSocket,
+    visitor: &Visitor,
+) -> Option<Result<Message, axum::Error>> {
+    let message = socket.recv().await;
+    if let Some(seat) = &visitor.seat {
+        seat.meter.finished();
+    }
+    message
 }
 
 pub(crate) fn is_too_long(text: &str) -> bool {

@@ -172,5 +172,5 @@ pub(crate) async fn sign_out(
 }
 
 fn internal(error: StoreError) -> ApiError {
-    ApiError::internal(&error)
+    ApiError::store(&error)
 }

@@ -9,14 +9,15 @@ use tokio::sync::mpsc;
 
 use crate::cli::ServeArgs;
 use crate::client::Client;
+use crate::log;
 use crate::render::{Renderer, plain};
-use crate::serve::{Ending, start_logging};
+use crate::serve::Ending;
 
 /// How much of what was said before is shown.
 const RECENT: u32 = 200;
 
 pub(crate) async fn run(args: &ServeArgs, wanted: &str) -> anyhow::Result<()> {
-    start_logging("warn");
+    log::start("warn");
     let mut ending = Ending::listen()?;
     let mut client = Client::connect(args).await?;
     let followed = follow(&mut client, &mut ending, wanted).await;

@@ -73,7 +73,7 @@ impl Client {
         let service = Service::open(args, data_dir, lock, loopback, Some(0)).await?;
         let own = OwnServer {
             sessions: service.sessions,
-            serving: tokio::spawn(tiller_server::serve(service.listener, service.app)),
+            serving: tokio::spawn(tiller_server::serve(service.listeners, service.app)),
             _lock: service.lock,
         };
         let (socket, sign_in) = open(data_dir, &service.address.url).await?;

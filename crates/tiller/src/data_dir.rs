@@ -25,7 +25,7 @@ const ANNOUNCE_AGAIN: Duration = Duration::from_secs(2);
 const ROOM: usize = 64 << 10;
 
 /// What we keep in the folder, but for the user's own `config.toml`. What is in a folder is as closed as that.
-const OURS: [&str; 8] = [
+const OURS: [&str; 9] = [
     "sessions.db",
     "sessions.db-wal",
     "sessions.db-shm",
@@ -34,6 +34,7 @@ const OURS: [&str; 8] = [
     "history",
     "vault",
     "runs",
+    "open.html",
 ];
 
 #[derive(Clone)]
@@ -121,6 +122,14 @@ impl DataDir {
             }
             _ => anyhow!("can't write to {path}: {error}"),
         })
+    }
+
+    /// A page that only its user can read, which sends a browser to a link.
+    pub(crate) fn write_opener(&self, link: &str) -> std::io::Result<PathBuf> {
+        let path = self.path.join("open.html");
+        let mut file = create_private(&path)?;
+        file.write_all(opener(link).as_bytes())?;
+        Ok(path)
     }
 
     pub(crate) fn config_file(&self) -> PathBuf {
@@ -228,6 +237,12 @@ fn announce(notice: &Path, server: &RunningServer) -> anyhow::Result<()> {
     let text = serde_json::to_vec(server)?;
     let written = create_private(notice).and_then(|mut file| file.write_all(&text));
     written.with_context(|| format!("can't write {}", notice.display()))
+}
+
+/// The page that sends a browser to a link.
+fn opener(link: &str) -> String {
+    // The link is of our own making: an address and a code in hex.
+    format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={link}\"><title>Tiller</title>")
 }
 
 /// An empty file that only its owner may read, from its first moment on.

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -141,14 +141,8 @@ async fn agent(args: &ServeArgs) -> Vec<Finding> {
 }
 
 async fn login(args: &ServeArgs, executable: &Executable) -> Finding {
-    let mut command = tokio::process::Command::new(executable.program());
-    command
-        .args(executable.leading_args())
-        .args(["auth", "status"])
-        .env_remove("CLAUDECODE")
-        .env("PATH", Finder::from_env().enriched_path())
-        .stdin(Stdio::null())
-        .kill_on_drop(true);
+    let mut command = executable.query();
+    command.args(["auth", "status"]);
     if let Some(folder) = &args.claude_home {
         command.env("CLAUDE_CONFIG_DIR", folder);
     }

@@ -8,8 +8,10 @@ mod client;
 mod config;
 mod data_dir;
 mod doctor;
+mod insider;
 mod keys;
 mod link;
+mod log;
 mod memory;
 mod render;
 mod restart;
@@ -37,13 +39,17 @@ fn main() -> ExitCode {
     if first.as_deref() == Some(OsStr::new(backend::DEMO_AGENT)) {
         return tiller_testkit::agent::main(std::env::args().skip(2));
     }
-    match run(Cli::parse()) {
+    let cli = Cli::parse();
+    if matches!(cli.command, None | Some(Command::Serve)) {
+        insider::forget_environment_key();
+    }
+    match run(cli) {
         Ok(code) => code,
         // Not worth a word: they have seen enough.
         Err(error) if run::nobody_reads(&error) => ExitCode::from(run::PIPE_CLOSED),
         Err(error) => {
             // All causes in one line: `alternate` joins them.
-            eprintln!("tiller: {error:#}");
+            log::say(&format!("tiller: {error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -58,22 +64,29 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             None | Some(Command::Serve) => serve::run(args).await.map(done),
             Some(Command::Run(task)) => run::run(&args, task).await,
             Some(Command::Sessions { json }) => sessions::list(&args, json).await.map(done),
-            Some(Command::Attach { session }) => attach::run(&args, &session).await.map(done),
+            Some(Command::Attach { session }) => {
+                insider::refuse_beneath_an_agent("attach")?;
+                attach::run(&args, &session).await.map(done)
+            }
             Some(Command::Doctor { json }) => doctor::run(&args, json).await,
             Some(Command::Restart) => restart::run(&args.data_dir()?).await.map(done),
-            Some(Command::Link) => link::run(&args.data_dir()?).await.map(done),
-            Some(Command::Key(KeyCommand::Create {
-                name,
-                scope,
-                approval,
-            })) => {
-                let data_dir = args.data_dir()?;
-                let created = keys::create(&data_dir, name, &scope, approval.as_deref());
-                created.await.map(done)
+            Some(Command::Link) => {
+                insider::refuse_beneath_an_agent("link")?;
+                link::run(&args.data_dir()?).await.map(done)
             }
-            Some(Command::Key(KeyCommand::List)) => keys::list(&args.data_dir()?).await.map(done),
-            Some(Command::Key(KeyCommand::Revoke { name })) => {
-                keys::revoke(&args.data_dir()?, &name).await.map(done)
+            Some(Command::Key(command)) => {
+                insider::refuse_beneath_an_agent("key")?;
+                let data_dir = args.data_dir()?;
+                match command {
+                    KeyCommand::Create {
+                        name,
+                        scope,
+                        approval,
+                    } => keys::create(&data_dir, name, &scope, approval.as_deref()).await,
+                    KeyCommand::List => keys::list(&data_dir).await,
+                    KeyCommand::Revoke { name } => keys::revoke(&data_dir, &name).await,
+                }
+                .map(done)
             }
         }
     });

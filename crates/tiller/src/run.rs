@@ -14,8 +14,9 @@ use tokio::time::Instant;
 use crate::attach::{Asking, Terminal};
 use crate::cli::{Approve, Output, RunArgs, ServeArgs};
 use crate::client::Client;
+use crate::log;
 use crate::render::Renderer;
-use crate::serve::{Ending, start_logging};
+use crate::serve::Ending;
 
 /// As `timeout` and shells have them.
 const TIMED_OUT: u8 = 124;
@@ -23,7 +24,7 @@ const INTERRUPTED: u8 = 130;
 pub(crate) const PIPE_CLOSED: u8 = 141;
 
 pub(crate) async fn run(args: &ServeArgs, task: RunArgs) -> anyhow::Result<ExitCode> {
-    start_logging("warn");
+    log::start("warn");
     let mut ending = Ending::listen()?;
     let prompt = prompt(&task.prompt)?;
     // More than the clock can count is no limit.

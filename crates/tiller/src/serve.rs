@@ -1,7 +1,7 @@
 //! `tiller serve`: everything put together, and its end.
 
 use std::io::Write as _;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use tiller_backend_claude::ClaudeBackend;
 use tiller_core::backend::Backends;
-use tiller_core::credentials::{CredentialStore, SecretHash};
+use tiller_core::credentials::CredentialStore;
 use tiller_core::{PathPolicy, Sessions, Titles};
 use tiller_server::{Access, App, HistoryHandle, HostPolicy};
 use tiller_store::SqliteStore;
@@ -19,15 +19,22 @@ use crate::assets::EmbeddedAssets;
 use crate::cli::ServeArgs;
 use crate::config::{self, Config, OnStop};
 use crate::data_dir::{DataDir, RunningServer, ServerLock};
-use crate::{backend, link};
+use crate::{backend, insider, link, log};
 
 pub(crate) const DEFAULT_PORT: u16 = 8080;
+
+/// How long a browser may take to start.
+const OPENER_LIFETIME: Duration = Duration::from_mins(1);
+
+/// How many ports of the system's choice are tried until one is free in both families.
+const CHOICES_TRIED: u32 = 20;
 
 /// How many ports after the default one are tried when it is taken.
 const PORTS_TRIED: u16 = 100;
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
-    start_logging("info");
+    log::start("info");
+    insider::close_memory();
     // First of all: from the ready line on, and before, whoever asks us to end is heard.
     let mut ending = Ending::listen()?;
     let data_dir = args.data_dir()?;
@@ -38,7 +45,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     // Whoever started us may not listen any more.
     writeln!(std::io::stdout(), "tiller is ready: {link}").ok();
     if args.opens_browser()
-        && let Err(error) = open_browser(&link)
+        && let Err(error) = open_browser(&data_dir, &link)
     {
         tracing::info!(%error, "can't open a browser; open the link by hand");
     }
@@ -46,14 +53,14 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let Service {
         sessions,
         app,
-        listener,
+        listeners,
         lock,
         config,
         store,
         ..
     } = service;
     let wish = tokio::select! {
-        outcome = tiller_server::serve(listener, app) => return outcome.context("the server failed"),
+        outcome = tiller_server::serve(listeners, app) => return outcome.context("the server failed"),
         wish = ending.asked() => wish,
     };
     let keep = config.on_stop == OnStop::Keep || wish == Wish::Restart;
@@ -83,7 +90,7 @@ pub(crate) struct Service {
     pub(crate) sessions: Sessions,
     pub(crate) address: RunningServer,
     pub(crate) app: App,
-    pub(crate) listener: TcpListener,
+    pub(crate) listeners: Vec<TcpListener>,
     pub(crate) lock: ServerLock,
     config: Config,
     store: SqliteStore,
@@ -107,10 +114,7 @@ impl Service {
         if let Err(error) = store.remove_remains().await {
             tracing::warn!(%error, "what an earlier server was about to delete still takes room");
         }
-        let environment_key = std::env::var("TILLER_API_KEY")
-            .ok()
-            .filter(|key| !key.is_empty())
-            .map(|key| SecretHash::of(&key));
+        let environment_key = insider::environment_key();
         let has_key = environment_key.is_some() || !store.keys().await?.is_empty();
         if !address.is_loopback() && !has_key {
             bail!(
@@ -132,8 +136,11 @@ impl Service {
             backends = backends.with(Arc::new(prepared(other)));
         }
 
-        let listener = listen(address, port).await?;
-        let bound = listener.local_addr()?;
+        let Listening {
+            listeners,
+            bound,
+            localhost_is_ours,
+        } = listen(address, port).await?;
         let titles = match config.titles {
             config::Titles::Model => Titles::Model,
             config::Titles::Prompt => Titles::Prompt,
@@ -162,11 +169,15 @@ impl Service {
             data_dir.path().join("history"),
             data_dir.path().join("vault"),
         )?;
+        let addresses: Vec<SocketAddr> = listeners
+            .iter()
+            .map(TcpListener::local_addr)
+            .collect::<Result<_, _>>()?;
         let openable = link::openable(bound);
         let mut hosts = config.allowed_hosts.clone();
         hosts.extend(openable.map(|address| address.to_string()));
         let access = Access {
-            hosts: HostPolicy::new(bound, &hosts),
+            hosts: HostPolicy::new(&addresses, localhost_is_ours, &hosts),
             proxies: config.trusted_proxies()?,
             language: config.language(),
             task_starts_per_minute: config.task_starts_per_minute,
@@ -191,7 +202,7 @@ impl Service {
             sessions,
             address,
             app,
-            listener,
+            listeners,
             lock,
             config,
             store,
@@ -220,19 +231,6 @@ fn home() -> anyhow::Result<PathBuf> {
     std::env::home_dir().context("there is no home folder: set HOME")
 }
 
-/// `level` unless `TILLER_LOG` says otherwise.
-pub(crate) fn start_logging(level: &str) {
-    use std::io::IsTerminal;
-    use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_env("TILLER_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_target(false)
-        .init();
-}
-
 async fn resolve(host: &str) -> anyhow::Result<IpAddr> {
     let name = host.trim_start_matches('[').trim_end_matches(']');
     let mut addresses = tokio::net::lookup_host((name, 0))
@@ -244,34 +242,111 @@ async fn resolve(host: &str) -> anyhow::Result<IpAddr> {
         .ip())
 }
 
-async fn listen(address: IpAddr, port: Option<u16>) -> anyhow::Result<TcpListener> {
-    if let Some(port) = port {
-        let address = SocketAddr::new(address, port);
-        return TcpListener::bind(address).await.with_context(|| {
-            format!("can't listen on {address}: choose another port with --port, or leave it out for the next free one")
-        });
+/// Where the server listens.
+struct Listening {
+    listeners: Vec<TcpListener>,
+    /// The address that was asked for, with its port.
+    bound: SocketAddr,
+    /// Whoever is sent to `localhost`, by either family, comes here.
+    localhost_is_ours: bool,
+}
+
+async fn listen(address: IpAddr, port: Option<u16>) -> anyhow::Result<Listening> {
+    match port {
+        Some(0) => {
+            let mut last = None;
+            for _ in 0..CHOICES_TRIED {
+                let listening = listen_at(SocketAddr::new(address, 0)).await;
+                let listening = listening.with_context(|| format!("can't listen on {address}"))?;
+                if listening.localhost_is_ours || !address.is_loopback() {
+                    return Ok(listening);
+                }
+                last = Some(listening);
+            }
+            last.context("no port was tried")
+        }
+        Some(port) => {
+            let address = SocketAddr::new(address, port);
+            let listening = listen_at(address).await.with_context(|| {
+                format!("can't listen on {address}: choose another port with --port, or leave it out for the next free one")
+            })?;
+            if address.ip().is_loopback() && !listening.localhost_is_ours {
+                tracing::warn!(
+                    "Another program listens on port {port} of this machine's other loopback address: \
+                     http://localhost:{port} may lead there. Use http://{address}, or another port."
+                );
+            }
+            Ok(listening)
+        }
+        None => next_free(address).await,
     }
-    let mut last = None;
+}
+
+/// The first port from the default one on that is free, in both families where `localhost` is meant.
+async fn next_free(address: IpAddr) -> anyhow::Result<Listening> {
     for port in DEFAULT_PORT..DEFAULT_PORT + PORTS_TRIED {
-        match TcpListener::bind(SocketAddr::new(address, port)).await {
-            Ok(listener) => return Ok(listener),
-            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => last = Some(error),
+        match listen_at(SocketAddr::new(address, port)).await {
+            Ok(listening) if listening.localhost_is_ours || !address.is_loopback() => return Ok(listening),
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {}
             Err(error) => return Err(error).with_context(|| format!("can't listen on {address}")),
         }
     }
-    Err(last.map_or_else(|| anyhow::anyhow!("no port was tried"), anyhow::Error::from)).with_context(|| {
-        format!(
-            "ports {DEFAULT_PORT} to {} are all taken: choose one with --port",
-            DEFAULT_PORT + PORTS_TRIED - 1
-        )
+    bail!(
+        "ports {DEFAULT_PORT} to {} are all taken: choose one with --port",
+        DEFAULT_PORT + PORTS_TRIED - 1
+    )
+}
+
+/// Listens at an address and, if it is one that `localhost` stands for, at the other such address, so that no other program
+/// is taken for this one.
+async fn listen_at(address: SocketAddr) -> std::io::Result<Listening> {
+    let listener = TcpListener::bind(address).await?;
+    let bound = listener.local_addr()?;
+    let mut listeners = vec![listener];
+    let (v4, v6): (IpAddr, IpAddr) = (Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into());
+    let other = match bound.ip() {
+        ip if ip == v4 || ip == IpAddr::from(Ipv4Addr::UNSPECIFIED) => Some(v6),
+        ip if ip == v6 => Some(v4),
+        // On all of IPv6, which mostly is all of IPv4 as well: then this fails, and we have it already.
+        ip if ip == IpAddr::from(Ipv6Addr::UNSPECIFIED) => Some(v4),
+        _ => None,
+    };
+    let localhost_is_ours = match other {
+        None => false,
+        Some(other) => match TcpListener::bind(SocketAddr::new(other, bound.port())).await {
+            Ok(listener) => {
+                listeners.push(listener);
+                true
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+                bound.ip().is_unspecified() && bound.is_ipv6()
+            }
+            // A machine without that family: nobody else can listen there either.
+            Err(_) => true,
+        },
+    };
+    Ok(Listening {
+        listeners,
+        bound,
+        localhost_is_ours,
     })
 }
 
-/// With the limit of open files that we were given, which the browser inherits.
-fn open_browser(link: &str) -> std::io::Result<()> {
+/// Opens the link with the limit of open files that we were given, which the browser inherits. The opener gets a file that
+/// only its user can read: its command line can be read by everyone on the machine.
+fn open_browser(data_dir: &DataDir, link: &str) -> std::io::Result<()> {
+    let page = data_dir.write_opener(link)?;
     tiller_agent::restore_open_files()?;
-    let opened = open::that_detached(link);
+    let opened = open::that_detached(&page);
     tiller_agent::raise_open_files()?;
+    tokio::spawn(async move {
+        // The code in it is used up by then, or nobody needs it any more.
+        tokio::time::sleep(OPENER_LIFETIME).await;
+        if let Err(error) = tokio::fs::remove_file(&page).await {
+            tracing::debug!(%error, "the page that opened the browser stays");
+        }
+    });
     opened
 }
 

@@ -14,6 +14,7 @@ use crate::event::Notice;
 use crate::ids::{PromptId, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::{Image, PromptRefused};
+use crate::redact::redacted;
 use crate::session::{
     AgentStatus, Input, QueueItem, Refusal, SessionRecord, SessionStatus, SettingsPatch, TitleSource,
 };
@@ -117,6 +118,7 @@ impl Sessions {
     /// Asks something of the session's agent beside its work. The answer is in the agent's own form.
     pub async fn inquire(&self, session: SessionId, inquiry: Inquiry) -> Result<RawJson, CommandError> {
         let (record, _) = self.find(session).await?;
+        allowed(self.viewer.scopes.read || self.viewer.scopes.run)?;
         if self
             .supported(&record, |steering| steering.inquire, "be asked")
             .is_err()
@@ -132,7 +134,17 @@ impl Sessions {
         if let Some(known) = last_known {
             return Ok(known);
         }
-        self.ask_agent(session, inquiry).await
+        // The person's own settings are not the key's to read.
+        let is_private = matches!(
+            inquiry,
+            Inquiry::Settings | Inquiry::Hooks | Inquiry::PermissionRules | Inquiry::McpStatus
+        );
+        let answer = self.ask_agent(session, inquiry).await?;
+        Ok(if is_private && self.viewer.key.is_some() {
+            redacted(&answer)
+        } else {
+            answer
+        })
     }
 
     /// Wants to be called back for these events of the agent (`PreToolUse`, …), from its next start on, which is the

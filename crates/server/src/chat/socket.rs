@@ -255,7 +255,7 @@ impl Connection {
             let holds = self.heard.holds();
             let listens = self.underway.has_room();
             tokio::select! {
-                frame = socket.0.recv(), if listens => {
+                frame = oversize::receive(&mut socket.0, visitor), if listens => {
                     last_heard = Instant::now();
                     match frame {
                         Some(Ok(Message::Text(text))) if oversize::is_too_long(&text) => {

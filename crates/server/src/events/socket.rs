@@ -157,7 +157,7 @@ impl Connection {
         loop {
             let listens = self.underway.has_room();
             tokio::select! {
-                frame = self.socket.recv(), if listens => {
+                frame = oversize::receive(&mut self.socket, visitor), if listens => {
                     last_heard = Instant::now();
                     match frame {
                         Some(Ok(Message::Text(text))) if oversize::is_too_long(&text) => {

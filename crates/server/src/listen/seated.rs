@@ -3,6 +3,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -22,15 +23,17 @@ const ASK_AGAIN: Duration = Duration::from_secs(10);
 /// A connection that holds its seat, also when it has become a WebSocket.
 pub(super) struct Seated {
     stream: TcpStream,
-    _seat: Seat,
+    seat: Arc<Seat>,
     /// How long a write may wait for a reader that takes nothing.
     patience: Duration,
     /// Runs while a write waits.
     stuck: Option<Pin<Box<Sleep>>>,
+    /// Runs while something is arriving.
+    late: Option<Pin<Box<Sleep>>>,
 }
 
 impl Seated {
-    pub(super) fn new(stream: TcpStream, seat: Seat, patience: Duration) -> Self {
+    pub(super) fn new(stream: TcpStream, seat: Arc<Seat>, patience: Duration) -> Self {
         let prepared = prepare(&stream);
         // Much of what is written lies in the system's memory, where no write of ours waits for it: over a link that was cut
         // the system would try for a quarter of an hour, and for a reader that has stopped, for ever.
@@ -41,7 +44,8 @@ impl Seated {
         }
         Self {
             stream,
-            _seat: seat,
+            seat,
+            late: None,
             patience,
             stuck: None,
         }
@@ -76,7 +80,27 @@ impl AsyncRead for Seated {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if read.is_ready() {
+            self.late = None;
+            let bytes = buffer.filled().len() - before;
+            if bytes > 0 && !self.seat.meter.read(bytes) {
+                let error = "too much is under way that is not finished";
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::OutOfMemory, error)));
+            }
+            return read;
+        }
+        let Some(deadline) = self.seat.meter.deadline() else {
+            self.late = None;
+            return Poll::Pending;
+        };
+        let late = self
+            .late
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+        ready!(late.as_mut().poll(context));
+        let error = "what has begun to come does not end";
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, error)))
     }
 }
 
@@ -115,7 +139,6 @@ impl AsyncWrite for Seated {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::net::Ipv4Addr;
-    use std::sync::Arc;
 
     use tokio::net::TcpListener;
 

@@ -58,13 +58,28 @@ pub(super) async fn run(
         address,
         language: Language::of(&headers),
     };
+    let mut pulse = Pulse::new(&app, &visitor);
     let mut run = match whole(begin(app, visitor, order)).await? {
         Ok(run) => run,
         Err(refusal) => return Ok(refusal.into_response()),
     };
     loop {
-        let (_, translated) = run.next().await.ok_or(ApiError::Internal)??;
+        let next = tokio::select! {
+            biased;
+            () = pulse.beat() => {
+                if !pulse.is_welcome().await {
+                    return Err(ApiError::Unauthorized.into());
+                }
+                continue;
+            }
+            next = run.next() => next,
+        };
+        let (_, translated) = next.ok_or(ApiError::Internal)??;
         if let Some(response) = translated.response {
+            // The key may have been revoked since the last beat.
+            if !pulse.is_welcome().await {
+                return Err(ApiError::Unauthorized.into());
+            }
             return Ok(([(SESSION_HEADER, run.session_id())], Json(response)).into_response());
         }
     }

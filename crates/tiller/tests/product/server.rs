@@ -215,7 +215,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    async fn start(mut command: Command) -> Self {
+    pub(crate) async fn start(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let line = tokio::time::timeout(PATIENCE, lines.next_line())
@@ -256,6 +256,10 @@ impl Server {
     pub(crate) async fn sign_in(&self) -> SignIn {
         let response = http::get(&self.address, &self.path_of(&self.link), &[]).await;
         SignIn::from_response(&response)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id().expect("still running")
     }
 
     /// How many files it may have open at once: what counts, and what that may be raised to.

@@ -1,0 +1,105 @@
+//! What keeps the agent from acting as its own user: commands that give out credentials don't run beneath an agent, and the
+//! server's memory and environment are closed to other programs of the same user.
+
+use tiller_core::credentials::SecretHash;
+
+/// The key of the environment, and the hash by which a server knows it that has forgotten the key.
+const KEY: &str = "TILLER_API_KEY";
+const KEY_HASH: &str = "TILLER_API_KEY_SHA256";
+
+/// Refuses to go on if an agent has started this, or started what has started this.
+pub(crate) fn refuse_beneath_an_agent(command: &str) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        !is_beneath_an_agent(),
+        "`tiller {command}` gives access to everything, so it does not run inside an agent's session. Run it in a terminal \
+         of your own."
+    );
+    Ok(())
+}
+
+fn is_beneath_an_agent() -> bool {
+    std::env::var_os(tiller_agent::RUN_MARK).is_some() || has_agent_among_ancestors()
+}
+
+#[cfg(target_os = "linux")]
+fn has_agent_among_ancestors() -> bool {
+    /// More than any tree of processes is deep.
+    const DEEPEST: usize = 128;
+    let mut pid = std::process::id();
+    for _ in 0..DEEPEST {
+        let Some(parent) = parent_of(pid).filter(|parent| *parent > 1) else {
+            return false;
+        };
+        let read = |name: &str| std::fs::read(format!("/proc/{parent}/{name}")).unwrap_or_default();
+        let mark = format!("{}=", tiller_agent::RUN_MARK);
+        let is_marked = read("environ")
+            .split(|byte| *byte == 0)
+            .any(|variable| variable.starts_with(mark.as_bytes()));
+        // What has thrown off its environment and its parent falls to the keeper of its agent.
+        let command = read("cmdline");
+        let is_keeper = command
+            .split(|byte| *byte == 0)
+            .nth(1)
+            .is_some_and(|argument| argument == crate::backend::KEEPER.as_bytes());
+        if is_marked || is_keeper {
+            return true;
+        }
+        pid = parent;
+    }
+    false
+}
+
+#[cfg(target_os = "linux")]
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name before may contain anything.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_agent_among_ancestors() -> bool {
+    false
+}
+
+/// The hash of the environment's key.
+pub(crate) fn environment_key() -> Option<SecretHash> {
+    let text = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
+    let hash = text(KEY_HASH).and_then(|hash| SecretHash::from_hex(&hash));
+    text(KEY).map(|key| SecretHash::of(&key)).or(hash)
+}
+
+/// Starts this program again without the key in its environment, which every program of the same user could read for as
+/// long as the server runs. The hash that it gets in its place is enough to recognise the key.
+#[cfg(unix)]
+pub(crate) fn forget_environment_key() {
+    use std::os::unix::process::CommandExt;
+    let Some(hash) = environment_key().filter(|_| std::env::var_os(KEY).is_some()) else {
+        return;
+    };
+    let mut arguments = std::env::args_os();
+    let (Some(_), Ok(program)) = (arguments.next(), std::env::current_exe()) else {
+        return;
+    };
+    let error = std::process::Command::new(program)
+        .args(arguments)
+        .env_remove(KEY)
+        .env(KEY_HASH, hash.to_hex())
+        .exec();
+    // It still works, only less well hidden.
+    crate::log::say(&format!(
+        "tiller: {KEY} stays readable in this process's environment: {error}"
+    ));
+}
+
+#[cfg(not(unix))]
+pub(crate) fn forget_environment_key() {}
+
+/// Keeps other programs of the same user, agents among them, from reading this process's memory and environment.
+pub(crate) fn close_memory() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+    {
+        tracing::warn!(%error, "other programs of this user can read this process's memory");
+    }
+}
