@@ -4,7 +4,7 @@
 use serde_json::Value;
 use tiller_agent::PermissionMode;
 use tiller_core::backend::{
-    OptionChange, OptionInfo, OptionKind, OptionRefused, OptionRules, Options, Verdict,
+    Grants, OptionChange, OptionInfo, OptionKind, OptionRefused, OptionRules, Options, Verdict,
 };
 
 use crate::inquiry::LastOffers;
@@ -216,7 +216,7 @@ impl OptionRules for ClaudeOptions {
                     true
                 }
                 PERMISSION_MODE => value.as_str().and_then(mode).is_some(),
-                ALLOWED_TOOLS => value.is_string(),
+                ALLOWED_TOOLS => value.as_str().is_some_and(|rules| !rules.contains('\0')),
                 TOOLS => value
                     .as_array()
                     .is_some_and(|tools| tools.iter().all(Value::is_string)),
@@ -270,6 +270,25 @@ impl OptionRules for ClaudeOptions {
             _ => false,
         });
         changes
+    }
+
+    fn grants(&self, options: &Options) -> Grants {
+        let chosen = Chosen(options);
+        let mode = chosen.mode();
+        let mut tools = chosen.allowed_tools();
+        tools.extend(chosen.tools().unwrap_or_default());
+        Grants {
+            asks: matches!(mode, PermissionMode::Default | PermissionMode::Plan),
+            mode: mode.as_str().to_owned(),
+            tools,
+        }
+    }
+
+    fn within_budget(&self, options: Options, limit: f64) -> Option<Options> {
+        match Chosen(&options).max_budget_usd() {
+            Some(budget) => (budget <= limit).then_some(options),
+            None => Some(options.with(MAX_BUDGET_USD, limit)),
+        }
     }
 
     fn verdict(&self, options: &Options, tool: &str) -> Verdict {

@@ -24,7 +24,9 @@ pub use self::abilities::{
     Abilities, Catalogue, Connection, Connections, Drivers, Leftovers, Steering, TitleWriter,
 };
 pub use self::backends::{Backends, UnknownBackend};
-pub use self::options::{OptionChange, OptionInfo, OptionKind, OptionRefused, OptionRules, Options, Verdict};
+pub use self::options::{
+    Grants, OptionChange, OptionInfo, OptionKind, OptionRefused, OptionRules, Options, Verdict,
+};
 
 /// Starts agents of one kind.
 pub trait Backend: Send + Sync + 'static {

@@ -1,11 +1,13 @@
 //! Who may come in. Secrets are 256 random bits; only their hashes are kept.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
 use crate::ids::Timestamp;
+use crate::rights::Ceiling;
 use crate::session::Approval;
 use crate::store::{StoreError, StoreFuture};
 
@@ -81,7 +83,7 @@ pub struct Scopes {
     pub read: bool,
     /// Start, continue, stop, delete.
     pub run: bool,
-    /// Answer decisions.
+    /// Answer decisions, and everything that grants: modes, rules, tools, hooks.
     pub approve: bool,
 }
 
@@ -123,11 +125,14 @@ impl fmt::Display for Scopes {
 }
 
 /// Someone who has come in: what they see and what they may do.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Viewer {
-    /// A key sees the sessions that were started with it. `None` is the person at the machine, who sees all.
+    /// The id of a key, which sees the sessions that were started with it. `None` is the person at the machine, who sees
+    /// all.
     pub key: Option<String>,
     pub scopes: Scopes,
+    /// What the key never exceeds. `None`: nothing beyond its scopes.
+    pub ceiling: Option<Arc<Ceiling>>,
     /// Who answers in sessions that they start without saying so. `None`: as the server is configured.
     pub approval: Option<Approval>,
 }
@@ -138,20 +143,24 @@ impl Viewer {
         key: None,
         scopes: Scopes::ALL,
         approval: None,
+        ceiling: None,
     };
 
     pub fn may_see(&self, owner: Option<&str>) -> bool {
         match &self.key {
             None => true,
-            Some(key) => owner == Some(key),
+            Some(key) => owner == Some(key) || self.sees_all(),
         }
     }
 }
 
 /// A key for programs, as it is kept.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ApiKey {
+    /// What it is known by. A new key of an old name has nothing of the old one's.
+    pub id: String,
     pub name: String,
+    pub ceiling: Ceiling,
     pub scopes: Scopes,
     /// Who answers in sessions that are started with it and don't say so. `None`: as the server is configured.
     pub approval: Option<Approval>,
@@ -167,6 +176,15 @@ const MAX_USER_AGENT: usize = 300;
 /// The id of a sign-in. It is no secret.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct SignInId(String);
+
+impl ApiKey {
+    /// A random id for a new key. It is no secret.
+    pub fn new_id() -> Result<String, StoreError> {
+        let mut bytes = [0u8; 8];
+        getrandom::fill(&mut bytes).map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        Ok(format!("key_{}", hex(&bytes)))
+    }
+}
 
 impl SignInId {
     pub fn generate() -> Result<Self, StoreError> {
@@ -266,8 +284,8 @@ pub trait CredentialStore: Send + Sync + 'static {
 
     fn keys(&self) -> StoreFuture<'_, Vec<ApiKey>>;
 
-    /// False if there is no key of that name.
-    fn revoke_key(&self, name: &str) -> StoreFuture<'_, bool>;
+    /// By name or id. False if there is no such key.
+    fn revoke_key(&self, key: &str) -> StoreFuture<'_, bool>;
 }
 
 #[cfg(test)]

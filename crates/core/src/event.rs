@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tiller_message::{Message, UnreadableReason};
 
 use crate::backend::HookCall;
+use crate::credentials::SecretHash;
 use crate::ids::{Cause, RequestId, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Prompt;
@@ -115,6 +116,18 @@ pub struct DecisionRequest {
     pub description: Option<String>,
     /// The path outside the working directory that the tool wants, where that is why the agent asks.
     pub blocked_path: Option<String>,
+}
+
+impl DecisionRequest {
+    /// Whether this is the SHA-256, in hex, of the input: as it came, or as a client writes it again that has read it.
+    pub fn was_shown_as(&self, shown: &str) -> bool {
+        let is = |text: &str| SecretHash::of(text).to_hex().eq_ignore_ascii_case(shown);
+        let written_again = || {
+            let value: serde_json::Value = serde_json::from_str(self.input.as_str()).ok()?;
+            serde_json::to_string(&value).ok()
+        };
+        is(self.input.as_str()) || written_again().is_some_and(|text| is(&text))
+    }
 }
 
 /// How a decision ended.

@@ -227,6 +227,9 @@ impl LiveFeed {
             if let Some((events, next)) = &mut self.batch {
                 if let Some(event) = events.get(*next) {
                     *next += 1;
+                    if !self.viewer.may_hear(event) {
+                        continue;
+                    }
                     return Some(Ok(Notice::Event(Arc::clone(event))));
                 }
                 self.batch = None;
@@ -235,6 +238,8 @@ impl LiveFeed {
                 Ok(published) if !self.viewer.may_see(published.owner.as_deref()) => {}
                 Ok(published) => match published.content {
                     Content::Events(events) => self.batch = Some((events, 0)),
+                    Content::Notice(notice)
+                        if self.viewer.only_decides() && matches!(*notice, Notice::Queue { .. }) => {}
                     Content::Notice(notice) => return Some(Ok(*notice)),
                 },
                 Err(lagged) => return Some(Err(lagged)),

@@ -14,6 +14,7 @@ mod paths;
 pub mod prompt;
 pub mod redact;
 mod registry;
+pub mod rights;
 pub mod session;
 mod store;
 mod title;

@@ -179,7 +179,7 @@ fn looks_secret(word: &str) -> bool {
             && word.bytes().any(|byte| byte.is_ascii_alphabetic())
     };
     let is_known = |beginning: &&str| word.starts_with(*beginning) && word.len() >= 12;
-    SECRET_BEGINNINGS.iter().any(|beginning| is_known(beginning)) || is_random()
+    SECRET_BEGINNINGS.iter().any(is_known) || is_random()
 }
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ use crate::json::RawJson;
 use crate::paths::{PathPolicy, PathRefused};
 use crate::prompt::{Image, NewPrompt, PromptRefused};
 use crate::session::{
-    ActorHandle, AgentStatus, Answer, Command, CommandFailed, DecisionRef, Deletion, Input, Refusal,
-    SessionRecord, SessionStatus, Settings, Taken, TitleSource,
+    ActorHandle, AgentStatus, Command, CommandFailed, Deletion, Input, Refusal, SessionRecord, SessionStatus,
+    Settings, Taken, TitleSource,
 };
 use crate::store::{Store, StoreError, StoredSession};
 use crate::title::{MAX_TITLE, title_as_given, title_from_prompt};
@@ -33,6 +33,7 @@ const CLOSE_TIME: Duration = Duration::from_secs(8);
 const TITLES_AT_ONCE: usize = 2;
 
 mod accept;
+mod decide;
 mod load;
 mod notes;
 mod rest;
@@ -174,6 +175,8 @@ pub enum CommandError {
     Damaged { reason: String },
     #[error("The key that you use does not allow this.")]
     Forbidden,
+    #[error("The key that you use runs agents in a sandbox only, and this server has none.")]
+    SandboxUnavailable,
     #[error("The server is stopping.")]
     Stopping,
 }
@@ -361,18 +364,24 @@ impl Sessions {
 
     async fn start_as(&self, id: SessionId, start: StartSession) -> Result<Accepted, CommandError> {
         allowed(self.viewer.scopes.run)?;
+        if (start.resume.is_some() || start.fork_of.is_some()) && self.viewer.key.is_some() {
+            // Before anything is looked at: a key must not learn which conversations there are.
+            return Err(CommandError::UnknownSession);
+        }
+        if !start.hooks.is_empty() {
+            allowed(self.viewer.scopes.approve)?;
+        }
         let (prompt, images) = start.prompt.checked()?;
         let prompt_id = prompt.id;
         let backend = Arc::clone(self.shared.backends.find(start.backend.as_deref())?);
         let settings = checked_settings(&backend, start.settings, None)?;
+        let settings = self.viewer.check_grants(settings, None, &*backend.options())?;
         let cwd = self.shared.paths.working_directory(start.cwd.as_deref()).await?;
+        self.viewer.check_place(&cwd)?;
         let (title, title_source) = match title_as_given(&start.title) {
             empty if empty.is_empty() => (title_from_prompt(&prompt.text), TitleSource::Prompt),
             title => (title, TitleSource::User),
         };
-        if (start.resume.is_some() || start.fork_of.is_some()) && self.viewer.key.is_some() {
-            return Err(CommandError::UnknownSession);
-        }
         let words = prompt.text.clone();
         let now = Timestamp::now();
         let record = SessionRecord {
@@ -472,7 +481,9 @@ impl Sessions {
     ) -> Result<Accepted, CommandError> {
         allowed(self.viewer.scopes.run)?;
         // An unknown session is the graver mistake, so it is named first.
-        self.find(session).await?;
+        let (record, _) = self.find(session).await?;
+        self.viewer
+            .check_going_on(&record, &*self.backend_of(&record).options())?;
         let prompt = prompt.into();
         if let Some(id) = prompt.id
             && let Some(accepted) = self.accepted_in(session, id).await?
@@ -506,21 +517,6 @@ impl Sessions {
     pub async fn stop(&self, session: SessionId) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
         self.input(session, Input::Stop).await.map(drop)
-    }
-
-    pub async fn answer(
-        &self,
-        session: SessionId,
-        decision: DecisionRef,
-        answer: Answer,
-    ) -> Result<(), CommandError> {
-        allowed(self.viewer.scopes.approve)?;
-        let input = Input::Answer {
-            decision,
-            answer,
-            by: self.viewer.key.clone(),
-        };
-        self.input(session, input).await.map(drop)
     }
 
     /// Removes a session, its events and its agent. Fine if there is none.
@@ -573,6 +569,7 @@ impl Sessions {
     }
 
     pub async fn history(&self, session: SessionId, page: Page) -> Result<HistoryPage, CommandError> {
+        allowed(!self.viewer.only_decides())?;
         // Looked at first: what comes after `last_seq` is for the live feed to tell.
         let (record, pending) = self.find(session).await?;
         let tail = self.tail(session);
@@ -601,6 +598,7 @@ impl Sessions {
             .saturating_sub(events.len());
         let newer = tail.iter().filter(|event| event.seq > last).take(room);
         events.extend(newer.map(|event| Event::clone(event)));
+        events.retain(|event| self.viewer.may_hear(event));
         Ok(events)
     }
 

@@ -25,7 +25,8 @@ use crate::proxy::TrustedProxies;
 use crate::statistics::Statistics;
 use crate::task::{self, Tasks};
 use crate::{
-    arrival, auth, backends, chat, cli, error, events, guard, inventory, openapi, pages, sign_ins, system,
+    arrival, auth, backends, chat, cli, error, events, guard, inventory, openapi, pages, revocation,
+    sign_ins, system,
 };
 
 /// The largest body and the largest WebSocket message.
@@ -140,5 +141,9 @@ pub async fn serve(listeners: Vec<TcpListener>, app: App) -> std::io::Result<()>
     let resumed = app.tasks.resume(app.sessions.for_supervision()).await;
     resumed.map_err(std::io::Error::other)?;
     let access = Arc::clone(&app.access);
-    listen(listeners, app.router(), access).await
+    let watched = app.clone();
+    tokio::select! {
+        ended = listen(listeners, app.router(), access) => ended,
+        () = revocation::watch(&watched) => Ok(()),
+    }
 }

@@ -126,7 +126,8 @@ impl Doorkeeper {
                 }
                 let key = self.credentials.find_key(*hash).await?;
                 Ok(key.map(|key| Viewer {
-                    key: Some(key.name),
+                    key: Some(key.id),
+                    ceiling: Some(Arc::new(key.ceiling)),
                     scopes: key.scopes,
                     approval: key.approval,
                 }))

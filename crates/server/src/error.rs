@@ -53,6 +53,8 @@ refusals! {
         "No such request is waiting for an answer.", "没有等待回答的该请求";
     AlreadyAnswered = AlreadyAnswered, CONFLICT,
         "This request has been answered already.", "该请求已被回答";
+    NotAsShown = NotAsShown, CONFLICT,
+        "What waits is not what was shown. Look at it again.", "等待决定的内容与所显示的不一致，请重新查看";
     NotJson = InvalidRequest, BAD_REQUEST,
         "The body is not valid JSON.", "请求体不是有效的 JSON";
     WrongForm = InvalidRequest, UNPROCESSABLE_ENTITY,
@@ -77,6 +79,8 @@ refusals! {
         "There is no such sign-in. It may have ended meanwhile.", "没有该登录，可能已经结束";
     Forbidden = Forbidden, FORBIDDEN,
         "This is not allowed with the key that was used.", "当前密钥无权执行此操作";
+    SandboxUnavailable = Forbidden, FORBIDDEN,
+        "This key runs agents in a sandbox only, and this server has none.", "此密钥只允许在沙箱中运行，而此服务器没有沙箱";
     ForeignHost = Forbidden, FORBIDDEN,
         "This host name is not served here. Add it to allowed_hosts in config.toml if it should be.",
         "此主机名未被允许。如需使用，请将其加入 config.toml 的 allowed_hosts";
@@ -170,8 +174,10 @@ impl IntoResponse for ApiError {
 
 impl From<CommandError> for ApiError {
     fn from(error: CommandError) -> Self {
-        if let CommandError::Store(error) = &error {
-            return Self::store(error);
+        match &error {
+            CommandError::Store(error) => return Self::store(error),
+            CommandError::SandboxUnavailable => return Self::SandboxUnavailable,
+            _ => {}
         }
         match ErrorCode::from(&error) {
             ErrorCode::SessionNotFound | ErrorCode::SessionDeleted => Self::SessionNotFound,
@@ -181,6 +187,7 @@ impl From<CommandError> for ApiError {
             ErrorCode::Forbidden => Self::Forbidden,
             ErrorCode::RequestNotFound => Self::RequestNotFound,
             ErrorCode::AlreadyAnswered => Self::AlreadyAnswered,
+            ErrorCode::NotAsShown => Self::NotAsShown,
             ErrorCode::Storage | ErrorCode::Internal => Self::internal(&error),
             _ => Self::WrongForm,
         }

@@ -79,7 +79,10 @@ mod tests {
     #[test]
     fn no_door_has_more_rights_than_its_visitor() {
         // Every right there is, for the server itself and for whoever has shown to be the person at the machine.
-        let all = elsewhere("for_supervision()", &["house.rs", "app.rs", "task/supervise.rs"]);
+        let all = elsewhere(
+            "for_supervision()",
+            &["house.rs", "app.rs", "revocation.rs", "task/supervise.rs"],
+        );
         assert_eq!(all, Vec::<PathBuf>::new());
         let person = elsewhere("Viewer::PERSON", &["house.rs", "auth.rs"]);
         assert_eq!(person, Vec::<PathBuf>::new());

@@ -25,6 +25,7 @@ mod oversize;
 mod pages;
 mod proxy;
 mod pulse;
+mod revocation;
 mod sign_ins;
 mod statistics;
 mod system;

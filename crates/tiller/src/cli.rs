@@ -51,21 +51,60 @@ pub(crate) enum Command {
 #[derive(Subcommand)]
 pub(crate) enum KeyCommand {
     /// Create a key and print it, this once.
-    Create {
-        /// What the key is for.
-        name: String,
-        /// What it allows: read (look and watch), run (start, continue, stop, delete), approve (answer decisions).
-        #[arg(long, default_value = "read,run,approve")]
-        scope: String,
-        /// Who answers when an agent asks for a tool, in sessions that the key starts without saying so: ask (the user) or
-        /// auto (everything but questions and plans is allowed; needs the scope approve). Otherwise as in config.toml.
-        #[arg(long, value_name = "ask|auto")]
-        approval: Option<String>,
-    },
+    Create(KeyArgs),
     /// List the keys.
     List,
-    /// Make a key useless, within five seconds.
-    Revoke { name: String },
+    /// Make a key useless, and stop what was started with it, within five seconds.
+    Revoke {
+        /// Its name or its id.
+        #[arg(value_name = "KEY")]
+        key: String,
+    },
+}
+
+/// With `--root`, the key's agents may work beneath these folders only.
+#[derive(Args)]
+pub(crate) struct KeyArgs {
+    /// What the key is for.
+    pub(crate) name: String,
+
+    /// What it allows: read (look and watch), run (start, continue, stop, delete), approve (answer decisions, and grant
+    /// modes, tools, rules and hooks).
+    #[arg(long, default_value = "read,run,approve")]
+    pub(crate) scope: String,
+
+    /// Who answers when an agent asks for a tool, in sessions that the key starts without saying so: ask (the user) or
+    /// auto (everything but questions and plans is allowed; needs the scope approve). Otherwise as in config.toml.
+    #[arg(long, value_name = "ask|auto")]
+    pub(crate) approval: Option<String>,
+
+    /// A permission mode that it may choose; may be given several times [default: all]
+    #[arg(long, value_name = "MODE", value_parser = ["default", "acceptEdits", "plan", "bypassPermissions"])]
+    pub(crate) mode: Vec<String>,
+
+    /// A tool or rule that it may grant; may be given several times [default: all]
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) tool: Vec<String>,
+
+    /// What each of its sessions may cost.
+    #[arg(long, value_name = "USD", value_parser = above_zero, allow_negative_numbers = true)]
+    pub(crate) budget_usd: Option<f64>,
+
+    /// Its agents run in a sandbox, or not at all. This version has none, so such a key can't run anything yet.
+    #[arg(long)]
+    pub(crate) sandbox: bool,
+
+    /// Which sessions it sees.
+    #[arg(long, value_name = "WHICH", default_value = "own")]
+    pub(crate) sees: SeesChoice,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum SeesChoice {
+    /// Those that were started with it.
+    Own,
+    /// Those of everyone.
+    All,
 }
 
 #[derive(Args)]
@@ -206,6 +245,11 @@ pub(crate) enum BackendChoice {
 impl ServeArgs {
     pub(crate) fn data_dir(&self) -> anyhow::Result<DataDir> {
         DataDir::locate(self.data_dir.clone())
+    }
+
+    /// The folders of `--root`, and no others.
+    pub(crate) fn roots_given(&self) -> &[PathBuf] {
+        &self.roots
     }
 
     pub(crate) fn roots(&self) -> Vec<PathBuf> {

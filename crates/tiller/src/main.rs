@@ -78,13 +78,9 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
                 insider::refuse_beneath_an_agent("key")?;
                 let data_dir = args.data_dir()?;
                 match command {
-                    KeyCommand::Create {
-                        name,
-                        scope,
-                        approval,
-                    } => keys::create(&data_dir, name, &scope, approval.as_deref()).await,
+                    KeyCommand::Create(key) => keys::create(&data_dir, key, args.roots_given()).await,
                     KeyCommand::List => keys::list(&data_dir).await,
-                    KeyCommand::Revoke { name } => keys::revoke(&data_dir, &name).await,
+                    KeyCommand::Revoke { key } => keys::revoke(&data_dir, &key).await,
                 }
                 .map(done)
             }

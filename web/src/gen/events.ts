@@ -179,7 +179,11 @@ export type PermissionResolved = { sessionId: string, toolUseId: string, request
 /**
  * Names the decision by `toolUseId`, by `requestId`, or by both, which must then belong together.
  */
-export type PermissionResponse = { sessionId: string, toolUseId?: string, requestId?: string, result: PermissionResult, };
+export type PermissionResponse = { sessionId: string, toolUseId?: string, requestId?: string, result: PermissionResult, 
+/**
+ * The SHA-256, in hex, of the input's JSON as it was shown. If that is not what waits, the answer is refused.
+ */
+shown?: string, };
 
 export type PermissionResult = { "behavior": "allow", 
 /**

@@ -23,7 +23,11 @@ export type PermissionAnswer = { session_id: string, request_id: string, decisio
 /**
  * Told to the agent with a denial.
  */
-message?: string, };
+message?: string, 
+/**
+ * The SHA-256, in hex, of the input's JSON as it was shown. If that is not what waits, 409 `not_as_shown`.
+ */
+shown?: string, };
 
 export type StopRequest = { session_id: string, };
 

@@ -159,6 +159,17 @@ pub enum Verdict {
     Deny(&'static str),
 }
 
+/// What options let an agent do without asking.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Grants {
+    /// The name of its permission mode.
+    pub mode: String,
+    /// In that mode it asks before it changes anything.
+    pub asks: bool,
+    /// Tools and rules that run without asking.
+    pub tools: Vec<String>,
+}
+
 /// What a backend's options mean for the life of a session. Pure: the state machine asks.
 pub trait OptionRules: fmt::Debug + Send + Sync + 'static {
     fn describe(&self) -> Vec<OptionInfo>;
@@ -170,6 +181,23 @@ pub trait OptionRules: fmt::Debug + Send + Sync + 'static {
     /// What an agent can change while it runs, to come nearer to the options that are `wanted`. `started` are the
     /// options that its process was started with, `current` those that it has now.
     fn live_changes(&self, started: &Options, current: &Options, wanted: &Options) -> Vec<OptionChange>;
+
+    /// What the options let an agent do without asking. A backend that says nothing more has no tools to name, and does not
+    /// ask as soon as an option that grants is set.
+    fn grants(&self, options: &Options) -> Grants {
+        let described = self.describe();
+        let is_set = |option: &OptionInfo| option.grants && options.get(&option.name).is_some();
+        Grants {
+            mode: "default".to_owned(),
+            asks: !described.iter().any(is_set),
+            tools: Vec::new(),
+        }
+    }
+
+    /// The options with a budget of at most so many dollars. `None` if they want more, or this kind of agent has no budget.
+    fn within_budget(&self, _options: Options, _limit: f64) -> Option<Options> {
+        None
+    }
 
     /// What the options say about a tool that the agent asks for.
     fn verdict(&self, options: &Options, tool: &str) -> Verdict;

@@ -250,8 +250,8 @@ impl Sessions {
 
     pub(super) fn owners(&self) -> Owners {
         match &self.viewer.key {
-            None => Owners::All,
-            Some(key) => Owners::Key(key.clone()),
+            Some(key) if !self.viewer.sees_all() => Owners::Key(key.clone()),
+            _ => Owners::All,
         }
     }
 

@@ -40,7 +40,11 @@ impl Sessions {
         let (record, _) = self.find(session).await?;
         let before = &record.settings.options;
         let wanted = patch.applied(&record.settings);
-        let settings = checked_settings(&self.backend_of(&record), wanted, Some(before))?;
+        let backend = self.backend_of(&record);
+        let settings = checked_settings(&backend, wanted, Some(before))?;
+        let settings = self
+            .viewer
+            .check_grants(settings, Some(&record.settings), &*backend.options())?;
         // In canonical form: what is set to its default is not set.
         let patch = SettingsPatch {
             options: before.changes_to(&settings.options),
@@ -111,6 +115,9 @@ impl Sessions {
     /// Sends the first prompt that waits, if no turn runs: a stop keeps what waits.
     pub async fn flush(&self, session: SessionId) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
+        let (record, _) = self.find(session).await?;
+        self.viewer
+            .check_going_on(&record, &*self.backend_of(&record).options())?;
         self.check_driver(session).await?;
         self.input(session, Input::Flush).await.map(drop)
     }
@@ -153,6 +160,8 @@ impl Sessions {
     /// registered before; it is forgotten when the server ends.
     pub async fn register_hooks(&self, session: SessionId, events: Vec<String>) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
+        // Whoever answers for a hook decides.
+        allowed(self.viewer.scopes.approve)?;
         let (record, _) = self.find(session).await?;
         self.supported(&record, |steering| steering.hooks, "call back")?;
         self.input(session, Input::Hooks(events)).await.map(drop)
@@ -185,6 +194,8 @@ impl Sessions {
     pub async fn fork(&self, session: SessionId, title: Option<&str>) -> Result<SessionId, CommandError> {
         allowed(self.viewer.scopes.run)?;
         let (source, _) = self.find(session).await?;
+        self.viewer
+            .check_going_on(&source, &*self.backend_of(&source).options())?;
         self.supported(&source, |steering| steering.fork, "fork a conversation")?;
         let conversation = source.conversation.or(source.fork_of);
         let fork_of = Some(conversation.ok_or(Refusal::NoResumeId)?);

@@ -318,7 +318,7 @@ pub enum DecisionRef {
 }
 
 impl DecisionRef {
-    pub(super) fn names(&self, id: RequestId, tool_use_id: &str) -> bool {
+    pub(crate) fn names(&self, id: RequestId, tool_use_id: &str) -> bool {
         match self {
             Self::Request(request) => *request == id,
             Self::ToolUse(tool_use) => tool_use == tool_use_id,

@@ -134,6 +134,8 @@ pub enum Refusal {
     RequestNotFound,
     #[error("This request has been answered already.")]
     AlreadyAnswered,
+    #[error("What waits is not what was shown. Look at it again.")]
+    NotAsShown,
     #[error("The waiting prompts have changed. Look at them again.")]
     QueueChanged,
     #[error("The session is being deleted. Undo that first.")]

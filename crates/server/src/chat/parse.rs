@@ -24,6 +24,7 @@ impl From<CommandError> for Refused {
             ErrorCode::Forbidden => Code::Forbidden,
             ErrorCode::RequestNotFound => Code::RequestNotFound,
             ErrorCode::AlreadyAnswered => Code::AlreadyAnswered,
+            ErrorCode::NotAsShown => Code::NotAsShown,
             ErrorCode::NoResumeId => Code::NoResumeId,
             ErrorCode::AttachmentInvalid => Code::InvalidImage,
             ErrorCode::Storage | ErrorCode::Internal => Code::Internal,

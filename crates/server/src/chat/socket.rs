@@ -692,10 +692,12 @@ impl Connection {
         let unknown = || Refused(Code::RequestNotFound, "No such request is waiting.".to_owned());
         let session = self.heard.session().ok_or_else(unknown)?;
         let request = response.request_id.parse().map_err(|_| unknown())?;
+        let shown = response.shown.clone();
         let answer = translate::answer(response)?;
         let sessions = self.sessions.clone();
         self.begin(command, async move {
-            let decided = sessions.answer(session, DecisionRef::Request(request), answer);
+            let decision = DecisionRef::Request(request);
+            let decided = sessions.answer_shown(session, decision, answer, shown.as_deref());
             Done::Other(decided.await)
         });
         Ok(())

@@ -66,6 +66,9 @@ pub(super) struct PermissionResponse {
     pub(super) message: Option<String>,
     #[serde(default)]
     pub(super) interrupt: Option<bool>,
+    /// The SHA-256, in hex, of the input's JSON as it was shown.
+    #[serde(default)]
+    pub(super) shown: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
@@ -174,6 +177,7 @@ pub(super) enum Code {
     InvalidPermissionMode,
     RequestNotFound,
     AlreadyAnswered,
+    NotAsShown,
     NoResumeId,
     Forbidden,
     /// The agent could not be started or was not heard of.
@@ -199,6 +203,7 @@ impl Code {
             Self::InvalidPermissionMode => "Unknown permission mode",
             Self::RequestNotFound => "No such request",
             Self::AlreadyAnswered => "Already answered",
+            Self::NotAsShown => "Not as shown",
             Self::NoResumeId => "Session can't go on",
             Self::Forbidden => "Not allowed",
             Self::ConnectionFailed => "Connection failed",

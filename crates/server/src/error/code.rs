@@ -91,9 +91,10 @@ impl From<&CommandError> for ErrorCode {
             CommandError::Refused(Refusal::NoResumeId) => Self::NoResumeId,
             CommandError::Refused(Refusal::RequestNotFound) => Self::RequestNotFound,
             CommandError::Refused(Refusal::AlreadyAnswered) => Self::AlreadyAnswered,
+            CommandError::Refused(Refusal::NotAsShown) => Self::NotAsShown,
             CommandError::Refused(Refusal::QueueChanged) => Self::QueueChanged,
             CommandError::Refused(Refusal::Deleted) => Self::SessionDeleted,
-            CommandError::Forbidden => Self::Forbidden,
+            CommandError::Forbidden | CommandError::SandboxUnavailable => Self::Forbidden,
             CommandError::Store(_) => Self::Storage,
             CommandError::Stopping => Self::Internal,
         }

@@ -35,6 +35,8 @@ impl CommandId {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Scope {
     Read,
+    /// `read` or `approve`: to decide, one has to see what waits.
+    See,
     Run,
     Approve,
 }
@@ -43,6 +45,7 @@ impl Scope {
     pub(super) fn is_in(self, scopes: Scopes) -> bool {
         match self {
             Self::Read => scopes.read,
+            Self::See => scopes.read || scopes.approve,
             Self::Run => scopes.run,
             Self::Approve => scopes.approve,
         }
@@ -53,6 +56,7 @@ impl fmt::Display for Scope {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Read => "read",
+            Self::See => "read or approve",
             Self::Run => "run",
             Self::Approve => "approve",
         })

@@ -73,7 +73,8 @@ pub(crate) async fn upgrade(
     let Ok(upgrade) = upgrade else {
         return ApiError::NotAWebSocket.into_response();
     };
-    if !visitor.viewer.scopes.read {
+    // To decide, one has to see what waits.
+    if !visitor.viewer.scopes.read && !visitor.viewer.scopes.approve {
         return ApiError::Forbidden.into_response();
     }
     let hears_all = options.only.as_deref() != Some("subscribed");

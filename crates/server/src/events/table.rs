@@ -27,7 +27,7 @@ client_events! {
     SessionList(list::SessionList) = "session.list" {
         chinese: "列出会话，最近变化的在前：全部，或其中一页",
         session: none,
-        scope: Read,
+        scope: See,
         order: Beside,
         answers: [SessionList],
         connection: list::list,
@@ -171,7 +171,7 @@ client_events! {
     SessionSubscribe(history::Subscribe) = "session.subscribe" {
         chinese: "重放 afterSeq 之后的事件，并继续实时接收",
         session: session_id,
-        scope: Read,
+        scope: See,
         order: Question,
         answers: [PermissionRequest],
         connection: history::subscribe,

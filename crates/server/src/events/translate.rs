@@ -632,6 +632,7 @@ mod tests {
                 message: None,
                 interrupt: None,
             },
+            shown: None,
         };
         assert_eq!(
             decision(&response(Some("t"), None)),

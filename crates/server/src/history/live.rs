@@ -104,7 +104,7 @@ impl Live {
 
     async fn seen(&self, bundle: &[Change]) -> Vec<Change> {
         let viewer = self.visitor.viewer.clone();
-        let sees_all = viewer.key.is_none();
+        let sees_all = viewer.sees_all();
         // Asked each time: a key's new sessions are its own from their first line on.
         match own_conversations(&self.app.sessions.seen_by(viewer), sees_all).await {
             Ok(own) => Seen::changes(own.as_ref(), bundle),

@@ -52,7 +52,7 @@ async fn ask<T: Send + 'static>(
     if !visitor.viewer.scopes.read {
         return Err(ApiError::Forbidden);
     }
-    let sees_all = visitor.viewer.key.is_none();
+    let sees_all = visitor.viewer.sees_all();
     let own = own_conversations(&app.sessions.seen_by(visitor.viewer), sees_all).await?;
     let handle = app.history.clone();
     let asked = tokio::task::spawn_blocking(move || {

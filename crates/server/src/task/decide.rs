@@ -60,6 +60,9 @@ pub(crate) struct PermissionAnswer {
     /// Told to the agent with a denial.
     #[serde(default)]
     message: Option<String>,
+    /// The SHA-256, in hex, of the input's JSON as it was shown. If that is not what waits, 409 `not_as_shown`.
+    #[serde(default)]
+    shown: Option<String>,
 }
 
 #[derive(Clone, Copy, Deserialize, TS, ToSchema)]
@@ -192,7 +195,10 @@ pub(super) async fn permission(
             interrupt: false,
         },
     };
-    sessions.answer(session, DecisionRef::Request(id), answer).await?;
+    let shown = request.shown.as_deref();
+    sessions
+        .answer_shown(session, DecisionRef::Request(id), answer, shown)
+        .await?;
     Ok(done(
         &headers,
         "The decision was submitted; the task goes on.",

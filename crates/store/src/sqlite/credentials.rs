@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use tiller_core::credentials::{
     ApiKey, CredentialStore, SIGN_IN_LIFETIME, Scopes, SecretHash, SignIn, SignInId, SignInSecrets,
 };
+use tiller_core::rights::Ceiling;
 use tiller_core::{Approval, StoreError, StoreFuture, Timestamp};
 
 use super::{SqliteStore, store_error};
@@ -165,15 +166,24 @@ impl CredentialStore for SqliteStore {
     }
 
     fn add_key(&self, key: ApiKey, hash: SecretHash) -> StoreFuture<'_, bool> {
+        let ceiling = match serde_json::to_string(&key.ceiling) {
+            Ok(ceiling) => ceiling,
+            Err(error) => {
+                let error = StoreError::Unavailable(error.to_string());
+                return Box::pin(std::future::ready(Err(error)));
+            }
+        };
         Box::pin(self.change(move |connection| {
-            let sql = "INSERT OR IGNORE INTO api_keys (name, hash, scopes, created_at, approval) \
-                       VALUES (?1, ?2, ?3, ?4, ?5)";
+            let sql = "INSERT OR IGNORE INTO api_keys (name, hash, scopes, created_at, approval, id, ceiling) \
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
             let row = params![
                 key.name,
                 hash.to_hex(),
                 key.scopes.to_string(),
                 key.created_at.0,
                 key.approval.map(Approval::as_str),
+                key.id,
+                ceiling,
             ];
             Ok(connection.prepare_cached(sql)?.execute(row)? == 1)
         }))
@@ -181,7 +191,7 @@ impl CredentialStore for SqliteStore {
 
     fn find_key(&self, hash: SecretHash) -> StoreFuture<'_, Option<ApiKey>> {
         Box::pin(self.read(move |connection| {
-            let sql = "SELECT name, scopes, created_at, approval FROM api_keys WHERE hash = ?1";
+            let sql = "SELECT name, scopes, created_at, approval, id, ceiling FROM api_keys WHERE hash = ?1";
             let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
             statement
                 .query_row([hash.to_hex()], decode_key)
@@ -192,19 +202,19 @@ impl CredentialStore for SqliteStore {
 
     fn keys(&self) -> StoreFuture<'_, Vec<ApiKey>> {
         Box::pin(self.read(|connection| {
-            let sql = "SELECT name, scopes, created_at, approval FROM api_keys ORDER BY created_at, name";
+            let sql = "SELECT name, scopes, created_at, approval, id, ceiling FROM api_keys ORDER BY created_at, name";
             let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
             let rows = statement.query_map([], decode_key).map_err(store_error)?;
             rows.collect::<Result<_, _>>().map_err(store_error)
         }))
     }
 
-    fn revoke_key(&self, name: &str) -> StoreFuture<'_, bool> {
-        let name = name.to_owned();
+    fn revoke_key(&self, key: &str) -> StoreFuture<'_, bool> {
+        let key = key.to_owned();
         Box::pin(self.change(move |connection| {
             Ok(connection
-                .prepare_cached("DELETE FROM api_keys WHERE name = ?1")?
-                .execute([&name])?
+                .prepare_cached("DELETE FROM api_keys WHERE name = ?1 OR id = ?1")?
+                .execute([&key])?
                 == 1)
         }))
     }
@@ -227,15 +237,22 @@ fn decode_sign_in(row: &Row<'_>) -> rusqlite::Result<SignIn> {
 }
 
 fn decode_key(row: &Row<'_>) -> rusqlite::Result<ApiKey> {
-    let scopes: String = row.get(1)?;
+    let (scopes, ceiling): (String, String) = (row.get(1)?, row.get(5)?);
+    // A scope or a limit that this version does not know allows nothing.
+    let nothing = Scopes {
+        read: false,
+        run: false,
+        approve: false,
+    };
+    let (scopes, ceiling) = match (Scopes::parse(&scopes), serde_json::from_str(&ceiling)) {
+        (Some(scopes), Ok(ceiling)) => (scopes, ceiling),
+        _ => (nothing, Ceiling::default()),
+    };
     Ok(ApiKey {
+        id: row.get(4)?,
         name: row.get(0)?,
-        // A scope that this version does not know allows nothing.
-        scopes: Scopes::parse(&scopes).unwrap_or(Scopes {
-            read: false,
-            run: false,
-            approve: false,
-        }),
+        scopes,
+        ceiling,
         created_at: Timestamp(row.get(2)?),
         // What this version does not know is asked.
         approval: row

@@ -294,6 +294,20 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX sessions_by_conversation ON sessions (claude_session_id) WHERE claude_session_id IS NOT NULL;
     CREATE INDEX sessions_to_delete ON sessions (delete_at) WHERE delete_at IS NOT NULL;
 ",
+    "
+    -- A key is known by its id: a new one of an old name has nothing of the old one's. What was started with keys that are
+    -- gone keeps a name, which is nobody's id.
+    ALTER TABLE api_keys ADD COLUMN id TEXT NOT NULL DEFAULT '';
+    ALTER TABLE api_keys ADD COLUMN ceiling TEXT NOT NULL DEFAULT '{}';
+    UPDATE api_keys SET id = 'key_' || lower(hex(randomblob(8)));
+    CREATE UNIQUE INDEX api_keys_by_id ON api_keys (id);
+    UPDATE sessions SET owner = (SELECT id FROM api_keys WHERE name = owner)
+        WHERE owner IN (SELECT name FROM api_keys);
+    UPDATE session_names SET owner = (SELECT id FROM api_keys WHERE name = owner)
+        WHERE owner IN (SELECT name FROM api_keys);
+    UPDATE prompts SET owner = (SELECT id FROM api_keys WHERE name = owner)
+        WHERE owner IN (SELECT name FROM api_keys);
+",
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
@@ -493,6 +507,8 @@ mod tests {
 
     #[tokio::test]
     async fn prompts_of_an_older_file_are_told_from_messages_that_look_like_them() {
+        const P1: &str = "00000000-0000-4000-8000-0000000000b1";
+        const P2: &str = "00000000-0000-4000-8000-0000000000b2";
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sessions.db");
         let [session, fork] = [
@@ -501,8 +517,6 @@ mod tests {
         ];
         let older = older_file(&path, BEFORE_KINDS, &[session, fork]);
         older.execute("UPDATE sessions SET number = rowid", []).unwrap();
-        const P1: &str = "00000000-0000-4000-8000-0000000000b1";
-        const P2: &str = "00000000-0000-4000-8000-0000000000b2";
         let running = r#"{"status":"running","title":"t"}"#;
         let deep = format!(
             r#"{{"type":"user_prompt","prompt":"p","x":{}{}}}"#,
@@ -585,7 +599,7 @@ mod tests {
             let cut = serde_json::from_str::<serde::de::IgnoredAny>(data).is_err();
             match &event[0].body {
                 EventBody::UserPrompt { prompt } => {
-                    assert!(is_prompt && prompt.id.to_string() == id, "{data}")
+                    assert!(is_prompt && prompt.id.to_string() == id, "{data}");
                 }
                 EventBody::Message { raw, .. } if cut => assert!(raw.as_str().contains("damaged"), "{raw:?}"),
                 EventBody::Message { raw, .. } => assert!(!is_prompt && raw.as_str() == data, "{data}"),

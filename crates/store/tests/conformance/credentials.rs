@@ -3,6 +3,8 @@ use tiller_core::credentials::{
 };
 use tiller_core::{Approval, Timestamp};
 
+use tiller_core::rights::Ceiling;
+
 use super::open;
 
 fn hash(text: &str) -> SecretHash {
@@ -122,8 +124,14 @@ async fn keys_are_found_by_their_hash_until_they_are_revoked() {
     let store = open(folder.path());
     let scopes = Scopes::parse("read").unwrap();
     let key = ApiKey {
+        id: "key_1".to_owned(),
         name: "ci".to_owned(),
         scopes,
+        ceiling: Ceiling {
+            modes: Some(vec!["plan".to_owned()]),
+            budget_usd: Some(0.5),
+            ..Ceiling::default()
+        },
         approval: Some(Approval::Auto),
         created_at: Timestamp(5),
     };

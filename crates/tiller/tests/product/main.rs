@@ -18,6 +18,8 @@ mod history;
 mod history_live;
 mod http;
 mod identity;
+mod insiders;
+mod keys;
 mod lagging;
 mod odd_lines;
 mod openapi;

@@ -20,6 +20,9 @@ pub struct PermissionResponse {
     #[serde(default)]
     pub request_id: Option<String>,
     pub result: PermissionResult,
+    /// The SHA-256, in hex, of the input's JSON as it was shown. If that is not what waits, the answer is refused.
+    #[serde(default)]
+    pub shown: Option<String>,
 }
 
 #[derive(Debug, Deserialize, TS, ToSchema)]
@@ -54,6 +57,7 @@ pub(in crate::events) async fn answer(
     let decision = translate::decision(&response)?;
     let answer = translate::answer(response.result)?;
     let id = session_id(&response.session_id)?;
-    context.sessions.answer(id, decision, answer).await?;
+    let shown = response.shown.as_deref();
+    context.sessions.answer_shown(id, decision, answer, shown).await?;
     Ok(Reply::Nothing)
 }

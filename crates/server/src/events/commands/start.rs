@@ -144,6 +144,10 @@ async fn begin(
         return sessions.prompt(id, wanted.prompt).await;
     }
     let conversation = session_id(&resume)?;
+    if sessions.viewer().key.is_some() {
+        // Whether there is such a transcript, and whether its folder is still there, is not for a key to learn.
+        return Err(CommandError::UnknownSession);
+    }
     let found = app.history.conversation(resume).await;
     let cwd = found.ok().flatten().ok_or(CommandError::UnknownSession)?;
     wanted.cwd = Some(cwd);

@@ -1,0 +1,407 @@
+//! What a viewer may do beyond looking: the grants that need a scope of their own, and the ceiling of a key. Every door goes
+//! through [`Sessions`](crate::Sessions), which asks here; no door decides by itself.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::backend::{Grants, OptionRules};
+use crate::credentials::Viewer;
+use crate::event::{DecisionRequest, Event, EventBody};
+use crate::json::RawJson;
+use crate::registry::CommandError;
+use crate::session::{Answer, Approval, SessionRecord, Settings};
+
+/// Tools whose calls are questions to a person. Answering one grants nothing.
+const QUESTIONS: [&str; 2] = ["AskUserQuestion", "Elicitation"];
+
+/// Which sessions a key sees.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sees {
+    /// Those that were started with it.
+    #[default]
+    Own,
+    /// Those of everyone.
+    All,
+}
+
+/// What a key never exceeds, whatever its scopes are. An absent limit is none.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ceiling {
+    /// The permission modes that it may choose, by their names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modes: Option<Vec<String>>,
+    /// The tools and rules that it may grant. A tool's name covers all of its rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// The folders beneath which its agents may work, resolved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roots: Option<Vec<PathBuf>>,
+    /// What each of its sessions may cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<f64>,
+    /// Its agents run in a sandbox only.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sandbox: bool,
+    pub sees: Sees,
+}
+
+impl Ceiling {
+    fn covers_mode(&self, grants: &Grants) -> bool {
+        let listed = |modes: &Vec<String>| modes.contains(&grants.mode);
+        // A limit of tools would mean nothing in a mode that asks about none.
+        self.modes.as_ref().is_none_or(listed) && (self.tools.is_none() || grants.asks)
+    }
+
+    fn covers_tool(&self, rule: &str) -> bool {
+        let tool = rule.split('(').next().unwrap_or(rule).trim();
+        let covers = |granted: &String| granted == rule || granted == tool;
+        self.tools.as_ref().is_none_or(|tools| tools.iter().any(covers))
+    }
+}
+
+impl Viewer {
+    /// Sees everyone's sessions and transcripts.
+    pub fn sees_all(&self) -> bool {
+        let of_key = || {
+            self.ceiling
+                .as_ref()
+                .is_some_and(|ceiling| ceiling.sees == Sees::All)
+        };
+        self.key.is_none() || of_key()
+    }
+
+    /// May answer what waits, and see that, and nothing else.
+    pub(crate) fn only_decides(&self) -> bool {
+        self.scopes.approve && !self.scopes.read && !self.scopes.run
+    }
+
+    /// Whether an event tells what waits for a decision.
+    pub(crate) fn may_hear(&self, event: &Event) -> bool {
+        match event.body {
+            EventBody::DecisionRequested(_) | EventBody::DecisionResolved { .. } | EventBody::Status(_) => {
+                true
+            }
+            EventBody::Message { .. } | EventBody::Unreadable(_) | EventBody::UserPrompt { .. } => {
+                !self.only_decides()
+            }
+        }
+    }
+
+    /// The ceiling of a key. `None` for the person at the machine, who has none.
+    fn limits(&self) -> Option<Ceiling> {
+        self.key.as_ref()?;
+        Some(self.ceiling.as_deref().cloned().unwrap_or_default())
+    }
+
+    /// The settings, within the key's budget. Refuses those that grant what this viewer may not grant; what the session has
+    /// already, someone has granted who may.
+    pub(crate) fn check_grants(
+        &self,
+        wanted: Settings,
+        before: Option<&Settings>,
+        rules: &dyn OptionRules,
+    ) -> Result<Settings, CommandError> {
+        let Some(ceiling) = self.limits() else {
+            return Ok(wanted);
+        };
+        let grants = rules.grants(&wanted.options);
+        let had = before.map(|before| rules.grants(&before.options));
+        let (mut granting, mut covered) = (false, true);
+        if had
+            .as_ref()
+            .is_none_or(|had| (&had.mode, had.asks) != (&grants.mode, grants.asks))
+        {
+            granting |= !grants.asks;
+            covered &= ceiling.covers_mode(&grants);
+        }
+        if wanted.approval == Approval::Auto && before.is_none_or(|before| before.approval != Approval::Auto)
+        {
+            granting = true;
+            covered &= ceiling.tools.is_none();
+        }
+        let had = had.map(|had| had.tools).unwrap_or_default();
+        for tool in grants.tools.iter().filter(|tool| !had.contains(tool)) {
+            granting = true;
+            covered &= ceiling.covers_tool(tool);
+        }
+        if (granting && !self.scopes.approve) || !covered {
+            return Err(CommandError::Forbidden);
+        }
+        match ceiling.budget_usd {
+            None => Ok(wanted),
+            Some(limit) => {
+                let options = rules.within_budget(wanted.options, limit);
+                let options = options.ok_or(CommandError::Forbidden)?;
+                Ok(Settings { options, ..wanted })
+            }
+        }
+    }
+
+    /// Refuses to run anything in a folder, or without a sandbox, where the key has no say.
+    pub(crate) fn check_place(&self, cwd: &Path) -> Result<(), CommandError> {
+        let Some(ceiling) = self.limits() else {
+            return Ok(());
+        };
+        if ceiling.sandbox {
+            return Err(CommandError::SandboxUnavailable);
+        }
+        let beneath = |roots: &Vec<PathBuf>| roots.iter().any(|root| cwd.starts_with(root));
+        if ceiling.roots.as_ref().is_none_or(beneath) {
+            Ok(())
+        } else {
+            Err(CommandError::Forbidden)
+        }
+    }
+
+    /// Refuses to go on with a session that does more unasked than this viewer may grant. In its own sessions a key may
+    /// use what someone else has granted there.
+    pub(crate) fn check_going_on(
+        &self,
+        record: &SessionRecord,
+        rules: &dyn OptionRules,
+    ) -> Result<(), CommandError> {
+        self.check_place(record.cwd.as_ref())?;
+        if self.key.is_none() || self.key == record.owner {
+            return Ok(());
+        }
+        let within = self.check_grants(record.settings.clone(), None, rules)?;
+        // Its budget is the owner's to choose.
+        if within == record.settings {
+            Ok(())
+        } else {
+            Err(CommandError::Forbidden)
+        }
+    }
+
+    /// The answer as this viewer may give it. From a key, rules are taken only as they were offered, and for the session
+    /// only; tools only within its ceiling.
+    pub(crate) fn check_answer(
+        &self,
+        asked: Option<&DecisionRequest>,
+        answer: Answer,
+    ) -> Result<Answer, CommandError> {
+        let (Some(ceiling), Answer::Allow { input, permissions }) = (self.limits(), &answer) else {
+            return Ok(answer);
+        };
+        let Some(asked) = asked else {
+            // Nothing waits under that name; the session says so.
+            return Ok(answer);
+        };
+        if !QUESTIONS.contains(&asked.tool_name.as_str()) && !ceiling.covers_tool(&asked.tool_name) {
+            return Err(CommandError::Forbidden);
+        }
+        let permissions = match permissions {
+            Some(wanted) => {
+                let offered = offered_for_session(wanted, asked.suggestions.as_ref());
+                Some(offered.ok_or(CommandError::Forbidden)?)
+            }
+            None => None,
+        };
+        Ok(Answer::Allow {
+            input: input.clone(),
+            permissions,
+        })
+    }
+}
+
+/// The wanted updates, each of which was offered, for the session. `None` if one was not offered.
+fn offered_for_session(wanted: &RawJson, offered: Option<&RawJson>) -> Option<RawJson> {
+    let parse = |raw: &RawJson| serde_json::from_str::<Vec<Value>>(raw.as_str()).ok();
+    let offered: Vec<Value> = offered.map_or(Some(Vec::new()), parse)?;
+    let offered_here: Vec<Value> = offered.iter().cloned().map(for_session).collect();
+    let wanted = parse(wanted)?;
+    let was_offered = |update: &Value| offered.contains(update) || offered_here.contains(update);
+    if !wanted.iter().all(was_offered) {
+        return None;
+    }
+    let kept: Vec<Value> = wanted.into_iter().map(for_session).collect();
+    RawJson::of(&kept).ok()
+}
+
+fn for_session(mut update: Value) -> Value {
+    if let Some(fields) = update.as_object_mut() {
+        fields.insert("destination".to_owned(), "session".into());
+    }
+    update
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::backend::{OptionChange, OptionInfo, OptionRefused, Options, Verdict};
+    use crate::credentials::Scopes;
+
+    fn key(scopes: &str, ceiling: Ceiling) -> Viewer {
+        Viewer {
+            key: Some("key_1".to_owned()),
+            scopes: Scopes::parse(scopes).unwrap(),
+            approval: None,
+            ceiling: Some(Arc::new(ceiling)),
+        }
+    }
+
+    /// An agent with a mode, a list of tools and a budget.
+    #[derive(Debug)]
+    struct Rules;
+
+    impl OptionRules for Rules {
+        fn describe(&self) -> Vec<OptionInfo> {
+            Vec::new()
+        }
+
+        fn check(&self, options: Options, _: Option<&Options>) -> Result<Options, OptionRefused> {
+            Ok(options)
+        }
+
+        fn live_changes(&self, _: &Options, _: &Options, _: &Options) -> Vec<OptionChange> {
+            Vec::new()
+        }
+
+        fn verdict(&self, _: &Options, _: &str) -> Verdict {
+            Verdict::Ask
+        }
+
+        fn grants(&self, options: &Options) -> Grants {
+            let mode = options.text("mode").unwrap_or("default").to_owned();
+            let tools = options.text("tools");
+            Grants {
+                asks: mode == "default" || mode == "plan",
+                mode,
+                tools: tools
+                    .into_iter()
+                    .flat_map(|tools| tools.split(','))
+                    .map(str::to_owned)
+                    .collect(),
+            }
+        }
+
+        fn within_budget(&self, options: Options, limit: f64) -> Option<Options> {
+            match options.get("budget").and_then(Value::as_f64) {
+                Some(budget) => (budget <= limit).then_some(options),
+                None => Some(options.with("budget", limit)),
+            }
+        }
+    }
+
+    fn option(name: &str, value: impl Into<Value>) -> Settings {
+        Settings {
+            options: Options::default().with(name, value),
+            ..Settings::default()
+        }
+    }
+
+    fn mode(name: &str) -> Settings {
+        option("mode", name)
+    }
+
+    fn tools(list: &str) -> Settings {
+        option("tools", list)
+    }
+
+    fn budget(usd: f64) -> Settings {
+        option("budget", usd)
+    }
+
+    fn may(viewer: &Viewer, wanted: &Settings) -> bool {
+        viewer.check_grants(wanted.clone(), None, &Rules).is_ok()
+    }
+
+    fn granting() -> Vec<Settings> {
+        let auto = Settings {
+            approval: Approval::Auto,
+            ..Settings::default()
+        };
+        vec![
+            mode("acceptEdits"),
+            mode("bypassPermissions"),
+            auto,
+            tools("Bash(git *)"),
+        ]
+    }
+
+    #[test]
+    fn whatever_grants_needs_the_scope() {
+        let (runs, approves) = (
+            key("read,run", Ceiling::default()),
+            key("run,approve", Ceiling::default()),
+        );
+        for wanted in granting() {
+            assert!(!may(&runs, &wanted), "{wanted:?}");
+            assert!(may(&approves, &wanted), "{wanted:?}");
+            assert!(may(&Viewer::PERSON, &wanted), "{wanted:?}");
+            // What is there already may stay.
+            let stays = runs.check_grants(wanted.clone(), Some(&wanted), &Rules);
+            assert_eq!(stays.unwrap(), wanted);
+        }
+        assert!(may(&runs, &Settings::default()) && may(&runs, &mode("plan")));
+    }
+
+    #[test]
+    fn a_key_stays_below_its_ceiling() {
+        let ceiling = Ceiling {
+            tools: Some(vec!["Read".to_owned(), "Bash(git *)".to_owned()]),
+            ..Ceiling::default()
+        };
+        let limited = key("run,approve", ceiling);
+        assert!(may(&limited, &tools("Read(src/**),Bash(git *)")));
+        assert!(!may(&limited, &tools("Bash(git *),Bash")));
+        for wanted in &granting()[..3] {
+            assert!(
+                !may(&limited, wanted),
+                "tools would not be asked about: {wanted:?}"
+            );
+        }
+
+        let ceiling = Ceiling {
+            modes: Some(vec!["plan".to_owned()]),
+            ..Ceiling::default()
+        };
+        let plans = key("run,approve", ceiling);
+        assert!(may(&plans, &mode("plan")) && !may(&plans, &Settings::default()));
+
+        let ceiling = Ceiling {
+            budget_usd: Some(2.0),
+            roots: Some(vec!["/home/me/work".into()]),
+            ..Ceiling::default()
+        };
+        let thrifty = key("run", ceiling);
+        assert!(may(&thrifty, &budget(1.0)) && !may(&thrifty, &budget(3.0)));
+        let given = thrifty.check_grants(Settings::default(), None, &Rules).unwrap();
+        assert_eq!(given, budget(2.0));
+        assert!(thrifty.check_place("/home/me/work/x".as_ref()).is_ok());
+        assert!(thrifty.check_place("/home/me/workshop".as_ref()).is_err());
+
+        let ceiling = Ceiling {
+            sandbox: true,
+            ..Ceiling::default()
+        };
+        let refused = key("run", ceiling).check_place("/".as_ref());
+        assert!(matches!(refused, Err(CommandError::SandboxUnavailable)));
+    }
+
+    #[test]
+    fn only_what_was_offered_is_kept_and_only_for_the_session() {
+        let raw = |text: &str| RawJson::parse(text).unwrap();
+        let offered = raw(
+            r#"[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"git *"}],"behavior":"allow","destination":"localSettings"}]"#,
+        );
+        let kept = offered_for_session(&offered, Some(&offered)).unwrap();
+        assert!(
+            kept.as_str().contains(r#""destination":"session""#),
+            "{}",
+            kept.as_str()
+        );
+        assert_eq!(offered_for_session(&kept, Some(&offered)), Some(kept.clone()));
+        let wider = raw(
+            r#"[{"type":"addRules","rules":[{"toolName":"Bash"}],"behavior":"allow","destination":"session"}]"#,
+        );
+        assert_eq!(offered_for_session(&wider, Some(&offered)), None);
+        assert_eq!(offered_for_session(&wider, None), None);
+    }
+}
