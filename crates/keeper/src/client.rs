@@ -244,6 +244,12 @@ async fn try_attach(folder: &Path, position: u64) -> io::Result<Option<Kept>> {
     }
 }
 
+/// From where on what the agent of `run` has said can be read: the beginning, or a place in the middle of a line before
+/// which everything is forgotten.
+pub fn first_kept(keeping: &Keeping, run: &str) -> u64 {
+    crate::output::first_kept(&keeping.folder.join(run))
+}
+
 /// The names of all runs that have a folder.
 pub fn runs(keeping: &Keeping) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(&keeping.folder) {

@@ -20,5 +20,5 @@ mod turn_ends;
 mod waiting;
 mod wire;
 
-pub use client::{Keeping, Kept, Lost, Run, attach, remove, runs, start};
+pub use client::{Keeping, Kept, Lost, Run, attach, first_kept, remove, runs, start};
 pub use keep::keep;

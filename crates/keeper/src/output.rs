@@ -15,6 +15,14 @@ fn segment(folder: &Path, start: u64) -> PathBuf {
     folder.join(format!("out-{start:020}"))
 }
 
+/// Where what is kept of the output begins.
+pub(crate) fn first_kept(folder: &Path) -> u64 {
+    segments(folder)
+        .ok()
+        .and_then(|starts| starts.first().copied())
+        .unwrap_or(0)
+}
+
 /// The positions at which the files begin, in order.
 fn segments(folder: &Path) -> io::Result<Vec<u64>> {
     let mut starts = Vec::new();

@@ -76,15 +76,24 @@ pub fn python() -> Result<PathBuf, Missing> {
 
 /// The scripted CLI (`scripted-claude`), which Cargo puts beside the tests of this workspace when it builds them.
 pub fn scripted_claude() -> Result<PathBuf, Missing> {
+    beside_tests("The scripted CLI", "scripted-claude")
+}
+
+/// The scripted agent that speaks the Agent Client Protocol (`scripted-acp`), found in the same way.
+pub fn scripted_acp() -> Result<PathBuf, Missing> {
+    beside_tests("The scripted ACP agent", "scripted-acp")
+}
+
+fn beside_tests(what: &str, name: &str) -> Result<PathBuf, Missing> {
     let beside_tests = env::current_exe()
         .ok()
-        .and_then(|test| Some(test.parent()?.parent()?.join("scripted-claude")))
+        .and_then(|test| Some(test.parent()?.parent()?.join(name)))
         .unwrap_or_default();
     if beside_tests.is_file() {
         Ok(beside_tests)
     } else {
         Err(Missing {
-            what: "The scripted CLI".to_owned(),
+            what: what.to_owned(),
             path: beside_tests,
             remedy: "run `cargo build -p tiller-testkit`".to_owned(),
         })

@@ -8,6 +8,7 @@
 //!
 //! Nothing here knows Tiller's own server, store or types: the kit stands on the other side of the wire.
 
+pub mod acp;
 pub mod agent;
 #[cfg(feature = "model")]
 pub mod installed;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tiller_agent::{Executable, Finder};
+use tiller_backend_acp::{AcpAgent, AcpBackend};
 use tiller_backend_claude::ClaudeBackend;
 use tiller_core::backend::{BackendInfo, Capabilities, WhyChosen};
 use tiller_keeper::Keeping;
@@ -96,6 +97,28 @@ pub(crate) async fn choose(
             Ok(Found { default, others })
         }
     }
+}
+
+/// An agent that speaks the Agent Client Protocol. Its program is looked for like any other, in `PATH`.
+pub(crate) fn acp(name: String, command: &[String], keeping: Keeping) -> AcpBackend {
+    let (program, args) = command
+        .split_first()
+        .map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = if program.contains('/') {
+        Some(PathBuf::from(program)).filter(|path| path.is_file())
+    } else {
+        let candidates = std::env::split_paths(&path).map(|folder| folder.join(program));
+        candidates.into_iter().find(|path| path.is_file())
+    };
+    let agent = AcpAgent {
+        title: name.clone(),
+        name,
+        installed: found.is_some(),
+        program: found.unwrap_or_else(|| program.into()),
+        args: args.iter().map(Into::into).collect(),
+    };
+    AcpBackend::new(agent, keeping)
 }
 
 /// Whether agents connect to us, and why or why not.

@@ -12,6 +12,9 @@ use crate::data_dir::DataDir;
 /// Long enough for an upgrade or a restart of the machine's services.
 const DEFAULT_GRACE: Duration = Duration::from_mins(10);
 
+/// Names of agents that have another meaning.
+const RESERVED: &[&str] = &["auto", "claude", "demo"];
+
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
@@ -44,6 +47,8 @@ pub(crate) struct Config {
     /// How much memory all agents together may use before those that have nothing to do are put to sleep; 0 is any
     /// amount.
     pub(crate) agent_memory_mb: Option<u64>,
+    /// Agents that speak the Agent Client Protocol, each as `name=command with arguments`, such as `opencode=opencode acp`.
+    acp_agents: Vec<String>,
 }
 
 impl Default for Config {
@@ -62,6 +67,7 @@ impl Default for Config {
             hook_timeout_s: 60,
             hibernate_after_s: 1800,
             agent_memory_mb: None,
+            acp_agents: Vec::new(),
         }
     }
 }
@@ -145,6 +151,26 @@ impl Config {
             after: (self.hibernate_after_s > 0).then(|| Duration::from_secs(self.hibernate_after_s)),
             budget_bytes: (budget > 0).then_some(budget),
         }
+    }
+
+    /// The agents that speak the Agent Client Protocol: the name of each, and the words of its command.
+    pub(crate) fn acp_agents(&self) -> anyhow::Result<Vec<(String, Vec<String>)>> {
+        let parsed = self.acp_agents.iter().map(|entry| {
+            let (name, command) = entry.split_once('=').unwrap_or((entry, ""));
+            let is_name = |name: &str| {
+                let fits = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
+                !name.is_empty() && name.chars().all(fits) && !RESERVED.contains(&name)
+            };
+            let words: Vec<_> = command.split_whitespace().map(str::to_owned).collect();
+            anyhow::ensure!(
+                is_name(name) && !words.is_empty(),
+                "acp_agents: {entry:?} is not `name=command`, with a name of small letters, digits and dashes that is \
+                 not one of {}",
+                RESERVED.join(", ")
+            );
+            Ok((name.to_owned(), words))
+        });
+        parsed.collect()
     }
 
     /// `TILLER_AGENT_GRACE` comes before the file.

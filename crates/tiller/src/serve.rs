@@ -135,6 +135,9 @@ impl Service {
         for other in found.others {
             backends = backends.with(Arc::new(prepared(other)));
         }
+        for (name, command) in config.acp_agents()? {
+            backends = backends.with(Arc::new(backend::acp(name, &command, keeping.clone())));
+        }
 
         let Listening {
             listeners,

@@ -16,6 +16,11 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     ("tiller-keeper", &["tiller-process"]),
     ("tiller-testkit", &[]),
     ("tiller-core", &["tiller-message", "tiller-process"]),
+    ("tiller-acp", &[]),
+    (
+        "tiller-backend-acp",
+        &["tiller-acp", "tiller-core", "tiller-keeper", "tiller-process"],
+    ),
     (
         "tiller-backend-claude",
         &["tiller-agent", "tiller-core", "tiller-keeper", "tiller-process"],
@@ -29,6 +34,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
         "tiller",
         &[
             "tiller-agent",
+            "tiller-backend-acp",
             "tiller-backend-claude",
             "tiller-core",
             "tiller-history",

@@ -7,6 +7,7 @@
 
 mod acceptance;
 mod access;
+mod acp;
 mod chat;
 mod chat_faults;
 mod client;

@@ -1,0 +1,571 @@
+//! One conversation with an ACP agent, as a fold over what the agent says: which lines to send, and what to tell the
+//! session. No channel, no clock. A server that comes after a crash folds the same lines again and arrives at the same
+//! state; what it would send and tell for lines that the last server has dealt with is dropped.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tiller_acp::{
+    Incoming, Initialized, Modes, PROTOCOL_VERSION, PermissionOptionKind, PermissionRequest, Prompted,
+    RpcError, SessionOpened, Update, method,
+};
+use tiller_core::backend::{AgentEvent, Exit, OptionChange, Options, Question};
+use tiller_core::{Answer, Image, RawJson};
+use tiller_process::Line;
+
+use crate::options::{MODE, MODEL};
+use crate::translate::Translator;
+
+// The ids of our requests say what they are for, so that any server knows what an answer is to.
+const INITIALIZE: &str = "tiller-initialize";
+const OPEN: &str = "tiller-open";
+const FIRST_MODE: &str = "tiller-first-mode";
+const FIRST_MODEL: &str = "tiller-first-model";
+const SET: &str = "tiller-set-";
+/// Begins the id of a prompt. Only the answer that ends a turn has it.
+pub(crate) const PROMPT: &str = "tiller-prompt-";
+
+const IMAGE: &str = "image";
+
+/// The number under which the conversation is opened: once, and before every prompt, whose numbers are higher.
+const OPENING: u64 = 1;
+
+/// Modes in which agents ask before they act, the best known names first. Many agents start in a mode that does not.
+const CAREFUL_MODES: &[&str] = &["default", "ask", "approve", "manual", "build", "code"];
+
+/// How the conversation is opened.
+#[derive(Clone, Debug)]
+pub(crate) struct Opening {
+    pub(crate) cwd: String,
+    pub(crate) options: Options,
+    /// The agent's id of the conversation that goes on; `None`: a new one.
+    pub(crate) resume: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stage {
+    Initializing,
+    Opening,
+    SettingMode,
+    SettingModel,
+    Ready,
+}
+
+/// What a line leads to.
+#[derive(Debug, Default)]
+pub(crate) struct Step {
+    pub(crate) tell: Vec<AgentEvent>,
+    pub(crate) send: Vec<Line>,
+    /// The agent can't be used, for this reason.
+    pub(crate) fail: Option<Exit>,
+    /// A turn has ended.
+    pub(crate) turn_over: bool,
+}
+
+pub(crate) struct Conversation {
+    opening: Opening,
+    stage: Stage,
+    translator: Translator,
+    takes_images: bool,
+    loads: bool,
+    modes: Option<Modes>,
+    /// Prompts that came before the conversation was open.
+    waiting: Vec<(u64, Vec<Value>)>,
+    /// The agent's ids of the permissions that it waits for.
+    asked: Vec<Value>,
+}
+
+/// What is needed to answer a permission request, which a later server may have to do.
+#[derive(Deserialize, Serialize)]
+struct Asked {
+    id: Value,
+    allow: Option<String>,
+    always: Option<String>,
+    reject: Option<String>,
+}
+
+impl Conversation {
+    pub(crate) fn new(run: String, conversation: String, opening: Opening) -> Self {
+        Self {
+            opening,
+            stage: Stage::Initializing,
+            translator: Translator::new(run, conversation),
+            takes_images: false,
+            loads: false,
+            modes: None,
+            waiting: Vec::new(),
+            asked: Vec::new(),
+        }
+    }
+
+    /// An agent whose first words are not kept any more: it was open long ago.
+    pub(crate) fn open_already(&mut self) {
+        self.takes_images = true;
+        self.stage = Stage::Ready;
+    }
+
+    /// The request that the conversation waits for at this stage: sent at the beginning, and again by a server that finds
+    /// it unanswered, in case the last one did not get round to it.
+    pub(crate) fn request(&self) -> Option<Line> {
+        let session = || self.translator.conversation.clone();
+        match self.stage {
+            Stage::Initializing => {
+                let params = json!({
+                    "protocolVersion": PROTOCOL_VERSION,
+                    "clientInfo": { "name": "tiller", "title": "Tiller", "version": env!("CARGO_PKG_VERSION") },
+                    "clientCapabilities": { "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false },
+                });
+                Some(unnumbered(tiller_acp::request(
+                    INITIALIZE,
+                    method::INITIALIZE,
+                    params,
+                )))
+            }
+            Stage::Opening => {
+                let mut params = json!({ "cwd": self.opening.cwd, "mcpServers": [] });
+                let method = match &self.opening.resume {
+                    Some(id) => {
+                        params["sessionId"] = id.clone().into();
+                        method::LOAD
+                    }
+                    None => method::NEW,
+                };
+                Some(Line {
+                    json: tiller_acp::request(OPEN, method, params),
+                    number: OPENING,
+                })
+            }
+            Stage::SettingMode => {
+                let params = json!({ "sessionId": session(), "modeId": self.wanted_mode()? });
+                Some(unnumbered(tiller_acp::request(
+                    FIRST_MODE,
+                    method::SET_MODE,
+                    params,
+                )))
+            }
+            Stage::SettingModel => {
+                let params = json!({ "sessionId": session(), "modelId": self.opening.options.text(MODEL)? });
+                Some(unnumbered(tiller_acp::request(
+                    FIRST_MODEL,
+                    method::SET_MODEL,
+                    params,
+                )))
+            }
+            Stage::Ready => None,
+        }
+    }
+
+    /// The mode that is set before the first prompt, also where nobody chose one.
+    fn wanted_mode(&self) -> Option<String> {
+        if let Some(mode) = self.opening.options.text(MODE) {
+            return Some(mode.to_owned());
+        }
+        let modes = self.modes.as_ref()?;
+        let has = |name: &&&str| modes.available_modes.iter().any(|mode| mode.id == ***name);
+        let careful = CAREFUL_MODES.iter().find(has).map(|name| (*name).to_owned());
+        careful.or_else(|| Some(modes.current_mode_id.clone()).filter(|mode| !mode.is_empty()))
+    }
+
+    /// Takes a line that ends at `position`.
+    pub(crate) fn hear(&mut self, line: &[u8], position: u64) -> Step {
+        let mut step = Step::default();
+        self.translator.at(position);
+        match Incoming::parse(line) {
+            Some(Incoming::Response { id, outcome }) => self.answered(&id, outcome, &mut step),
+            Some(Incoming::Notification { method, params }) if method == method::UPDATE => {
+                match Update::parse(&params) {
+                    Update::Mode(mode) if self.stage == Stage::Ready => step.tell.push(changed(MODE, &mode)),
+                    // An agent that loads a conversation tells all of it again.
+                    _ if self.stage != Stage::Ready => {}
+                    update => self.translator.update(update),
+                }
+            }
+            Some(Incoming::Request { id, method, params }) if method == method::REQUEST_PERMISSION => {
+                self.asks(id, params, &mut step);
+            }
+            Some(Incoming::Request { id, method, .. }) => {
+                let message = format!("This client has no method '{method}'.");
+                let refusal = tiller_acp::error(&id, RpcError::METHOD_NOT_FOUND, &message);
+                step.send.push(unnumbered(refusal));
+            }
+            Some(Incoming::Notification { .. }) | None => {}
+        }
+        let mut told = self.translator.take();
+        told.append(&mut step.tell);
+        step.tell = told;
+        step
+    }
+
+    fn answered(&mut self, id: &str, outcome: Result<Value, RpcError>, step: &mut Step) {
+        if id.starts_with(PROMPT) {
+            let outcome = outcome.map(read::<Prompted>);
+            self.translator.prompted(outcome);
+            self.asked.clear();
+            step.turn_over = true;
+            return;
+        }
+        if let Some(set) = id.strip_prefix(SET) {
+            if let Some((name, value)) = set.split_once('=') {
+                let change = OptionChange::new(name, value);
+                let done = outcome.is_ok();
+                step.tell.push(AgentEvent::Configured { change, done });
+            }
+            return;
+        }
+        match (id, self.stage) {
+            (INITIALIZE, Stage::Initializing) => match outcome {
+                Ok(value) => {
+                    let told: Initialized = read(value);
+                    self.takes_images = told.agent_capabilities.prompt_capabilities.image;
+                    self.loads = told.agent_capabilities.load_session;
+                    if self.opening.resume.is_some() && !self.loads {
+                        // It can't know the conversation: the next message starts afresh.
+                        step.fail = Some(Exit::Expired);
+                        return;
+                    }
+                    self.stage = Stage::Opening;
+                    step.send.extend(self.request());
+                }
+                Err(error) => step.fail = Some(not_started(&error)),
+            },
+            (OPEN, Stage::Opening) => match outcome {
+                Ok(value) => {
+                    let opened: SessionOpened = read(value);
+                    self.modes = opened.modes();
+                    if let Some(conversation) = opened.session_id.or_else(|| self.opening.resume.clone()) {
+                        self.translator.conversation = conversation;
+                    }
+                    let model = opened.models.map(|models| models.current_model_id);
+                    let model = self.opening.options.text(MODEL).map(str::to_owned).or(model);
+                    let mode = self.wanted_mode();
+                    self.translator
+                        .opened(&self.opening.cwd, mode.as_deref(), model.as_deref());
+                    self.stage = Stage::SettingMode;
+                    self.go_on(step);
+                }
+                Err(_) if self.opening.resume.is_some() => step.fail = Some(Exit::Expired),
+                Err(error) => step.fail = Some(not_started(&error)),
+            },
+            (FIRST_MODE, Stage::SettingMode) => {
+                if let Err(error) = outcome {
+                    // In another mode than was chosen the agent might not ask.
+                    step.fail = Some(not_started(&error));
+                    return;
+                }
+                self.stage = Stage::SettingModel;
+                self.go_on(step);
+            }
+            (FIRST_MODEL, Stage::SettingModel) => {
+                if let Err(error) = outcome {
+                    step.fail = Some(not_started(&error));
+                    return;
+                }
+                self.stage = Stage::Ready;
+                self.go_on(step);
+            }
+            _ => {}
+        }
+    }
+
+    /// Asks for the next thing that there is to ask for; once there is none, prompts may go.
+    fn go_on(&mut self, step: &mut Step) {
+        loop {
+            if let Some(request) = self.request() {
+                step.send.push(request);
+                return;
+            }
+            self.stage = match self.stage {
+                Stage::SettingMode => Stage::SettingModel,
+                Stage::SettingModel => Stage::Ready,
+                Stage::Ready => {
+                    for (number, content) in std::mem::take(&mut self.waiting) {
+                        step.send.push(self.prompt_line(number, &content));
+                    }
+                    return;
+                }
+                Stage::Initializing | Stage::Opening => return,
+            };
+        }
+    }
+
+    fn asks(&mut self, id: Value, params: Value, step: &mut Step) {
+        use PermissionOptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
+        let request: PermissionRequest = read(params);
+        let option = |kinds: &[PermissionOptionKind]| request.option(kinds).map(str::to_owned);
+        let asked = Asked {
+            id: id.clone(),
+            allow: option(&[AllowOnce, AllowAlways]),
+            always: option(&[AllowAlways]),
+            reject: option(&[RejectOnce, RejectAlways]),
+        };
+        let tool_use_id = request.tool_call.tool_call_id.clone();
+        let description = request.tool_call.title.clone();
+        let (tool_name, input) = self.translator.asked(request.tool_call);
+        // What stands for 'always', where the agent offers it.
+        let suggestions = asked.always.as_ref().map(|_| {
+            json!([{
+                "type": "addRules", "rules": [{ "toolName": tool_name }], "behavior": "allow", "destination": "session",
+            }])
+        });
+        self.asked.push(id);
+        let (Ok(agent_request), Ok(input)) = (serde_json::to_string(&asked), RawJson::of(&input)) else {
+            return;
+        };
+        step.tell.push(AgentEvent::Asks(Box::new(Question {
+            agent_request,
+            tool_use_id,
+            tool_name,
+            input,
+            suggestions: suggestions.and_then(|rules| RawJson::of(&rules).ok()),
+            description,
+            blocked_path: None,
+            always_ask: false,
+        })));
+    }
+
+    /// The lines that carry an answer to the agent.
+    pub(crate) fn answer(&mut self, agent_request: &str, answer: &Answer, number: u64) -> Vec<Line> {
+        let Ok(asked) = serde_json::from_str::<Asked>(agent_request) else {
+            return Vec::new();
+        };
+        self.asked.retain(|id| *id != asked.id);
+        let option = match answer {
+            Answer::Allow {
+                permissions: Some(_), ..
+            } => asked.always.or(asked.allow),
+            Answer::Allow {
+                permissions: None, ..
+            } => asked.allow,
+            Answer::Deny { .. } => asked.reject,
+        };
+        let outcome = match option {
+            Some(option) => json!({ "outcome": "selected", "optionId": option }),
+            None => json!({ "outcome": "cancelled" }),
+        };
+        let mut lines = vec![Line {
+            json: tiller_acp::response(&asked.id, json!({ "outcome": outcome })),
+            number,
+        }];
+        if matches!(answer, Answer::Deny { interrupt: true, .. }) {
+            lines.extend(self.cancel());
+        }
+        lines
+    }
+
+    /// The lines that give a prompt to the agent, now or when the conversation is open.
+    pub(crate) fn prompt(&mut self, words: &str, images: &[Image], number: u64) -> Vec<Line> {
+        let mut content = vec![json!({ "type": "text", "text": words })];
+        content.extend(images.iter().map(|image| {
+            json!({ "type": IMAGE, "mimeType": image.media_type, "data": BASE64.encode(&image.bytes) })
+        }));
+        if self.stage == Stage::Ready {
+            return vec![self.prompt_line(number, &content)];
+        }
+        // The agent gives the conversation its id when it opens it.
+        self.waiting.push((number, content));
+        Vec::new()
+    }
+
+    fn prompt_line(&self, number: u64, content: &[Value]) -> Line {
+        let id = format!("{PROMPT}{number}");
+        // Whether the agent can see images is known when the conversation is open.
+        let seen = |block: &&Value| self.takes_images || block.get("type").is_none_or(|kind| kind != IMAGE);
+        let content: Vec<_> = content.iter().filter(seen).collect();
+        let params = json!({ "sessionId": self.translator.conversation, "prompt": content });
+        Line {
+            json: tiller_acp::request(&id, method::PROMPT, params),
+            number,
+        }
+    }
+
+    /// The lines that stop the turn. Whatever the agent has asked is off with it.
+    pub(crate) fn cancel(&mut self) -> Vec<Line> {
+        let params = json!({ "sessionId": self.translator.conversation });
+        let cancelled = json!({ "outcome": { "outcome": "cancelled" } });
+        let withdrawn = std::mem::take(&mut self.asked);
+        let withdrawn = withdrawn
+            .iter()
+            .map(|id| unnumbered(tiller_acp::response(id, cancelled.clone())));
+        let cancel = tiller_acp::notification(method::CANCEL, params);
+        std::iter::once(unnumbered(cancel)).chain(withdrawn).collect()
+    }
+
+    /// The line that changes an option of a running agent.
+    pub(crate) fn configure(&self, change: &OptionChange) -> Option<Line> {
+        let value = change.value.as_ref()?.as_str()?;
+        let id = format!("{SET}{}={value}", change.name);
+        let session = &self.translator.conversation;
+        let (method, params) = match change.name.as_str() {
+            MODE => (method::SET_MODE, json!({ "sessionId": session, "modeId": value })),
+            MODEL => (
+                method::SET_MODEL,
+                json!({ "sessionId": session, "modelId": value }),
+            ),
+            _ => return None,
+        };
+        Some(unnumbered(tiller_acp::request(&id, method, params)))
+    }
+}
+
+fn unnumbered(json: Bytes) -> Line {
+    Line { json, number: 0 }
+}
+
+/// What is not as it should be is left out: the conversation goes on without it.
+fn read<T: for<'de> Deserialize<'de> + Default>(value: Value) -> T {
+    serde_json::from_value(value).unwrap_or_default()
+}
+
+fn not_started(error: &RpcError) -> Exit {
+    Exit::NotStarted {
+        message: format!("The agent did not start: {}", error.message),
+    }
+}
+
+fn changed(name: &str, value: &str) -> AgentEvent {
+    let notice = json!({ "type": "system", "subtype": "status", "status": null, name: value });
+    AgentEvent::Message {
+        // A value that was just built has nothing in it that JSON can't say.
+        raw: RawJson::of(&notice).unwrap_or_else(|_| RawJson::checked("null".into())),
+        uuid: None,
+        meaning: tiller_core::backend::Meaning::Option(OptionChange::new(name, value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conversation(options: Options, resume: Option<&str>) -> Conversation {
+        let opening = Opening {
+            cwd: "/project".to_owned(),
+            options,
+            resume: resume.map(str::to_owned),
+        };
+        Conversation::new("run".to_owned(), "ours".to_owned(), opening)
+    }
+
+    fn sent(step: &Step) -> Vec<Value> {
+        step.send
+            .iter()
+            .map(|line| serde_json::from_slice(&line.json).unwrap())
+            .collect()
+    }
+
+    fn hear(conversation: &mut Conversation, message: Value, position: u64) -> Step {
+        conversation.hear(message.to_string().as_bytes(), position)
+    }
+
+    fn answer(conversation: &mut Conversation, id: &str, result: Value) -> Step {
+        hear(
+            conversation,
+            json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+            1,
+        )
+    }
+
+    fn opened(conversation: &mut Conversation) {
+        answer(conversation, INITIALIZE, json!({}));
+        answer(conversation, OPEN, json!({ "sessionId": "theirs" }));
+    }
+
+    #[test]
+    fn a_prompt_waits_until_the_conversation_is_open_and_its_mode_is_set() {
+        let mut conversation = conversation(Options::default(), None);
+        assert!(conversation.prompt("hello", &[], 2).is_empty());
+        let step = answer(&mut conversation, INITIALIZE, json!({ "protocolVersion": 1 }));
+        assert_eq!(
+            (&sent(&step)[0]["method"], step.send[0].number),
+            (&json!("session/new"), OPENING)
+        );
+        let modes = json!({ "currentModeId": "yolo", "availableModes": [{ "id": "yolo" }, { "id": "ask" }] });
+        let step = answer(
+            &mut conversation,
+            OPEN,
+            json!({ "sessionId": "theirs", "modes": modes }),
+        );
+        assert_eq!(
+            sent(&step)[0]["params"],
+            json!({ "sessionId": "theirs", "modeId": "ask" })
+        );
+        assert!(matches!(&step.tell[0], AgentEvent::Message { .. }), "who it is");
+        let step = answer(&mut conversation, FIRST_MODE, json!({}));
+        let prompt = &sent(&step)[0];
+        assert_eq!(
+            (&prompt["id"], &prompt["params"]["sessionId"]),
+            (&json!("tiller-prompt-2"), &json!("theirs"))
+        );
+        assert_eq!(step.send[0].number, 2);
+    }
+
+    #[test]
+    fn a_permission_can_be_answered_by_a_server_that_was_not_asked() {
+        let mut first = conversation(Options::default(), None);
+        opened(&mut first);
+        let options = json!([
+            { "optionId": "o", "kind": "allow_once" }, { "optionId": "a", "kind": "allow_always" },
+            { "optionId": "r", "kind": "reject_once" },
+        ]);
+        let params = json!({ "sessionId": "theirs", "toolCall": { "toolCallId": "t", "kind": "execute" }, "options": options });
+        let request = json!({ "id": 0, "method": "session/request_permission", "params": params });
+        let step = hear(&mut first, request, 5);
+        let question = step.tell.into_iter().find_map(|event| match event {
+            AgentEvent::Asks(question) => Some(question),
+            _ => None,
+        });
+        let question = question.expect("a question");
+        assert_eq!(
+            (question.tool_name.as_str(), question.tool_use_id.as_str()),
+            ("Bash", "t")
+        );
+
+        let allow = |permissions| Answer::Allow {
+            input: None,
+            permissions,
+        };
+        let rule = RawJson::parse("[]").unwrap();
+        let deny = Answer::Deny {
+            message: None,
+            interrupt: false,
+        };
+        for (answer, option) in [(allow(None), "o"), (allow(Some(rule)), "a"), (deny, "r")] {
+            let mut next = conversation(Options::default(), None);
+            let lines = next.answer(&question.agent_request, &answer, 9);
+            let said: Value = serde_json::from_slice(&lines[0].json).unwrap();
+            let outcome = json!({ "outcome": "selected", "optionId": option });
+            assert_eq!((&said["id"], &said["result"]["outcome"]), (&json!(0), &outcome));
+        }
+        let cancelled = first.cancel();
+        assert_eq!(cancelled.len(), 2, "the turn, and what it has asked");
+    }
+
+    #[test]
+    fn what_an_agent_wants_that_is_not_offered_is_refused() {
+        let mut conversation = conversation(Options::default(), None);
+        let step = hear(
+            &mut conversation,
+            json!({ "id": 3, "method": "fs/read_text_file", "params": {} }),
+            1,
+        );
+        assert_eq!(sent(&step)[0]["error"]["code"], RpcError::METHOD_NOT_FOUND);
+    }
+
+    #[test]
+    fn a_conversation_that_the_agent_does_not_know_has_expired() {
+        let mut conversation = conversation(Options::default(), Some("theirs"));
+        let step = answer(&mut conversation, INITIALIZE, json!({}));
+        assert_eq!(step.fail, Some(Exit::Expired), "it can't load any");
+        let loads = json!({ "agentCapabilities": { "loadSession": true } });
+        let mut conversation = super::tests::conversation(Options::default(), Some("theirs"));
+        let step = answer(&mut conversation, INITIALIZE, loads);
+        assert_eq!(sent(&step)[0]["method"], "session/load");
+        let step = hear(
+            &mut conversation,
+            json!({ "id": OPEN, "error": { "code": 1, "message": "gone" } }),
+            1,
+        );
+        assert_eq!(step.fail, Some(Exit::Expired));
+    }
+}

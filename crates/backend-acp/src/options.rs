@@ -1,0 +1,83 @@
+//! The options of a session with an ACP agent: its mode and its model, under the agent's own names.
+
+use serde_json::Value;
+use tiller_core::backend::{
+    OptionChange, OptionInfo, OptionKind, OptionRefused, OptionRules, Options, Verdict,
+};
+
+pub(crate) const MODE: &str = "mode";
+pub(crate) const MODEL: &str = "model";
+
+/// Longest name of a mode or a model.
+const MAX_NAME: usize = 200;
+
+#[derive(Debug)]
+pub(crate) struct AcpOptions {
+    /// The agent's title, for messages.
+    pub(crate) agent: String,
+}
+
+impl OptionRules for AcpOptions {
+    fn describe(&self) -> Vec<OptionInfo> {
+        // Which there are the agent says only when a session has begun.
+        let option = |name: &str, title: &str, grants| OptionInfo {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            kind: OptionKind::String,
+            choices: Vec::new(),
+            default: None,
+            live: true,
+            grants,
+        };
+        vec![option(MODE, "Mode", true), option(MODEL, "Model", false)]
+    }
+
+    fn check(&self, options: Options, _before: Option<&Options>) -> Result<Options, OptionRefused> {
+        for (name, value) in options.iter() {
+            if ![MODE, MODEL].contains(&name) {
+                let message = format!("{} has no option '{name}'.", self.agent);
+                return Err(OptionRefused::new(name, message));
+            }
+            let is_name = |name: &str| {
+                !name.is_empty() && name.len() <= MAX_NAME && !name.chars().any(char::is_control)
+            };
+            if !value.as_str().is_some_and(is_name) {
+                let message = format!("The option '{name}' is a name of at most {MAX_NAME} bytes.");
+                return Err(OptionRefused::new(name, message));
+            }
+        }
+        Ok(options)
+    }
+
+    fn live_changes(&self, _started: &Options, current: &Options, wanted: &Options) -> Vec<OptionChange> {
+        let mut changes = current.changes_to(wanted);
+        // Without a name there is nothing to change to: the agent's own default takes another process.
+        changes.retain(|change| change.value.as_ref().is_some_and(Value::is_string));
+        changes
+    }
+
+    fn verdict(&self, _options: &Options, _tool: &str) -> Verdict {
+        Verdict::Ask
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_names() {
+        let rules = AcpOptions {
+            agent: "Test".to_owned(),
+        };
+        let check = |name: &str, value: Value| rules.check(Options::default().with(name, value), None);
+        assert!(check(MODE, "plan".into()).is_ok() && check(MODEL, "a/b".into()).is_ok());
+        for (name, value) in [
+            (MODE, Value::from(1)),
+            (MODEL, "".into()),
+            ("permissionMode", "plan".into()),
+        ] {
+            assert_eq!(check(name, value).unwrap_err().option, name);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A second kind of agent: one that speaks the Agent Client Protocol, chosen per session.
+
+use serde_json::{Value, json};
+use tiller_testkit::installed::scripted_acp;
+use tiller_testkit::model::Script;
+
+use crate::client::EventClient;
+use crate::http::get;
+use crate::server::{Server, SignIn, World, until_nothing_is_left};
+
+async fn world() -> World {
+    let agent = scripted_acp().unwrap_or_else(|missing| panic!("{missing}"));
+    let world = World::with_claude(Script::new(), None).await;
+    world.configure(&format!(
+        "titles = \"prompt\"\nacp_agents = [\"scripted={}\"]",
+        agent.display()
+    ));
+    world
+}
+
+/// Starts a session with the scripted agent; its id.
+async fn start(client: &mut EventClient, world: &World, prompt: &str) -> String {
+    let payload = json!({ "title": "t", "prompt": prompt, "cwd": world.project(), "backend": "scripted" });
+    client.send("session.start", payload).await;
+    let running = client.until_status("running").await;
+    running["sessionId"].as_str().unwrap().to_owned()
+}
+
+async fn serve(world: &World) -> (Server, SignIn, EventClient) {
+    let server = world.serve().await;
+    let cookie = server.sign_in().await;
+    let client = EventClient::connect(&server, &cookie).await;
+    (server, cookie, client)
+}
+
+fn messages(client: &EventClient, kind: &str) -> Vec<Value> {
+    let all = client.heard.iter().map(|event| &event["payload"]["message"]);
+    all.filter(|message| message["type"] == kind).cloned().collect()
+}
+
+#[tokio::test]
+async fn an_acp_agent_streams_plans_and_edits_like_any_other() {
+    let world = world().await;
+    std::fs::write(world.project().join("note.txt"), "before\n").unwrap();
+    let (server, cookie, mut client) = serve(&world).await;
+    let backends = get(&server.address, "/api/backends", &cookie.headers())
+        .await
+        .json();
+    let names: Vec<_> = backends["backends"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].clone())
+        .collect();
+    assert_eq!(names, ["demo", "scripted"]);
+
+    let session = start(&mut client, &world, "plan, think, edit").await;
+    client.until_status("completed").await;
+    assert_eq!(client.streamed(), "You said: plan, think, edit.");
+    let tools: Vec<_> = messages(&client, "assistant")
+        .iter()
+        .filter_map(|message| {
+            message["message"]["content"][0]["name"]
+                .as_str()
+                .map(str::to_owned)
+        })
+        .collect();
+    assert_eq!(tools, ["TodoWrite", "Edit"]);
+    let results = messages(&client, "user");
+    let patch = results
+        .iter()
+        .find_map(|result| result["tool_use_result"]["structuredPatch"][0]["lines"].as_array());
+    assert_eq!(patch.unwrap(), &[json!(" before"), json!("+edited")]);
+
+    // The process is ended, and another one loads the conversation.
+    server.stop().await;
+    let (server, _, mut client) = serve(&world).await;
+    client
+        .send(
+            "session.continue",
+            json!({ "sessionId": session, "prompt": "again" }),
+        )
+        .await;
+    client.until_status("completed").await;
+    assert_eq!(client.streamed(), "You said: again.");
+    server.stop().await;
+    until_nothing_is_left(&world).await;
+}
+
+#[tokio::test]
+async fn a_permission_of_an_acp_agent_survives_the_server() {
+    let world = world().await;
+    let (server, cookie, mut client) = serve(&world).await;
+    let session = start(&mut client, &world, "ask").await;
+    let asked = client.until_type("permission.request").await;
+    assert_eq!(
+        (&asked["toolName"], &asked["input"]["command"]),
+        (&json!("Bash"), &json!("touch asked.txt"))
+    );
+    server.kill().await;
+
+    let server = world.serve().await;
+    let mut client = EventClient::connect_to(&server, "/ws/events?only=subscribed", &cookie).await;
+    client
+        .send(
+            "session.subscribe",
+            json!({ "sessionId": session, "afterSeq": 0 }),
+        )
+        .await;
+    let asked = client.until_type("permission.request").await;
+    client.answer(&asked, json!({ "behavior": "allow" })).await;
+    client.until_status("completed").await;
+    assert_eq!(
+        std::fs::read_to_string(world.project().join("asked.txt")).unwrap(),
+        "once"
+    );
+    assert_eq!(client.streamed(), "You said: ask.");
+    server.stop().await;
+    until_nothing_is_left(&world).await;
+}
+
+#[tokio::test]
+async fn a_turn_of_an_acp_agent_can_be_stopped() {
+    let world = world().await;
+    let (server, _, mut client) = serve(&world).await;
+    let session = start(&mut client, &world, "hang").await;
+    client.until_streamed("Hanging").await;
+    client.send("session.stop", json!({ "sessionId": session })).await;
+    client.until_status("idle").await;
+    let asking = json!({ "sessionId": session, "prompt": "ask" });
+    client.send("session.continue", asking).await;
+    client.until_type("permission.request").await;
+    client.send("session.stop", json!({ "sessionId": session })).await;
+    client.until_status("idle").await;
+    assert!(!world.project().join("asked.txt").exists());
+    server.stop().await;
+    until_nothing_is_left(&world).await;
+}
