@@ -292,8 +292,8 @@ async fn a_session_without_an_id_does_not_go_on_and_recent_folders_are_few() {
 
     let database = rusqlite::Connection::open(world.data().join("sessions.db")).unwrap();
     for number in 0..25 {
-        let sql = "INSERT INTO sessions (id, title, status, cwd, created_at, updated_at, permission_mode, approval) \
-                   VALUES (?1, '', 'idle', ?2, 0, ?3, 'default', 'ask')";
+        let sql = "INSERT INTO sessions (id, title, status, cwd, created_at, updated_at, approval) \
+                   VALUES (?1, '', 'idle', ?2, 0, ?3, 'ask')";
         let id = format!("00000000-0000-4000-8000-{number:012}");
         database
             .execute(sql, rusqlite::params![id, format!("/folder/{number}"), number])
