@@ -34,7 +34,7 @@ export function App() {
 function Workbench() {
   const route = useRoute();
   const beginning = useBeginning();
-  const listed = useApp((state) => state.listed);
+  const listed = useApp((state) => state.listing.listed);
   const newest = useSessionList()[0]?.id;
   usePageTitle(route.view === "session" ? route.id : undefined);
 

@@ -49,6 +49,8 @@ export const SessionEntry = memo(function SessionEntry({ session, top, current, 
           <span className="flex items-center gap-1.5 text-xs text-ink-3">
             {mark === "waiting" ? (
               <span className="truncate font-medium text-wait">{t("status.waiting")}</span>
+            ) : mark === "damaged" ? (
+              <span className="truncate font-medium text-bad">{t("status.damaged")}</span>
             ) : (
               <span className="truncate">{baseName(session.cwd)}</span>
             )}

@@ -7,6 +7,7 @@ import { cn } from "../lib/cn";
 import { filterSessions, type SessionFilter, sessionFilters } from "../store/filter";
 import { useSeenState } from "../store/seen";
 import { useApp, useSessionList } from "../store/hooks";
+import { loadMoreSessions } from "../store/controller";
 import { useRoute } from "../store/route";
 import { Dropdown, DropdownChoice } from "../ui/Dropdown";
 import { iconButtonClass } from "../ui/IconButton";
@@ -14,11 +15,13 @@ import { useNavigation } from "../store/navigation";
 import { SessionEntry } from "./SessionEntry";
 
 const ROW_HEIGHT = 46;
+/** How many rows before the end more are asked for. */
+const NEAR_END = 20;
 
 /** All sessions, however many: only those in sight are drawn. */
 export function SessionList() {
   const { t } = useTranslation();
-  const listed = useApp((state) => state.listed);
+  const { listed, cursor } = useApp((state) => state.listing);
   const all = useSessionList();
   const seen = useSeenState();
   const route = useRoute();
@@ -41,6 +44,13 @@ export function SessionList() {
     gap: 1,
     paddingEnd: 8,
   });
+  // More is loaded when the end comes near, and all of it for those who look for something.
+  const end = virtualizer.range?.endIndex ?? 0;
+  const wantsMore =
+    cursor !== undefined && (filter !== "all" || words !== "" || end >= sessions.length - NEAR_END);
+  useEffect(() => {
+    if (wantsMore) loadMoreSessions();
+  }, [wantsMore, cursor]);
   // The session that is open stays in sight, however it was opened.
   const current = route.view === "session" ? sessions.findIndex((session) => session.id === route.id) : -1;
   const shown = route.view === "session" ? route.id : undefined;
@@ -88,7 +98,11 @@ export function SessionList() {
         {!listed && <ListSkeleton />}
         {listed && sessions.length === 0 && (
           <p className="px-2.5 py-1 text-sm text-ink-3">
-            {all.length === 0 ? t("nav.empty") : t("list.nothing")}
+            {cursor !== undefined
+              ? t("list.searching")
+              : all.length === 0
+                ? t("nav.empty")
+                : t("list.nothing")}
           </p>
         )}
         <ul className="relative" style={{ height: virtualizer.getTotalSize() }}>

@@ -2,11 +2,18 @@
 import type { ServerEvent, SessionInfo } from "../gen/events";
 import { asString } from "../wire/json";
 import { isPiece, isSequenced, type SequencedEvent } from "./log";
+import { readMessage } from "./message";
 
 export type Sessions = ReadonlyMap<string, SessionInfo>;
 
 export function listSessions(sessions: readonly SessionInfo[]): Sessions {
   return new Map(sessions.map((session) => [session.id, session]));
+}
+
+/** What an event has told since a page was read is newer than the page. */
+export function mergeSessions(sessions: Sessions, page: readonly SessionInfo[]): Sessions {
+  const newer = page.filter(({ id, lastSeq }) => lastSeq >= (sessions.get(id)?.lastSeq ?? 0));
+  return new Map([...sessions, ...newer.map((session) => [session.id, session] as const)]);
 }
 
 /** Newest first; a session that waits for the user is not moved, it is marked. */
@@ -15,7 +22,6 @@ export function sortedSessions(sessions: Sessions): SessionInfo[] {
 }
 
 export function reduceSessions(sessions: Sessions, event: ServerEvent, now: number): Sessions {
-  if (event.type === "session.list") return listSessions(event.payload.sessions);
   if (event.type === "session.deleted") {
     if (!sessions.has(event.payload.sessionId)) return sessions;
     const next = new Map(sessions);
@@ -55,7 +61,7 @@ function applyTo(session: SessionInfo, event: SequencedEvent, now: number): Sess
     case "permission.resolved":
       return { ...session, pending: Math.max(0, session.pending - 1) };
     case "stream.message": {
-      const { message } = event.payload;
+      const message = readMessage(event.payload.message);
       if (message.type !== "system" || message.subtype !== "init") return session;
       return {
         ...session,

@@ -217,6 +217,49 @@ describe("an answer to a decision", () => {
   });
 });
 
+describe("the list of sessions", () => {
+  it("comes in pages: some in the background, the rest when they are wanted", async () => {
+    const { controller, store, sent, hear } = await connected();
+    const page = (commandId: string | undefined, from: number, count: number, nextCursor?: string) =>
+      hear({
+        type: "session.list",
+        commandId,
+        payload: {
+          sessions: Array.from({ length: count }, (_, index) => ({ ...session, id: `s${from + index}` })),
+          nextCursor,
+        },
+      });
+    const [first] = sent("session.list");
+    expect(first?.payload).toEqual({ limit: 200 });
+    page(first?.commandId, 0, 200, "a");
+    const [second] = sent("session.list");
+    expect(second?.payload).toEqual({ cursor: "a", limit: 500 });
+    page(second?.commandId, 200, 2_000, "b");
+    // From here on only if someone wants to see them.
+    expect(sent("session.list")).toEqual([]);
+    controller.loadMoreSessions();
+    controller.loadMoreSessions();
+    const [third, ...none] = sent("session.list");
+    expect([third?.payload, none]).toEqual([{ cursor: "b", limit: 500 }, []]);
+    page(third?.commandId, 2_200, 1);
+    expect([store.getState().sessions.size, store.getState().listing.cursor]).toEqual([2_201, undefined]);
+    controller.loadMoreSessions();
+    expect(sent("session.list")).toEqual([]);
+  });
+
+  it("is read whole for a session that is not on the pages that are loaded", async () => {
+    const { controller, sent, hear } = await connected();
+    const [first] = sent("session.list");
+    const many = Array.from({ length: 2_000 }, (_, index) => ({ ...session, id: `s${index}` }));
+    hear({ type: "session.list", commandId: first?.commandId, payload: { sessions: many, nextCursor: "a" } });
+    controller.lookUp("s5");
+    expect(sent("session.list")).toEqual([]);
+    controller.lookUp("far down");
+    controller.lookUp("far down");
+    expect(sent("session.list").map(({ payload }) => payload)).toEqual([{}]);
+  });
+});
+
 it("every command has an id of its own", async () => {
   await connected();
   const ids = wire.sent.map(({ commandId }) => commandId);

@@ -4,6 +4,7 @@ import type {
   PermissionResult,
   ServerEvent,
   SessionConfigure,
+  SessionList,
   SessionStart,
 } from "../gen/events";
 import {
@@ -32,6 +33,7 @@ import { newId } from "../lib/id";
 import { request, setSocket } from "./connection";
 import { frameQueue } from "./frame";
 import { settle } from "./inquiries";
+import { askList, forgetAsked, isAskingFor, isPartial, type ListPurpose } from "./listing";
 import { occasionOf, tell } from "./notify";
 import { type PromptExtras, sendPrompt, takeReturned } from "./outbox";
 import { currentRoute, go } from "./route";
@@ -40,6 +42,11 @@ import { type AppState, change, reduceEvents, store, withoutKey } from "./state"
 /** How many log entries a session opens with; older ones come as the user scrolls up. */
 const FIRST_PAGE = 400;
 const OLDER_PAGE = 1_000;
+/** How many sessions are listed at once; more come as the user scrolls down or searches. */
+const FIRST_SESSIONS = 200;
+const MORE_SESSIONS = 500;
+/** How many are loaded without anyone asking for them. */
+const BACKGROUND_SESSIONS = 2_000;
 /** How long it can be undone that something was deleted or put aside. */
 export const UNDO_MS = 10_000;
 
@@ -115,7 +122,9 @@ function grantWish(): void {
 
 /** After every (re)connect: list the sessions, and go on with each open one from where it was. */
 function resynchronise(): void {
-  request({ type: "session.list" });
+  // As much of the list as was there comes back at once.
+  store.setState(({ listing }) => ({ listing: forgetAsked(listing) }));
+  askSessions("first", { limit: Math.max(FIRST_SESSIONS, store.getState().sessions.size) });
   registerHooks();
   if (statisticsWanted) request({ type: "statistics.subscribe" });
   const logs = new Map(store.getState().logs);
@@ -143,6 +152,8 @@ function resend(): void {
 function applyEvents(events: readonly ServerEvent[]): void {
   const before = store.getState();
   let state = reduceEvents(before, events, Date.now());
+  /** There is news of sessions that are not listed: someone has begun one elsewhere, or gone on with an old one. */
+  let strangers = false;
   for (const event of events) {
     if (event.type === "runner.error") {
       const message = errorText(event.payload);
@@ -182,18 +193,40 @@ function applyEvents(events: readonly ServerEvent[]): void {
     if (event.type === "session.status" && event.payload.status !== "running" && isNews(event, before))
       dropCalls(event.payload.sessionId);
     if (event.type === "session.deleted") forgetHooks(event.payload.sessionId);
-    // A session that someone began elsewhere.
-    if (event.type === "session.status" && !state.sessions.has(event.payload.sessionId)) {
-      request({ type: "session.list" });
-    }
+    if (event.type === "session.status" && !state.sessions.has(event.payload.sessionId)) strangers = true;
   }
   store.setState(state);
+  if (strangers) askSessions("newest", { limit: FIRST_SESSIONS });
+  if (events.some(({ type }) => type === "session.list")) loadInBackground();
   fillGaps();
+}
+
+/** What waits for the user, or is open as a tab, may stand further down in the list than its first page. */
+function loadInBackground(): void {
+  if (store.getState().sessions.size < BACKGROUND_SESSIONS) loadMoreSessions();
+}
+
+function askSessions(purpose: ListPurpose, payload: SessionList): void {
+  const commandId = newId();
+  if (!request({ type: "session.list", payload }, commandId)) return;
+  store.setState(({ listing }) => ({ listing: askList(listing, commandId, purpose) }));
+}
+
+/** A session that is not loaded may be on a page that nobody has scrolled to: everything is asked for. */
+export function lookUp(id: string): void {
+  const { sessions, listing } = store.getState();
+  if (!sessions.has(id) && isPartial(listing)) askSessions("first", {});
+}
+
+export function loadMoreSessions(): void {
+  const { listing } = store.getState();
+  if (listing.cursor === undefined || isAskingFor(listing, "more")) return;
+  askSessions("more", { cursor: listing.cursor, limit: MORE_SESSIONS });
 }
 
 /** Shows a session that has begun a moment ago. */
 function goToNew(id: string): void {
-  request({ type: "session.list" });
+  askSessions("newest", { limit: FIRST_SESSIONS });
   queueMicrotask(() => go({ view: "session", id }));
 }
 

@@ -34,7 +34,7 @@ const shown = (state: AppState) =>
 describe("a frame of events", () => {
   it("lists, then follows", () => {
     const state = reduceEvents(initialState, [listed, prompt(1)], 7);
-    expect(state.listed).toBe(true);
+    expect(state.listing.listed).toBe(true);
     expect(state.sessions.get("a")).toMatchObject({ lastPrompt: "p1", lastSeq: 1, updatedAt: 7 });
     expect(state.logs.size).toBe(0);
   });

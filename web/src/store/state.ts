@@ -12,6 +12,7 @@ import {
 import { reduceSessions, type Sessions } from "../session/sessions";
 import type { System } from "../wire/api";
 import type { Connection } from "../wire/socket";
+import { acceptList, type Listing, noListing, refuseList } from "./listing";
 import { emptyOutbox, type Outbox, reduceOutbox } from "./outbox";
 
 export type Access = "unknown" | "granted" | "signedOut";
@@ -32,18 +33,18 @@ export interface AppState {
   readonly deadLink: boolean;
   readonly connection: Connection;
   readonly system: System | undefined;
-  /** The sessions have been listed at least once. */
-  readonly listed: boolean;
+  readonly listing: Listing;
+  /** As far as they are listed. */
   readonly sessions: Sessions;
   /** The logs of sessions that have been opened. */
   readonly logs: ReadonlyMap<string, SessionLog>;
+  /** A session that has begun by this page's wish and is not listed yet. */
+  readonly expected: string | undefined;
   /** Deleted here, with the chance to undo still open. */
   readonly leaving: ReadonlySet<string>;
   readonly outbox: Outbox;
   readonly starting: Starting | undefined;
   readonly startError: string | undefined;
-  /** A session that has begun by this page's wish and is not listed yet. */
-  readonly expected: string | undefined;
   /** Who else drives a session's conversation, by session: nothing is sent into it until the user has decided. */
   readonly drivers: ReadonlyMap<string, DriverInfo>;
   /** Why the last prompt was not taken, by session. */
@@ -59,14 +60,14 @@ export const initialState: AppState = {
   deadLink: false,
   connection: "connecting",
   system: undefined,
-  listed: false,
+  listing: noListing,
+  expected: undefined,
   sessions: new Map(),
   logs: new Map(),
   leaving: new Set(),
   outbox: emptyOutbox,
   starting: undefined,
   startError: undefined,
-  expected: undefined,
   refused: new Map(),
   drivers: new Map(),
   statistics: undefined,
@@ -76,13 +77,13 @@ export const store = createStore<AppState>()(() => initialState);
 
 /** Folds one frame's events into the state. */
 export function reduceEvents(state: AppState, events: readonly ServerEvent[], now: number): AppState {
-  let { sessions, logs, listed, leaving, outbox, statistics, expected } = state;
+  let { sessions, logs, listing, leaving, outbox, statistics, expected } = state;
   const bySession = new Map<string, SequencedEvent[]>();
 
   for (const event of events) {
     sessions = reduceSessions(sessions, event, now);
     if (event.type === "session.list") {
-      listed = true;
+      ({ listing, sessions } = acceptList(listing, sessions, event.payload, event.commandId));
       // A list that comes after the news of a session has it, unless it is gone already.
       expected = undefined;
     }
@@ -109,6 +110,7 @@ export function reduceEvents(state: AppState, events: readonly ServerEvent[], no
     if (event.type === "runner.error" && event.commandId !== undefined) {
       const { commandId } = event;
       const { sessionId, code } = event.payload;
+      listing = refuseList(listing, commandId);
       if (sessionId) logs = change(logs, sessionId, (log) => acceptRefusal(log, commandId, code));
     }
     if (isSequenced(event)) {
@@ -118,7 +120,7 @@ export function reduceEvents(state: AppState, events: readonly ServerEvent[], no
     }
   }
   logs = flush(logs, bySession);
-  return { ...state, sessions, logs, listed, leaving, outbox, statistics, expected };
+  return { ...state, sessions, logs, listing, leaving, outbox, statistics, expected };
 }
 
 function flush(logs: AppState["logs"], bySession: Map<string, SequencedEvent[]>): AppState["logs"] {

@@ -1,14 +1,15 @@
-import { CircleAlert, CircleCheck, CircleDot, LoaderCircle } from "lucide-react";
+import { CircleAlert, CircleCheck, CircleDot, FileWarning, LoaderCircle } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import type { SessionInfo, SessionStatus } from "../gen/events";
 import { useHooks } from "../store/hookCalls";
 import { cn } from "../lib/cn";
 
-export type Mark = SessionStatus | "waiting";
+export type Mark = SessionStatus | "waiting" | "damaged";
 
 /** A session whose agent calls back waits for the user as one does that asks for permission. */
-export function useMark({ id, status, pending }: SessionInfo): Mark {
+export function useMark({ id, status, pending, damaged }: SessionInfo): Mark {
   const called = useHooks(({ calls }) => calls.some((call) => call.sessionId === id));
+  if (damaged) return "damaged";
   return pending > 0 || called ? "waiting" : status;
 }
 
@@ -18,6 +19,7 @@ const looks = {
   completed: { icon: CircleCheck, className: "text-ink-3" },
   idle: { icon: CircleCheck, className: "text-ink-3" },
   error: { icon: CircleAlert, className: "text-bad" },
+  damaged: { icon: FileWarning, className: "text-bad" },
 } as const;
 
 /** Each state has its own shape as well as its colour, and a name for those who see neither. */

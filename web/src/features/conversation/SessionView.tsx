@@ -8,12 +8,14 @@ import { usePanel } from "../../store/panel";
 import { isLoading } from "../../session/log";
 import { useMarkSeen } from "../../store/seen";
 import type { Transcript } from "../../session/transcript";
-import { openSession } from "../../store/controller";
+import { lookUp, openSession } from "../../store/controller";
+import { isComplete, isPartial } from "../../store/listing";
 import { useApp, useLog, useSession } from "../../store/hooks";
 import { useBeginsAnew } from "./beginsAnew";
 import { sinceCleared, useClearedUpTo } from "../../store/cleared";
 import { Composer } from "./Composer";
 import { Conversation } from "./Conversation";
+import { Damaged } from "./Damaged";
 import { DrivenElsewhere } from "./DrivenElsewhere";
 import { Opening } from "../../ui/Opening";
 import { StatisticsBar } from "./StatisticsBar";
@@ -21,9 +23,11 @@ import { StatisticsBar } from "./StatisticsBar";
 export function SessionView({ id }: { id: string }) {
   const session = useSession(id);
   const log = useLog(id);
-  const missing = useApp((state) => state.listed && state.expected !== id);
+  const partial = useApp((state) => isPartial(state.listing));
+  const missing = useApp((state) => isComplete(state.listing) && state.expected !== id);
   const panelOpen = usePanel((state) => state.open);
   const known = session !== undefined;
+  const damaged = session?.damaged === true;
   // What is beside the words may come a moment after them.
   const calm = useDeferredValue(useSettled(log?.transcript));
   const cleared = useClearedUpTo(id);
@@ -32,12 +36,17 @@ export function SessionView({ id }: { id: string }) {
   useMarkSeen(session);
 
   useEffect(() => {
+    if (!known && partial) lookUp(id);
+  }, [id, known, partial]);
+  useEffect(() => {
     if (!known) return;
-    openSession(id);
+    // Nothing of a damaged session can be read.
+    if (!damaged) openSession(id);
     openTab(id);
-  }, [id, known]);
+  }, [id, known, damaged]);
 
   if (!session) return missing ? <Missing /> : <Opening />;
+  if (damaged) return <Damaged session={session} />;
   return (
     <>
       <InfoBar session={session} />

@@ -16,7 +16,7 @@ import { tellFailure, toasts } from "../../ui/toasts";
 import { viewHref } from "./address";
 import { download } from "../../wire/files";
 import { exportAddress, takeOverConversation } from "../../wire/history";
-import { LiveBadge, useIsLive } from "./SessionRow";
+import { LiveBadge, useIsLive, useIsOurs } from "./SessionRow";
 import { Transcript } from "./Transcript";
 import { type Reading, useTranscript } from "./useTranscript";
 
@@ -153,7 +153,7 @@ function Title({ reading }: { reading: Reading }) {
 /** Goes on with the conversation here, in the folder that it belongs to. */
 function Continue({ session, onTaken }: { session: Session; onTaken: () => void }) {
   const { t } = useTranslation();
-  const isOurs = useApp((state) => state.sessions.has(session.id));
+  const isOurs = useIsOurs(session.id, true);
   const live = useIsLive(session);
   if (isOurs) {
     return (

@@ -1,15 +1,26 @@
 import { FileDiff, Folder, GitBranch, MessagesSquare } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect } from "react";
 import { useTranslation } from "react-i18next";
 import type { Session } from "../../gen/history";
 import { baseName, formatAge, formatCount } from "../../lib/format";
 import { Badge } from "../../ui/Page";
+import { lookUp } from "../../store/controller";
 import { useApp } from "../../store/hooks";
+import { isPartial } from "../../store/listing";
 import { viewHref } from "./address";
+
+/** Whether a conversation is one of our sessions. `asks`: also if it is not on the pages of the list that are loaded. */
+export function useIsOurs(id: string, asks: boolean): boolean {
+  const partial = useApp((state) => isPartial(state.listing));
+  useEffect(() => {
+    if (asks && partial) lookUp(id);
+  }, [asks, partial, id]);
+  return useApp((state) => state.sessions.has(id));
+}
 
 /** Whether a conversation goes on somewhere that is not here. */
 export function useIsLive(session: Session): boolean {
-  const isOurs = useApp((state) => state.sessions.has(session.id));
+  const isOurs = useIsOurs(session.id, session.live === true);
   return !isOurs && session.live === true;
 }
 

@@ -17,6 +17,7 @@ export function StatusPage() {
   const system = useApp((state) => state.system);
   const statistics = useApp((state) => state.statistics);
   const sessions = useSessionList();
+  const more = useApp((state) => state.listing.cursor !== undefined);
   const [inventory] = useInventory();
   const found = inventory.state === "ready" ? inventory.value : undefined;
   useEffect(watchStatistics, []);
@@ -81,7 +82,7 @@ export function StatusPage() {
           <Fact label={t("state.version")}>{system?.version ?? "–"}</Fact>
           <Fact label={t("state.sessions")}>
             {t("state.sessionCounts", {
-              all: formatCount(sessions.length, i18n.language),
+              all: formatCount(sessions.length, i18n.language) + (more ? "+" : ""),
               running: formatCount(running, i18n.language),
             })}
           </Fact>

@@ -38,7 +38,7 @@ export function SessionMenu({ session, always = false }: { session: SessionInfo;
   const { t } = useTranslation();
   const [open, setOpen] = useState<"terminal" | "delete" | "rename" | "hooks" | undefined>();
   const close = () => setOpen(undefined);
-  const { archived } = session;
+  const { archived, damaged } = session;
   // The demo agent's conversations are not known to Claude Code.
   const demo = useApp((state) => state.system?.backend.name === "demo");
 
@@ -76,7 +76,7 @@ export function SessionMenu({ session, always = false }: { session: SessionInfo;
             "absolute top-1/2 right-1.5 -translate-y-1/2 opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 data-[popup-open]:opacity-100 pointer-coarse:opacity-100",
         )}
       >
-        {!demo && (
+        {!demo && !damaged && (
           <DropdownItem
             icon={<SquareTerminal />}
             disabled={!session.claudeSessionId}
@@ -85,30 +85,34 @@ export function SessionMenu({ session, always = false }: { session: SessionInfo;
             {t("session.terminal")}
           </DropdownItem>
         )}
-        <DropdownItem icon={<Pencil />} onSelect={() => setOpen("rename")}>
-          {t("session.rename")}
-        </DropdownItem>
-        {session.status === "running" && (
-          <DropdownItem icon={<Square />} onSelect={() => stopSession(session.id)}>
-            {t("composer.stop")}
-          </DropdownItem>
+        {!damaged && (
+          <>
+            <DropdownItem icon={<Pencil />} onSelect={() => setOpen("rename")}>
+              {t("session.rename")}
+            </DropdownItem>
+            {session.status === "running" && (
+              <DropdownItem icon={<Square />} onSelect={() => stopSession(session.id)}>
+                {t("composer.stop")}
+              </DropdownItem>
+            )}
+            <DropdownItem
+              icon={<GitFork />}
+              disabled={!session.claudeSessionId}
+              onSelect={() => forkSession(session.id)}
+            >
+              {t("session.fork")}
+            </DropdownItem>
+            <DropdownItem icon={<Anchor />} onSelect={() => setOpen("hooks")}>
+              {t("hooks.menu")}
+            </DropdownItem>
+            <DropdownItem
+              icon={archived ? <ArchiveRestore /> : <Archive />}
+              onSelect={() => archiveSession(session.id, !archived)}
+            >
+              {archived ? t("session.unarchive") : t("session.archive")}
+            </DropdownItem>
+          </>
         )}
-        <DropdownItem
-          icon={<GitFork />}
-          disabled={!session.claudeSessionId}
-          onSelect={() => forkSession(session.id)}
-        >
-          {t("session.fork")}
-        </DropdownItem>
-        <DropdownItem icon={<Anchor />} onSelect={() => setOpen("hooks")}>
-          {t("hooks.menu")}
-        </DropdownItem>
-        <DropdownItem
-          icon={archived ? <ArchiveRestore /> : <Archive />}
-          onSelect={() => archiveSession(session.id, !archived)}
-        >
-          {archived ? t("session.unarchive") : t("session.archive")}
-        </DropdownItem>
         <DropdownItem icon={<Copy />} onSelect={copyId}>
           {t("session.copyId")}
         </DropdownItem>

@@ -2,6 +2,7 @@
 import { useEffect, useState } from "react";
 import type { SessionInfo } from "../../gen/events";
 import type { Session } from "../../gen/history";
+import { lookUp } from "../../store/controller";
 import { getProjects, getSessions } from "../../wire/history";
 
 export type Latest =
@@ -37,7 +38,12 @@ export function useLatest(folder: string, sessions: readonly SessionInfo[]): Lat
     let current = true;
     const timer = setTimeout(() => {
       newestConversation(path).then(
-        (conversation) => current && setFound({ path, conversation }),
+        (conversation) => {
+          if (!current) return;
+          // A session of ours has the id of its conversation, whichever page of the list it is on.
+          if (conversation) lookUp(conversation.id);
+          setFound({ path, conversation });
+        },
         // Without a history there are still the sessions.
         () => current && setFound({ path, conversation: undefined }),
       );
