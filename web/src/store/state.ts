@@ -10,7 +10,7 @@ import {
   type SessionLog,
 } from "../session/log";
 import { reduceSessions, type Sessions } from "../session/sessions";
-import type { System } from "../wire/api";
+import type { System } from "../gen/http";
 import type { Connection } from "../wire/socket";
 import { acceptList, type Listing, noListing, refuseList } from "./listing";
 import { emptyOutbox, type Outbox, reduceOutbox } from "./outbox";

@@ -1,34 +1,6 @@
 /** The calls beside the event stream. */
+import type { Directories, ErrorBody, RecentCwds, SignInEntry, SignIns, System } from "../gen/http";
 import { pageHeaders } from "./pageSecret";
-
-export interface Backend {
-  readonly name: string;
-  readonly version?: string | null;
-  readonly transport?: string | null;
-  /** In English; `why` is for saying it in another language. */
-  readonly reason?: string | null;
-  readonly why?: string | null;
-  /** Where it was found. */
-  readonly path?: string | null;
-}
-
-export interface System {
-  readonly version: string;
-  readonly backend: Backend;
-  /** The default working directory. */
-  readonly cwd?: string;
-  readonly roots?: readonly string[];
-  readonly cpuModel?: string;
-  readonly totalMemoryGB?: number;
-  /** In GB. */
-  readonly totalStorage?: number;
-}
-
-export interface Directory {
-  readonly path: string;
-  readonly parent: string | null;
-  readonly entries: readonly { readonly name: string; readonly path: string }[];
-}
 
 export class ApiError extends Error {
   constructor(
@@ -59,9 +31,7 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
     credentials: "same-origin",
   });
   if (response.ok) return response;
-  const body = (await response.json().catch(() => undefined)) as
-    | { error?: { code?: string; message?: string } }
-    | undefined;
+  const body = (await response.json().catch(() => undefined)) as Partial<ErrorBody> | undefined;
   throw new ApiError(
     response.status,
     body?.error?.code ?? "internal",
@@ -72,24 +42,14 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
 export const getSystem = (): Promise<System> => call("/api/system");
 
 export const getRecentFolders = async (limit: number): Promise<string[]> =>
-  (await call<{ cwds: string[] }>(`/api/recent-cwds?limit=${limit}`)).cwds;
+  (await call<RecentCwds>(`/api/recent-cwds?limit=${limit}`)).cwds;
 
-export const getDirectory = (path: string | undefined): Promise<Directory> =>
+export const getDirectory = (path: string | undefined): Promise<Directories> =>
   call(path ? `/api/directories?path=${encodeURIComponent(path)}` : "/api/directories");
 
 /** A browser that is signed in. */
-export interface SignIn {
-  readonly id: string;
-  readonly userAgent: string;
-  readonly address: string;
-  readonly createdAt: number;
-  readonly lastUsedAt: number;
-  /** Whether it is this one. */
-  readonly current: boolean;
-}
-
-export const getSignIns = async (): Promise<readonly SignIn[]> =>
-  (await call<{ signIns: SignIn[] }>("/api/sign-ins")).signIns;
+export const getSignIns = async (): Promise<readonly SignInEntry[]> =>
+  (await call<SignIns>("/api/sign-ins")).signIns;
 
 /** Signs out one browser, or all. */
 export const signOut = (which: { id: string } | { all: true }): Promise<unknown> =>

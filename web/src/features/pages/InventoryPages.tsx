@@ -1,6 +1,6 @@
 /** Skills, MCP servers, plugins and hooks: what Claude Code has been given, read from its files. */
 import { useTranslation } from "react-i18next";
-import type { Described, Scope } from "../../wire/inventory";
+import type { Described, Scope } from "../../gen/inventory";
 import { CopyButton } from "../../ui/CopyButton";
 import { LiveServers } from "../panel/LiveServers";
 import { Badge, Empty, Group, Rows } from "../../ui/Page";

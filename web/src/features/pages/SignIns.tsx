@@ -6,7 +6,8 @@ import { useLoaded } from "../../lib/useLoaded";
 import { Button } from "../../ui/Button";
 import { Badge, Fetched, Group, Rows } from "../../ui/Page";
 import { tellFailure } from "../../ui/toasts";
-import { getSignIns, type SignIn, signOut } from "../../wire/api";
+import type { SignInEntry } from "../../gen/http";
+import { getSignIns, signOut } from "../../wire/api";
 import { forgetPageSecret } from "../../wire/pageSecret";
 
 /** The browsers that are signed in, and how to sign them out. */
@@ -49,7 +50,7 @@ export function SignIns() {
   );
 }
 
-function Entry({ signIn, onEnd }: { signIn: SignIn; onEnd: () => void }) {
+function Entry({ signIn, onEnd }: { signIn: SignInEntry; onEnd: () => void }) {
   const { t, i18n } = useTranslation();
   const device = deviceOf(signIn.userAgent) || t("signIns.unknown");
   const Icon = /iPhone|Android/.test(device)

@@ -4,12 +4,14 @@ import { formatCount } from "../../lib/format";
 import { watchStatistics } from "../../store/controller";
 import { useApp, useSessionList } from "../../store/hooks";
 import { CopyButton } from "../../ui/CopyButton";
-import type { Backend } from "../../wire/api";
+import type { DefaultBackend } from "../../gen/http";
 import { Badge, Group, Page } from "../../ui/Page";
 import { SignIns } from "./SignIns";
 import { useInventory } from "./useInventory";
 
 const INSTALL = "npm install -g @anthropic-ai/claude-code";
+
+const logins = ["subscription", "apiKey"] as const;
 
 /** Which agent is at work, whether it can sign in, and how the machine does. */
 export function StatusPage() {
@@ -40,7 +42,7 @@ export function StatusPage() {
           <Fact label={t("state.version")}>{system?.backend.version ?? "–"}</Fact>
           <Fact label={t("state.transport")}>{system?.backend.transport ?? "–"}</Fact>
           <Fact label={t("state.login")}>
-            {found?.login ? t(`state.logins.${found.login}`) : found ? t("state.logins.none") : "–"}
+            {found ? t(`state.logins.${logins.find((each) => each === found.login) ?? "none"}`) : "–"}
           </Fact>
           <Fact label={t("state.home")}>
             <span className="font-mono text-xs break-all">{found?.claudeHome ?? "–"}</span>
@@ -107,7 +109,7 @@ const reasons = [
 ] as const;
 
 /** Why this agent was chosen, in the page's language where it knows the reason. */
-function Reason({ backend }: { backend: Backend }) {
+function Reason({ backend }: { backend: DefaultBackend }) {
   const { t } = useTranslation();
   const why = reasons.find((each) => each === backend.why);
   if (!why) return backend.reason;

@@ -4,7 +4,8 @@ import { useTranslation } from "react-i18next";
 import { readStored } from "../../lib/storage";
 import { type Loaded, useLoaded } from "../../lib/useLoaded";
 import type { PageName } from "../../store/route";
-import { getInventory, type Inventory } from "../../wire/inventory";
+import type { Inventory } from "../../gen/inventory";
+import { getInventory } from "../../wire/inventory";
 import { Fetched, Page } from "../../ui/Page";
 
 /** The inventory for the folder that was worked in last. */

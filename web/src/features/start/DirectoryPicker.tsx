@@ -1,7 +1,8 @@
 import { CornerLeftUp, Folder } from "lucide-react";
 import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { type Directory, getDirectory } from "../../wire/api";
+import type { Directories } from "../../gen/http";
+import { getDirectory } from "../../wire/api";
 import { Button } from "../../ui/Button";
 import { Modal } from "../../ui/Modal";
 
@@ -23,7 +24,7 @@ export function DirectoryPicker({ open, start, onClose, onPick }: DirectoryPicke
 
 type Loaded =
   | { readonly state: "loading" }
-  | { readonly state: "ready"; readonly directory: Directory }
+  | { readonly state: "ready"; readonly directory: Directories }
   | { readonly state: "failed"; readonly message: string };
 
 const rowClass =
