@@ -394,6 +394,7 @@ impl Sessions {
             expired: false,
             fork_of: start.fork_of.map(|id| id.to_string()),
             fork_at: None,
+            summary: Some(Arc::default()),
             delete_at: None,
             status: SessionStatus::Idle,
             cwd: cwd.to_string_lossy().into_owned(),
@@ -571,7 +572,8 @@ impl Sessions {
     pub async fn history(&self, session: SessionId, page: Page) -> Result<HistoryPage, CommandError> {
         allowed(!self.viewer.only_decides())?;
         // Looked at first: what comes after `last_seq` is for the live feed to tell.
-        let (record, pending) = self.find(session).await?;
+        let (mut record, pending) = self.find(session).await?;
+        self.complete_totals(&mut record).await?;
         let tail = self.tail(session);
         let messages = self.shared.store.history(session, page).await?;
         let messages = with_tail(messages, &tail, page);

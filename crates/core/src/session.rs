@@ -14,6 +14,7 @@ pub use state::{
     AgentState, AgentStatus, Answer, Approval, DecisionRef, Delivery, Run, SessionRecord, SessionStatus,
     State, TitleSource, TurnRecord,
 };
+pub(crate) use step::totals;
 pub use step::{Effect, Input, QueueItem, Refusal, step};
 
 #[cfg(test)]

@@ -140,10 +140,10 @@ impl Summary {
                     }
                 }
             }
-            Body::Result(result) => self.result(result),
+            Body::Result(result) => self.result(result, at),
             Body::System(SystemMessage::TurnStopped(_)) => {
                 if let Some(result) = message.turn_result() {
-                    self.result(&result);
+                    self.result(&result, at);
                 }
             }
             Body::System(SystemMessage::Init(init)) => {
@@ -161,8 +161,19 @@ impl Summary {
         true
     }
 
+    /// Takes a message by its JSON; see [`Summary::push`]. What is not a message counts for nothing.
+    pub fn push_json(&mut self, json: &str, at: i64) -> bool {
+        Self::is_counted(json) && Message::parse(json).is_ok_and(|message| self.push(&message, at))
+    }
+
+    /// False for most messages that count for nothing: pieces of streamed ones, which usually say so first.
+    pub fn is_counted(json: &str) -> bool {
+        !json.starts_with(r#"{"type":"stream_event""#)
+    }
+
     /// A turn ended, stopped or not.
-    fn result(&mut self, result: &TurnResult) {
+    fn result(&mut self, result: &TurnResult, at: i64) {
+        self.turn_ended(at);
         self.cost.push(result);
         let usage = &result.usage;
         for tokens in [
@@ -181,7 +192,7 @@ impl Summary {
         self.turn_began.get_or_insert(at);
     }
 
-    /// The turn has ended.
+    /// The turn has ended, also one that came to no result.
     pub fn turn_ended(&mut self, at: i64) {
         if let Some(began) = self.turn_began.take() {
             self.turns += 1;
@@ -193,6 +204,15 @@ impl Summary {
     pub fn agent_ended(&mut self) {
         self.tasks.clear();
         self.edits.clear();
+    }
+
+    /// The totals of a session that begins with everything that happened in this one.
+    #[must_use]
+    pub fn forked(&self) -> Self {
+        let mut fork = self.clone();
+        fork.turn_began = None;
+        fork.agent_ended();
+        fork
     }
 
     /// The totals, for readers.

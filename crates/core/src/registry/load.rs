@@ -14,6 +14,7 @@ use crate::hub::Mark;
 use crate::ids::{SessionId, Timestamp};
 use crate::session::{
     ActorHandle, AgentStatus, Command, CommandFailed, Input, SessionRecord, SessionStatus, State, spawn,
+    totals,
 };
 use crate::store::{
     DamagedSession, Epoch, ListedSession, Owners, SessionCursor, SessionQuery, StoreError, StoredSession,
@@ -22,6 +23,9 @@ use crate::store::{
 /// How many of a session's latest events are looked at when its agent is found again: a doubled line follows its twin
 /// closely.
 const RECENT: u32 = 512;
+
+/// How many events are read at once to count the totals of a session from its log.
+const COUNTED_AT_ONCE: u32 = 4096;
 
 /// How many sessions are recovered at once when a server starts. Their commits share transactions.
 const RECOVERED_AT_ONCE: usize = 64;
@@ -343,6 +347,8 @@ impl Sessions {
                 return Err(CommandError::Damaged { reason });
             }
         };
+        let mut record = record;
+        self.complete_totals(&mut record).await?;
         let is_unfinished =
             record.status == SessionStatus::Running || record.run.is_some() || !pending.is_empty();
         if !is_unfinished {
@@ -372,6 +378,34 @@ impl Sessions {
             Ok(Err(CommandFailed::Store(error))) => Err(error.into()),
             Err(_) => Err(CommandError::UnknownSession),
         }
+    }
+
+    /// Counts the totals of a session that was stored before they were kept.
+    pub(super) async fn complete_totals(&self, record: &mut SessionRecord) -> Result<(), StoreError> {
+        if record.summary.is_some() {
+            return Ok(());
+        }
+        let mut summary = Arc::default();
+        let mut after = 0;
+        loop {
+            let events = self
+                .shared
+                .store
+                .replay(record.id, after, COUNTED_AT_ONCE)
+                .await?;
+            for event in events.iter().filter(|event| event.seq <= record.last_seq) {
+                totals::add(&mut summary, event);
+            }
+            match events.last() {
+                Some(last) if last.seq < record.last_seq => after = last.seq,
+                _ => break,
+            }
+        }
+        if record.run.is_none() {
+            Arc::make_mut(&mut summary).agent_ended();
+        }
+        record.summary = Some(summary);
+        Ok(())
     }
 
     /// What the agent of an unfinished session may not have heard, and what was recorded last.

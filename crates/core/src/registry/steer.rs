@@ -217,6 +217,7 @@ impl Sessions {
             expired: false,
             fork_of,
             fork_at,
+            summary: source.summary.as_ref().map(|summary| Arc::new(summary.forked())),
             delete_at: None,
             status: SessionStatus::Idle,
             created_at: now,

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use tiller_message::Summary;
 use uuid::Uuid;
 
 use crate::backend::{OptionChange, OptionRules, Options};
@@ -70,6 +71,9 @@ pub struct SessionRecord {
     pub fork_of: Option<String>,
     /// The agent's id of the last message that the fork begins with; what came after it belongs to the other.
     pub fork_at: Option<String>,
+    /// The totals of the whole session. `None`: the session was stored before totals were kept, and they are counted
+    /// from its log when it is next used.
+    pub summary: Option<Arc<Summary>>,
     /// When the session is to be deleted for good; until then it can be brought back.
     pub delete_at: Option<Timestamp>,
     pub status: SessionStatus,

@@ -2,6 +2,7 @@
 //! record and what to do come out. No clock, no I/O, no channel.
 
 mod heard;
+pub(crate) mod totals;
 
 use std::sync::Arc;
 
@@ -563,6 +564,9 @@ impl Step<'_> {
             at: self.now,
             body,
         };
+        if let Some(summary) = &mut record.summary {
+            totals::add(summary, &event);
+        }
         self.effects.push(Effect::Record(Arc::new(event)));
     }
 }

@@ -63,6 +63,7 @@ pub(super) fn record() -> SessionRecord {
         archived: false,
         fork_of: None,
         fork_at: None,
+        summary: Some(Arc::default()),
         delete_at: None,
         conversation: None,
         expired: false,

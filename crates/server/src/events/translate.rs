@@ -381,6 +381,7 @@ pub(super) fn history(page: HistoryPage) -> History {
         messages,
         seqs,
         last_seq: page.record.last_seq,
+        summary: page.record.summary.map(|summary| summary.view()),
         pending: page
             .pending
             .iter()
@@ -442,6 +443,7 @@ pub(super) fn session(
         },
         delete_at: record.delete_at.map(|at| at.0),
         last_seq: record.last_seq,
+        summary: record.summary.map(|summary| summary.view()),
         damaged: false,
         error: None,
     }
@@ -483,6 +485,7 @@ pub(super) fn damaged_session(session: DamagedSession) -> SessionInfo {
         },
         delete_at: None,
         last_seq: 0,
+        summary: None,
         damaged: true,
         error: Some(session.reason),
     }

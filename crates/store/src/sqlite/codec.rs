@@ -1,6 +1,7 @@
 //! Between the core's types and what stands in the columns.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use rusqlite::Row;
 use serde::{Deserialize, Serialize};
@@ -555,7 +556,7 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
 pub(super) const SESSION_COLUMNS: &str = "id, title, claude_session_id, status, cwd, last_prompt, \
      created_at, updated_at, backend, options, approval, owner, expired, queue, last_seq, \
      archived, title_source, fork_of, delete_at, runs, turn, run, run_position, \
-     fork_at";
+     fork_at, summary";
 
 /// A row of [`SESSION_COLUMNS`].
 pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError> {
@@ -580,6 +581,9 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
         expired: row.get("expired").map_err(store_error)?,
         fork_of: optional(row, "fork_of")?,
         fork_at: optional(row, "fork_at")?,
+        // Totals that can't be read are counted again.
+        summary: optional(row, "summary")?
+            .and_then(|summary| serde_json::from_str(&summary).ok().map(Arc::new)),
         delete_at: row
             .get::<_, Option<i64>>("delete_at")
             .map_err(store_error)?

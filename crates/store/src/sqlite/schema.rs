@@ -308,6 +308,10 @@ const MIGRATIONS: &[&str] = &[
     UPDATE prompts SET owner = (SELECT id FROM api_keys WHERE name = owner)
         WHERE owner IN (SELECT name FROM api_keys);
 ",
+    "
+    -- The totals of the session, as of its last event. Null: to be counted from the log.
+    ALTER TABLE sessions ADD COLUMN summary TEXT;
+",
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {

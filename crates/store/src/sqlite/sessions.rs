@@ -336,15 +336,16 @@ pub(super) fn write_session_as(
             "INSERT INTO sessions (id, title, claude_session_id, status, cwd, allowed_tools, last_prompt, \
                    created_at, updated_at, backend, options, approval, expired, queue, last_seq, owner, \
                    archived, title_source, fork_of, delete_at, \
-                   runs, turn, run, run_position, fork_at, number) \
+                   runs, turn, run, run_position, fork_at, number, summary) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
                    ?21, ?22, ?23, ?24, ?25, \
-                   coalesce(?26, {NEXT_NUMBER})) \
+                   coalesce(?26, {NEXT_NUMBER}), ?27) \
                ON CONFLICT (id) DO UPDATE SET title = ?2, claude_session_id = ?3, status = ?4, cwd = ?5, \
                    allowed_tools = ?6, last_prompt = ?7, updated_at = ?9, backend = ?10, options = ?11, \
                    approval = ?12, expired = ?13, queue = ?14, last_seq = ?15, \
                    archived = ?17, title_source = ?18, fork_of = ?19, \
-                   delete_at = ?20, runs = ?21, turn = ?22, run = ?23, run_position = ?24, fork_at = ?25 \
+                   delete_at = ?20, runs = ?21, turn = ?22, run = ?23, run_position = ?24, fork_at = ?25, \
+                   summary = ?27 \
                RETURNING number"
         )
     });
@@ -387,6 +388,12 @@ pub(super) fn write_session_as(
         record.run.as_ref().map(|run| run.position),
         record.fork_at,
         number,
+        record
+            .summary
+            .as_deref()
+            .map(serde_json::to_string)
+            .transpose()
+            .map_err(cannot_encode)?,
     ];
     let number = connection
         .prepare_cached(&SQL)?

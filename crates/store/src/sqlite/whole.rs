@@ -343,6 +343,7 @@ mod tests {
             expired: false,
             fork_of: None,
             fork_at: None,
+            summary: None,
             delete_at: None,
             status: SessionStatus::Idle,
             cwd: "/".to_owned(),
@@ -428,7 +429,7 @@ mod tests {
     async fn is_finished_by_the_next(folder: &Path, lost: SessionId, whole: &[u32]) {
         let store = open(folder);
         assert_ne!(rows(&store).await, whole);
-        assert!(!store.load(lost).await.unwrap().is_some());
+        assert!(store.load(lost).await.unwrap().is_none());
         assert_eq!(store.history(lost, Page::All).await.unwrap(), []);
         assert_eq!(store.replay(lost, 0, 10).await.unwrap(), []);
         assert_eq!(store.said_since(lost, 0).await.unwrap(), []);

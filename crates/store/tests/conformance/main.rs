@@ -6,6 +6,7 @@ mod credentials;
 mod damaged;
 mod found_again;
 mod held_up;
+mod listing;
 mod prompts;
 mod sessions;
 mod unreadable;

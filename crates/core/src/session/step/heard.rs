@@ -1,5 +1,7 @@
 //! What an agent says, and what becomes of the session when it is gone or found again.
 
+use std::sync::Arc;
+
 use super::{Effect, Step, aborted};
 use crate::backend::{
     AgentCommand, AgentEvent, Attach, Exit, Meaning, OptionChange, Question, TurnEnd, Verdict,
@@ -276,6 +278,9 @@ impl Step<'_> {
         self.effects.extend(closed);
         self.state.agent_pid = None;
         self.state.record.run = None;
+        if let Some(summary) = &mut self.state.record.summary {
+            Arc::make_mut(summary).agent_ended();
+        }
         let unconfirmed = std::mem::take(&mut self.state.unconfirmed);
         if *exit == Exit::NeverStarted {
             self.take_back_prompt(&unconfirmed);

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use tiller_core::RawJson;
+use tiller_message::SummaryView;
 use ts_rs::TS;
 use utoipa::ToSchema;
 
@@ -129,6 +130,11 @@ pub struct SessionInfo {
     pub delete_at: Option<i64>,
     #[ts(type = "number")]
     pub last_seq: u64,
+    /// The totals of the whole session as of `lastSeq`. Absent for a session that an earlier version stored, until it is
+    /// used again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub summary: Option<SummaryView>,
     /// The session's stored data can't be read: it can only be deleted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[ts(optional, as = "Option<bool>")]
@@ -212,6 +218,11 @@ pub struct History {
     /// The session's newest: subscribe after this one to go on live.
     #[ts(type = "number")]
     pub last_seq: u64,
+    /// The totals of the whole session, whatever page was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    #[schema(value_type = Option<Object>)]
+    pub summary: Option<SummaryView>,
     /// The decisions that wait for the user right now.
     pub pending: Vec<PermissionRequest>,
     /// The prompts that wait for the running turn to end.
