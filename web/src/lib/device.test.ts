@@ -14,3 +14,8 @@ it.each([
   ["tiller (command line)", "tiller (command line)"],
   ["", ""],
 ])("%s", (userAgent, device) => expect(deviceOf(userAgent)).toBe(device));
+
+it("knows Chrome without a window, which also calls itself Safari", () => {
+  const agent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 HeadlessChrome/140.0.0.0 Safari/537.36";
+  expect(deviceOf(agent)).toBe("Chrome · Linux");
+});
