@@ -104,7 +104,7 @@ pub(crate) struct TaskRequest {
     )]
     model: Option<String>,
     /// How often the model may be called.
-    #[schema(minimum = 1)]
+    #[schema(minimum = 1, maximum = 4_294_967_295_u32)]
     max_turns: Option<u32>,
     /// The agent of a new conversation, one of `GET /api/backends`; the default one unless given.
     agent: Option<String>,
@@ -186,6 +186,10 @@ impl TaskRequest {
         if self.max_turns == Some(0) {
             return Err(wrong("max_turns").into());
         }
+        // The agent has its own word on which models there are; what can be no name is wrong for all of them.
+        if self.model.as_deref().is_some_and(|model| !may_be_model(model)) {
+            return Err(wrong("model").into());
+        }
         let permission_mode = match self.permission_mode.as_deref() {
             None => None,
             Some(name) => Some(PermissionMode::parse(name).ok_or_else(|| wrong("permission_mode"))?),
@@ -262,6 +266,12 @@ pub(crate) struct TaskResponse {
 pub(super) struct TaskEvent {
     pub(super) kind: &'static str,
     pub(super) data: Value,
+}
+
+/// Nothing, or what the description of `model` allows.
+fn may_be_model(name: &str) -> bool {
+    let in_name = |character: char| character.is_ascii_alphanumeric() || "._:/@[]-".contains(character);
+    name.len() <= 128 && !name.starts_with('-') && name.chars().all(in_name)
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ async fn text_streams_in_and_the_turn_ends_with_its_cost() {
         std::slice::from_ref(&session)
     );
     let first = &world.query("SELECT data FROM messages ORDER BY created_at, seq LIMIT 1")[0];
-    let start = r#"{"type":"user_prompt","prompt":"say hello","uuid":""#;
+    let start = r#"{"type":"user_prompt","prompt":"say hello","promptId":""#;
     assert!(first.starts_with(start), "{first}");
     let messages = story.iter().filter(|line| line.starts_with("stream.")).count();
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Turns written down as the agent's lines, and the frames that clients get.
 
-use tiller_core::{Behavior, Prompt, PromptId, RequestId, SessionId, Timestamp};
+use tiller_core::{Behavior, Prompt, RequestId, SessionId, Timestamp};
 
 use super::super::parse::parse;
 use super::super::wire::{ClientMessage, Code, CommandId};
@@ -29,7 +29,10 @@ fn line(message: Value) -> EventBody {
 
 fn prompt(prompt: &str) -> EventBody {
     EventBody::UserPrompt {
-        prompt: Box::new(Prompt::new(PromptId::random(), prompt.to_owned())),
+        prompt: Box::new(Prompt::new(
+            "00000000-0000-4000-8000-000000000001".parse().unwrap(),
+            prompt.to_owned(),
+        )),
     }
 }
 
