@@ -44,22 +44,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Response;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
-        // For its checks of content type and size; the content is looked at below.
-        let is_json = Json::<serde::de::IgnoredAny>::from_request(
-            Request::from_parts(head_of(&request), axum::body::Body::empty()),
-            state,
-        );
-        if let Err(JsonRejection::MissingJsonContentType(_)) = is_json.await {
-            return Err(ApiError::NotJsonType.into_response());
-        }
-        let bytes = Bytes::from_request(request, state)
-            .await
-            .map_err(IntoResponse::into_response)?;
+        let bytes = bytes_of(request, state).await?;
         read(&bytes).map(Self).map_err(IntoResponse::into_response)
     }
 }
 
-/// As [`Body`], where nothing at all is the default.
+/// As [`Body`], where nothing at all, or `null`, is the default.
 pub(crate) struct OptionalBody<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
@@ -69,10 +59,27 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalB
         if request.body().is_end_stream() {
             return Ok(Self(T::default()));
         }
-        Body::from_request(request, state)
-            .await
-            .map(|Body(body)| Self(body))
+        let bytes = bytes_of(request, state).await?;
+        if bytes.trim_ascii() == b"null" {
+            return Ok(Self(T::default()));
+        }
+        read(&bytes).map(Self).map_err(IntoResponse::into_response)
     }
+}
+
+/// The bytes of a body that says that it is JSON.
+async fn bytes_of<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Response> {
+    // For its checks of content type and size; the content is looked at below.
+    let is_json = Json::<serde::de::IgnoredAny>::from_request(
+        Request::from_parts(head_of(&request), axum::body::Body::empty()),
+        state,
+    );
+    if let Err(JsonRejection::MissingJsonContentType(_)) = is_json.await {
+        return Err(ApiError::NotJsonType.into_response());
+    }
+    Bytes::from_request(request, state)
+        .await
+        .map_err(IntoResponse::into_response)
 }
 
 fn head_of(request: &Request) -> axum::http::request::Parts {

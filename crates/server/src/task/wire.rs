@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use tiller_core::{PromptId, SessionId};
 use ts_rs::TS;
@@ -104,6 +105,7 @@ pub(crate) struct TaskRequest {
     )]
     model: Option<String>,
     /// How often the model may be called.
+    #[serde(default, deserialize_with = "whole_number")]
     #[schema(minimum = 1, maximum = 4_294_967_295_u32)]
     max_turns: Option<u32>,
     /// The agent of a new conversation, one of `GET /api/backends`; the default one unless given.
@@ -266,6 +268,22 @@ pub(crate) struct TaskResponse {
 pub(super) struct TaskEvent {
     pub(super) kind: &'static str,
     pub(super) data: Value,
+}
+
+/// A whole number, however it is written: to JSON's schemas `3.0` is one.
+fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    let Some(number) = Option::<f64>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    if number.fract() != 0.0 || !(0.0..=f64::from(u32::MAX)).contains(&number) {
+        return Err(D::Error::custom("not a whole number of a size that makes sense"));
+    }
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked above"
+    )]
+    Ok(Some(number as u32))
 }
 
 /// Nothing, or what the description of `model` allows.
