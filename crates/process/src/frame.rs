@@ -43,7 +43,7 @@ pub struct Located {
 /// A line ends with `\n` (a `\r` before it is dropped) or with the end of the stream. Empty lines are left out.
 ///
 /// ```
-/// use tiller_agent::{Frame, Framer};
+/// use tiller_process::{Frame, Framer};
 ///
 /// let mut framer = Framer::new(16);
 /// framer.push(b"{\"a\":1}\n{\"b\"");
