@@ -45,11 +45,12 @@ impl Sessions {
         self.input(session, input).await.map(drop)
     }
 
-    /// The keys that have turns running.
-    pub fn running_keys(&self) -> HashSet<String> {
-        let running = self.awake().into_iter();
-        let running = running.filter(|record| record.status == SessionStatus::Running);
-        running.filter_map(|record| record.owner).collect()
+    /// The keys that have turns running or prompts waiting.
+    pub fn keys_at_work(&self) -> HashSet<String> {
+        let at_work = self.awake().into_iter();
+        let at_work =
+            at_work.filter(|record| record.status == SessionStatus::Running || !record.queue.is_empty());
+        at_work.filter_map(|record| record.owner).collect()
     }
 
     /// Stops what a key has started that was revoked: running turns, and prompts that wait for them.

@@ -544,6 +544,10 @@ impl Watched {
                     // An error ends the stream without `complete`: the client comes back and goes on.
                     let (seq, translated) = next?.ok()?;
                     self.finished = translated.response.is_some();
+                    // The key may have been revoked since the last beat, which is also what ends its task.
+                    if self.finished && !self.pulse.is_welcome().await {
+                        return None;
+                    }
                     let wanted = seq > self.seen || seq == 0;
                     if !translated.events.is_empty() && wanted {
                         self.pulse.sent();

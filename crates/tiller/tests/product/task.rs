@@ -675,8 +675,11 @@ async fn keys_have_their_scopes_and_their_own_sessions() {
 }
 
 #[tokio::test]
-async fn a_revoked_key_is_out_and_its_task_goes_on() {
-    let script = Script::new().on("take long", [Reply::text("Wait… ").gate("go").and_text("done.")]);
+async fn a_revoked_key_is_out_and_its_task_is_stopped() {
+    let script = Script::new().on(
+        "take long",
+        [Reply::text("Wait… ").gate("never").and_text("done.")],
+    );
     let world = World::new(script).await;
     let server = serve(&world).await;
     let ci = key(&world, &["ci"]).await;
@@ -687,12 +690,18 @@ async fn a_revoked_key_is_out_and_its_task_goes_on() {
     let revoked = world.command().args(["key", "revoke", "ci"]).status().await;
     assert!(revoked.unwrap().success());
     while stream.next().await.is_some() {}
-    assert!(!stream.kinds().contains(&"complete"), "the task is not over");
+    assert!(
+        !stream.kinds().contains(&"complete"),
+        "a revoked key gets no result"
+    );
 
-    world.model.gate("go").open();
     let person = TaskClient::new(&server);
     let mut again = person.watch(&stream.session, Some(stream.last_id())).await;
-    assert_eq!(again.complete().await["message"], "Wait… done.");
+    assert_eq!(
+        again.complete().await["success"],
+        false,
+        "what the key started is stopped"
+    );
     let refused = person.watch_refused(&stream.session, "yesterday").await;
     assert_eq!(refused.refusal(), (422, "invalid_request".to_owned()));
     server.stop().await;
