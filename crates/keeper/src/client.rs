@@ -20,7 +20,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::Command;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::files::{PID_FILE, SOCKET, read_exit};
+use crate::files::{PID_FILE, SOCKET, create_secret, read_exit, read_secret};
 use crate::lines::{Output, Telling, left_word, next_news};
 use crate::wire::{Frames, Instruction, News, Order};
 
@@ -149,6 +149,7 @@ pub async fn start(keeping: &Keeping, run: &str, launch: &Launch) -> io::Result<
 }
 
 async fn start_in(keeping: &Keeping, folder: &Path, run: &str, launch: &Launch) -> io::Result<Kept> {
+    let secret = create_secret(folder)?;
     let listener = Address::of(folder)?.bind()?;
     let (ours, theirs) = StdStream::pair()?;
     let mut child = Command::new(&keeping.program)
@@ -174,6 +175,8 @@ async fn start_in(keeping: &Keeping, folder: &Path, run: &str, launch: &Launch) 
         mark: run.to_owned(),
         grace: keeping.grace,
         turn_end: keeping.turn_end.clone(),
+        // Over the socket only: command lines and environments can be read by others.
+        secret,
     };
     let connection = Connection::open(ours, Order::Start(Box::new(instruction))).await?;
     match connection.standing {
@@ -223,7 +226,8 @@ async fn try_attach(folder: &Path, position: u64) -> io::Result<Option<Kept>> {
     let connected = Address::of(folder).and_then(|address| address.connect());
     match connected {
         Ok(stream) => {
-            let connection = Connection::open(stream, Order::Attach).await?;
+            let secret = read_secret(folder)?;
+            let connection = Connection::open(stream, Order::Attach { secret }).await?;
             let tree = read_identity(folder)?.and_then(|identity| Tree::find(&identity));
             Ok(Some(connection.kept(folder, position, tree)))
         }
@@ -283,7 +287,7 @@ pub async fn remove(keeping: &Keeping, run: &str) {
         tree.kill().await;
     }
     let dismissed = match connected {
-        Ok(stream) => dismiss(stream).await,
+        Ok(stream) => dismiss(&folder, stream).await,
         Err(error) => Err(error),
     };
     if let Err(error) = dismissed {
@@ -297,8 +301,9 @@ pub async fn remove(keeping: &Keeping, run: &str) {
 }
 
 /// Lets a keeper go whose agent has been killed.
-async fn dismiss(stream: StdStream) -> io::Result<()> {
-    let mut connection = Connection::open(stream, Order::Attach).await?;
+async fn dismiss(folder: &Path, stream: StdStream) -> io::Result<()> {
+    let secret = read_secret(folder)?;
+    let mut connection = Connection::open(stream, Order::Attach { secret }).await?;
     let farewell = async {
         let mut bytes = Vec::new();
         Order::Finish.encode(&mut bytes);

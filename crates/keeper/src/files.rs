@@ -1,7 +1,8 @@
 //! What stands in a run's folder beside the agent's output, for programs that come later.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use tiller_process::{Ended, Tree};
@@ -14,6 +15,35 @@ pub(crate) const PID_FILE: &str = "pid";
 
 /// The socket on which a keeper can be found.
 pub(crate) const SOCKET: &str = "socket";
+
+/// The name of the file with what a program has to know that attaches. Only its user can read it, and the agent can't
+/// where it is shielded.
+const SECRET_FILE: &str = "secret";
+
+/// As long as a key of ours.
+const SECRET: usize = 32;
+
+/// Makes the secret of a new run.
+pub(crate) fn create_secret(folder: &Path) -> io::Result<Vec<u8>> {
+    let mut secret = vec![0; SECRET];
+    getrandom::fill(&mut secret).map_err(|error| io::Error::other(error.to_string()))?;
+    let mut options = fs::File::options();
+    let mut file = options
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(folder.join(SECRET_FILE))?;
+    file.write_all(&secret)?;
+    Ok(secret)
+}
+
+/// The secret of a run; empty for one that an earlier version has started.
+pub(crate) fn read_secret(folder: &Path) -> io::Result<Vec<u8>> {
+    match fs::read(folder.join(SECRET_FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        secret => secret,
+    }
+}
 
 /// Written whole or not at all.
 fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {

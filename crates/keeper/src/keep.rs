@@ -6,11 +6,11 @@
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::process::{ChildStderr, ChildStdout, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFlags, Timespec};
@@ -18,6 +18,7 @@ use rustix::process::{Pid, WaitOptions, wait};
 use signal_hook::consts::{SIGCHLD, SIGTERM};
 use tiller_process::{Ended, RUN_MARK, Tree};
 
+use crate::callers::Callers;
 use crate::files::{write_exit, write_pid};
 use crate::output::Appender;
 use crate::turn_ends::TurnEnds;
@@ -91,6 +92,8 @@ fn prepare(folder: &Path) -> io::Result<Option<Keeper>> {
         // What the agent's children leave behind becomes ours, and is found when everything is to end.
         rustix::process::set_child_subreaper(Some(Pid::INIT))?;
         rustix::thread::set_name(c"tiller-keeper").ok();
+        // The run's secret is in our memory, and the agent runs as the same user.
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
     }
 
     let mut orders = Frames::default();
@@ -129,13 +132,16 @@ struct Keeper {
     child_signals: UnixStream,
     end_signals: UnixStream,
     server: Option<Server>,
+    callers: Callers,
     /// When the last program went, or the agent last said something; as long as there is one, meaningless.
     quiet_since: Instant,
     grace: Duration,
     pid: Pid,
     tree: Tree,
     started: Instant,
-    stdin: Option<ChildStdin>,
+    /// Our end of a pair of sockets. A pipe could be opened for writing by everything that the agent starts, through its
+    /// place in `/proc`; a socket can't.
+    stdin: Option<UnixStream>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
     stderr_tail: VecDeque<u8>,
@@ -188,6 +194,7 @@ impl Keeper {
             mark,
             grace,
             turn_end,
+            secret,
         } = instruction;
         let (child_signals, signalled) = UnixStream::pair()?;
         signal_hook::low_level::pipe::register(SIGCHLD, signalled)?;
@@ -203,13 +210,14 @@ impl Keeper {
             tiller_process::limit_open_files(count).ok();
         }
 
+        let (stdin, theirs) = UnixStream::pair()?;
         let mut command = Command::new(&launch.program);
         command
             .args(&launch.args)
             .env_clear()
             .envs(&launch.env)
             .env(RUN_MARK, &mark)
-            .stdin(Stdio::piped())
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
@@ -218,13 +226,15 @@ impl Keeper {
         }
         let started = Instant::now();
         let mut child = command.spawn()?;
+        // With the agent's end of the sockets, which must be closed when the agent is gone.
+        drop(command);
         let pid = Pid::from_child(&child);
         let mut tree = Tree::new(pid, mark).kept_by_this_process();
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         // Everyone's end is taken in one place, see `reap`.
         drop(child);
         for pipe in [
-            stdin.as_ref().map(AsFd::as_fd),
+            Some(stdin.as_fd()),
             stdout.as_ref().map(AsFd::as_fd),
             stderr.as_ref().map(AsFd::as_fd),
         ] {
@@ -250,12 +260,13 @@ impl Keeper {
             child_signals,
             end_signals,
             server: None,
+            callers: Callers::new(secret),
             quiet_since: started,
             grace,
             pid,
             tree,
             started,
-            stdin,
+            stdin: Some(stdin),
             stdout,
             stderr,
             stderr_tail: VecDeque::new(),
@@ -315,10 +326,17 @@ impl Keeper {
             if ready.server {
                 self.read_server(&mut buffer);
             }
-            if ready.listener {
+            if ready.listener
+                && let Ok((connection, _)) = self.listener.accept()
+            {
+                self.callers.add(connection);
+            }
+            if ready.callers
+                && let Some((connection, orders)) = self.callers.proved(&mut buffer)
+            {
                 // What the program before has said was said before it went.
                 self.read_server(&mut buffer);
-                self.accept();
+                self.give_over_to(connection, orders);
             }
             if ready.stdin {
                 self.write_input();
@@ -374,6 +392,7 @@ impl Keeper {
         waiting.add(&self.child_signals, PollFlags::IN, |ready| &mut ready.child);
         waiting.add(&self.end_signals, PollFlags::IN, |ready| &mut ready.end);
         waiting.add(&self.listener, PollFlags::IN, |ready| &mut ready.listener);
+        self.callers.wait_for(&mut waiting);
         if let Some(server) = &self.server {
             let mut flags = PollFlags::empty();
             if self.input.len() < MOST_INPUT {
@@ -583,14 +602,8 @@ impl Keeper {
         }
     }
 
-    fn accept(&mut self) {
-        let Ok((connection, _)) = self.listener.accept() else {
-            return;
-        };
-        if connection.set_nonblocking(true).is_err() {
-            return;
-        }
-        // The newest program is the one that counts.
+    /// The newest program is the one that counts.
+    fn give_over_to(&mut self, connection: UnixStream, orders: Frames) {
         if let Some(server) = &mut self.server {
             News::Replaced.encode(&mut server.outbox);
             self.send_news();
@@ -598,11 +611,13 @@ impl Keeper {
         }
         self.server = Some(Server {
             connection,
-            orders: Frames::default(),
+            orders,
             outbox: Vec::new(),
             greeted: false,
             wrote: false,
         });
+        self.tell_how_it_stands();
+        self.take_orders();
     }
 
     fn read_server(&mut self, buffer: &mut [u8]) {
@@ -639,7 +654,7 @@ impl Keeper {
         for order in orders {
             match order {
                 Order::Start(_) => {}
-                Order::Attach => self.tell_how_it_stands(),
+                Order::Attach { .. } => self.tell_how_it_stands(),
                 Order::Input { number, line } => self.take_input(number, &line),
                 Order::CloseInput => {
                     self.close_input = true;

@@ -9,6 +9,7 @@
 //! [`keep`] is the keeper itself: no runtime, one thread. [`start`] and [`attach`] are the other side, and make a
 //! [`tiller_process::Wire`]. This crate knows nothing of sessions, and of the agent's words only how a turn ends.
 
+mod callers;
 mod client;
 mod files;
 mod keep;

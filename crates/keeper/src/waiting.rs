@@ -11,6 +11,7 @@ pub(crate) struct Ready {
     pub(crate) child: bool,
     pub(crate) end: bool,
     pub(crate) listener: bool,
+    pub(crate) callers: bool,
     pub(crate) server: bool,
     pub(crate) stdout: bool,
     pub(crate) stderr: bool,
@@ -42,7 +43,7 @@ impl<'a> Waiting<'a> {
         }
         let mut ready = Ready::default();
         for (descriptor, name) in self.descriptors.iter().zip(self.names) {
-            *name(&mut ready) = !descriptor.revents().is_empty();
+            *name(&mut ready) |= !descriptor.revents().is_empty();
         }
         Ok(ready)
     }

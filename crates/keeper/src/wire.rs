@@ -20,8 +20,9 @@ pub(crate) const MAX_FRAME: usize = 64 * 1024 * 1024;
 pub(crate) enum Order {
     /// Start the agent. Only once, and only from the program that started the keeper.
     Start(Box<Instruction>),
-    /// Tell how things stand, and from now on what happens.
-    Attach,
+    /// Tell how things stand, and from now on what happens. With the run's secret, by which a keeper knows its program;
+    /// earlier versions have none.
+    Attach { secret: Vec<u8> },
     /// A line for the agent. Numbered lines rise; one whose number has been here before is not passed on again.
     Input { number: u64, line: Bytes },
     /// No more input.
@@ -42,6 +43,8 @@ pub(crate) struct Instruction {
     pub(crate) grace: Duration,
     /// What the agent writes when it has done its work, see [`TurnEnds`](crate::turn_ends::TurnEnds).
     pub(crate) turn_end: Vec<u8>,
+    /// What a program has to know that attaches. Empty: nothing, as for earlier versions.
+    pub(crate) secret: Vec<u8>,
 }
 
 /// From the keeper.
@@ -150,6 +153,14 @@ impl<'a> Reader<'a> {
         Ok(text)
     }
 
+    /// A text that earlier versions end before.
+    fn last_text(&mut self) -> io::Result<Vec<u8>> {
+        if self.0.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.text().map(<[u8]>::to_vec)
+    }
+
     fn string(&mut self) -> io::Result<String> {
         Ok(String::from_utf8_lossy(self.text()?).into_owned())
     }
@@ -171,7 +182,7 @@ impl Order {
     pub(crate) fn encode(&self, to: &mut Vec<u8>) {
         match self {
             Self::Start(instruction) => Writer::frame(to, 1, |writer| instruction.encode(writer)),
-            Self::Attach => Writer::frame(to, 2, |_| {}),
+            Self::Attach { secret } => Writer::frame(to, 2, |writer| writer.text(secret)),
             Self::Input { number, line } => Writer::frame(to, 3, |writer| {
                 writer.number(*number);
                 writer.text(line);
@@ -187,7 +198,9 @@ impl Order {
         let mut reader = Reader(body);
         Ok(Some(match kind {
             1 => Self::Start(Box::new(Instruction::decode(&mut reader)?)),
-            2 => Self::Attach,
+            2 => Self::Attach {
+                secret: reader.last_text()?,
+            },
             3 => Self::Input {
                 number: reader.number()?,
                 line: Bytes::copy_from_slice(reader.text()?),
@@ -229,6 +242,7 @@ impl Instruction {
         writer.number(millis(self.grace));
         writer.number(open_files.unwrap_or(0));
         writer.text(&self.turn_end);
+        writer.text(&self.secret);
     }
 
     fn decode(reader: &mut Reader<'_>) -> io::Result<Self> {
@@ -248,6 +262,7 @@ impl Instruction {
         // Nobody can do with none, so that stands for no limit of its own.
         let open_files = Some(reader.number()?).filter(|count| *count > 0);
         let turn_end = reader.text()?.to_vec();
+        let secret = reader.last_text()?;
         Ok(Self {
             launch: Launch {
                 program,
@@ -259,6 +274,7 @@ impl Instruction {
             mark,
             grace,
             turn_end,
+            secret,
         })
     }
 }
@@ -343,8 +359,9 @@ mod tests {
                 mark: "mark".to_owned(),
                 grace: Duration::from_mins(10),
                 turn_end: b"the end".to_vec(),
+                secret: vec![0, 1, 2],
             })),
-            Order::Attach,
+            Order::Attach { secret: vec![7; 32] },
             Order::Input {
                 number: 7,
                 line: Bytes::from_static(b"{}"),
@@ -405,6 +422,8 @@ mod tests {
     fn a_frame_of_an_unknown_kind_is_ignored_and_an_absurd_one_refused() {
         assert_eq!(Order::decode(99, b"whatever").unwrap(), None);
         assert_eq!(News::decode(99, b"").unwrap(), None);
+        let of_earlier_version = Order::decode(2, b"").unwrap();
+        assert_eq!(of_earlier_version, Some(Order::Attach { secret: Vec::new() }));
         let mut frames = Frames::default();
         frames.push(&u32::MAX.to_le_bytes());
         assert!(frames.next().is_err());

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -104,6 +105,20 @@ fn is_alive(pid: &str) -> bool {
         .is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
 
+/// What a program says first, with the secret of the run.
+fn attach_order(secret: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(1 + 8 + secret.len()).unwrap();
+    let mut order = length.to_le_bytes().to_vec();
+    order.push(2);
+    order.extend((secret.len() as u64).to_le_bytes());
+    order.extend(secret);
+    order
+}
+
+fn read_secret(run: &Path) -> Vec<u8> {
+    std::fs::read(run.join("secret")).unwrap()
+}
+
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
@@ -122,12 +137,85 @@ async fn a_program_hears_first_how_everything_stands() {
     std::fs::write(place.file("go"), "").unwrap();
     let output = run.join("out-00000000000000000000");
     until("the agent speaks", || !read(&output).is_empty()).await;
-    let (attach, running) = ([1, 0, 0, 0, 2], 1);
-    program.write_all(&attach).unwrap();
+    let running = 1;
+    program.write_all(&attach_order(&read_secret(&run))).unwrap();
     let mut news = [0; 5];
     program.read_exact(&mut news).unwrap();
     assert_eq!(news[4], running);
     remove(&place.keeping, "first-word").await;
+}
+
+#[tokio::test]
+async fn a_caller_without_the_secret_is_told_nothing_and_replaces_nobody() {
+    let mut place = Place::new(PATIENCE);
+    place.keeping.folder = place.file("r");
+    let script = r#"while read line; do echo "got $line"; done"#;
+    let mut kept = start(&place.keeping, "secret", &place.script(script))
+        .await
+        .unwrap();
+    let run = place.run_folder("secret");
+    let mode = std::fs::metadata(run.join("secret"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let input = [&[19, 0, 0, 0, 3][..], &[0; 8], &2_u64.to_le_bytes(), b"no"].concat();
+    for word in [
+        attach_order(b""),
+        attach_order(&[7; 32]),
+        // Not even as an earlier version said it.
+        vec![1, 0, 0, 0, 2],
+        input.clone(),
+    ] {
+        let mut caller = UnixStream::connect(run.join("socket")).unwrap();
+        caller.write_all(&word).unwrap();
+        // The keeper may have hung up already.
+        caller.write_all(&input).ok();
+        let mut told = Vec::new();
+        // A reset connection says as much as an end.
+        caller.read_to_end(&mut told).ok();
+        assert!(told.is_empty(), "{told:?}");
+    }
+    // Callers that say nothing are in nobody's way.
+    let silent: Vec<_> = (0..10)
+        .map(|_| UnixStream::connect(run.join("socket")).unwrap())
+        .collect();
+    say(&mut kept, "one", 1).await;
+    assert_eq!(line(&mut kept).await.0, "got one");
+    let mut next_program = attach(&place.keeping, "secret", 0).await.unwrap();
+    assert_eq!(line(&mut next_program).await.0, "got one");
+    drop(silent);
+    remove(&place.keeping, "secret").await;
+}
+
+/// What an agent starts can read the run's folder where nothing hides it. It still can't speak as the program.
+#[tokio::test]
+async fn what_an_agent_starts_can_not_answer_for_its_program() {
+    let mut place = Place::new(PATIENCE);
+    place.keeping.folder = place.file("r");
+    let script = r#"
+        "$CALLER" call "$HERE/r/beneath" > "$HERE/said" 2>&1 < /dev/null
+        # Nor by way of the agent's own input.
+        (echo forged > /proc/$$/fd/0) 2> /dev/null && echo written >> "$HERE/said"
+        echo called
+        while read line; do echo "got $line"; done"#;
+    let mut launch = place.script(script);
+    let program = env!("CARGO_BIN_EXE_tiller-keeper");
+    launch.env.insert("CALLER".into(), program.into());
+    let mut kept = start(&place.keeping, "beneath", &launch).await.unwrap();
+    assert_eq!(line(&mut kept).await.0, "called");
+    assert_eq!(read(&place.file("said")), "refused\n");
+    say(&mut kept, "real", 1).await;
+    assert_eq!(line(&mut kept).await.0, "got real");
+
+    // The same words from a process beside it are heard.
+    let output = std::process::Command::new(program)
+        .arg("call")
+        .arg(place.run_folder("beneath"))
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "heard\n");
+    remove(&place.keeping, "beneath").await;
 }
 
 #[tokio::test]
@@ -284,9 +372,9 @@ async fn an_agent_that_is_to_end_counts_nothing_that_it_does_not_hear() {
         (kept, position)
     });
     // Nobody knows whether the agent has heard what was said last, so it is said again.
-    let (attach_order, input) = ([1, 0, 0, 0, 2], [20, 0, 0, 0, 3]);
-    let mut orders = attach_order.to_vec();
-    orders.extend(input);
+    let attach_order = attach_order(&read_secret(&place.run_folder("to-end")));
+    let mut orders = attach_order.clone();
+    orders.extend([20, 0, 0, 0, 3]);
     orders.extend([2u64.to_le_bytes(), 3u64.to_le_bytes()].concat());
     orders.extend(b"two");
     orders.extend(attach_order);
