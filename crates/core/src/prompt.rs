@@ -11,6 +11,8 @@ use sha2::{Digest, Sha256};
 
 use crate::ids::PromptId;
 
+mod entry;
+
 /// How large one image may be.
 pub const MAX_IMAGE: usize = 5 << 20;
 

@@ -12,6 +12,7 @@ mod message;
 mod mode;
 mod outcome;
 mod people;
+mod pieces;
 #[doc(hidden)]
 pub mod record;
 mod rules;
@@ -31,6 +32,7 @@ pub use message::*;
 pub use mode::PermissionMode;
 pub use outcome::TurnOutcome;
 pub use people::{ASK_TOOL, PLAN_TOOL, is_for_people};
+pub use pieces::{PieceEntry, StreamedPieces};
 pub use rules::split_rules;
 pub use stopped::turn_stopped;
 pub use summary::{Summary, SummaryView};

@@ -4,7 +4,6 @@ mod codec;
 mod compact;
 mod credentials;
 mod listing;
-mod pieces;
 mod prompts;
 mod schema;
 mod sessions;

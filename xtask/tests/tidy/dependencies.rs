@@ -26,6 +26,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
         &["tiller-agent", "tiller-core", "tiller-keeper", "tiller-process"],
     ),
     ("tiller-store", &["tiller-core", "tiller-message"]),
+    ("tiller-store-suite", &["tiller-core", "tiller-message"]),
     (
         "tiller-server",
         &["tiller-core", "tiller-history", "tiller-message"],
@@ -57,6 +58,7 @@ const FREE_OF: &[(&str, &[&[&str]])] = &[
     ("tiller-process", &[HTTP, SQL]),
     ("tiller-agent", &[HTTP, SQL]),
     ("tiller-core", &[HTTP, SQL]),
+    ("tiller-store-suite", &[HTTP, SQL]),
 ];
 
 /// What a crate must not use itself. The server contains the history, whose index is its own affair.

@@ -63,25 +63,6 @@ impl Kind {
 /// How much of a row that can't be read is shown in its place.
 const SHOWN: usize = 64 << 10;
 
-/// A prompt among the messages, where clients read it as it stands here.
-#[derive(Deserialize, Serialize)]
-#[serde(tag = "type", rename = "user_prompt")]
-struct Said {
-    prompt: String,
-    /// Not known in older files.
-    #[serde(rename = "promptId", default, skip_serializing_if = "Option::is_none")]
-    prompt_id: Option<String>,
-    /// The same, under the name that it had before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    uuid: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    attachments: Vec<Attachment>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    context: Option<UiContext>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    parent_tool_use_id: Option<String>,
-}
-
 /// A prompt in the queue. In older files one that is nothing but words is a string, and none has an id.
 #[derive(Deserialize, Serialize)]
 #[serde(untagged)]
@@ -326,19 +307,11 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded<'_>> {
     let event = |kind, data| Ok(Encoded::Event { kind, data });
     match body {
         EventBody::UserPrompt { prompt } => {
-            let id = prompt.id.to_string();
-            let data = serde_json::to_string(&Said {
-                prompt: prompt.text.clone(),
-                prompt_id: Some(id.clone()),
-                uuid: Some(id.clone()),
-                attachments: prompt.attachments.clone(),
-                context: prompt.context.clone(),
-                parent_tool_use_id: prompt.parent_tool_use_id.clone(),
-            })?;
+            let data = prompt.to_entry()?;
             Ok(Encoded::Message {
                 kind: Kind::Prompt,
-                id: id.into(),
-                data: data.into(),
+                id: prompt.id.to_string().into(),
+                data: data.as_str().to_owned().into(),
             })
         }
         EventBody::Message { raw, uuid } => Ok(Encoded::Message {
@@ -481,20 +454,14 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
     let data = text(row, 4)?;
     let body = match kind {
         Kind::Prompt => {
-            let said: Said = from_json(data)?;
-            let uuid = match said.uuid {
-                Some(uuid) => uuid,
-                None => text(row, 3)?.to_owned(),
-            };
+            // Entries of older versions have their id in the row only. Without any id, the prompt gets one that is the
+            // same every time.
+            let row_id = text(row, 3)?.parse().ok();
+            let id_without = || row_id.unwrap_or_else(|| PromptId::of_event(session, seq));
+            let prompt = Prompt::from_entry(data, id_without)
+                .map_err(|error| StoreError::Damaged(error.to_string()))?;
             EventBody::UserPrompt {
-                prompt: Box::new(Prompt {
-                    // Where it is none, as nobody has ever seen, it gets one that is the same every time.
-                    id: uuid.parse().unwrap_or_else(|_| PromptId::of_event(session, seq)),
-                    text: said.prompt,
-                    attachments: said.attachments,
-                    context: said.context,
-                    parent_tool_use_id: said.parent_tool_use_id,
-                }),
+                prompt: Box::new(prompt),
             }
         }
         Kind::Message => EventBody::Message {

@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tiller_core::{StoreError, Timestamp};
+use tiller_message::{PieceEntry, StreamedPieces};
 
-use super::pieces::{Pieces, Said};
 use super::sessions::{END, START};
 use super::{SqliteStore, store_error};
 
@@ -53,17 +53,19 @@ impl SqliteStore {
 
     async fn take_out_pieces_of(&self, candidate: Candidate) -> Result<u64, StoreError> {
         let Candidate { session, after, to } = candidate;
-        let mut pieces = Pieces::default();
+        let mut pieces = StreamedPieces::default();
         let (mut read, mut removed) = (after, 0);
         loop {
             let (id, from) = (session.clone(), read);
-            let said = self.read(move |connection| said(connection, &id, from)).await?;
-            let last = said.last().map(|said| said.seq);
-            for said in said {
-                let old = said.seq <= to;
-                pieces.hear(said, old);
+            let entries = self
+                .read(move |connection| entries(connection, &id, from))
+                .await?;
+            let last = entries.last().map(|entry| entry.seq);
+            for entry in entries {
+                let old = entry.seq <= to;
+                pieces.push(entry, old);
             }
-            // Beyond what is old is looked only for the rest of what began there.
+            // Entries that are not old matter only for messages that begin before them.
             let undecided = pieces.first_undecided();
             let over = last.is_none_or(|last| last >= to && undecided.is_none());
             if over {
@@ -75,13 +77,13 @@ impl SqliteStore {
                 (false, None) => last.unwrap_or(to),
             };
             // The whole of a long message decides about very many at once.
-            let mut needless = pieces.take_needless();
+            let mut removable = pieces.take_removable();
             loop {
-                let later = needless.split_off(needless.len().min(STRETCH as usize));
+                let later = removable.split_off(removable.len().min(STRETCH as usize));
                 let stretch = Stretch {
                     session: session.clone(),
                     done: if later.is_empty() { done } else { after },
-                    needless,
+                    removable,
                 };
                 let count = self
                     .write_returning(move |connection| take_out(connection, &stretch))
@@ -93,7 +95,7 @@ impl SqliteStore {
                 if later.is_empty() {
                     break;
                 }
-                needless = later;
+                removable = later;
             }
             match last {
                 Some(last) if !over => read = last,
@@ -106,12 +108,12 @@ impl SqliteStore {
 /// What to take out of a session, and up to where that is then done.
 struct Stretch {
     session: String,
-    needless: Vec<u64>,
+    removable: Vec<u64>,
     done: u64,
 }
 
-/// What was said next after `after`.
-fn said(connection: &Connection, session: &str, after: u64) -> Result<Vec<Said>, StoreError> {
+/// The messages that follow `after`.
+fn entries(connection: &Connection, session: &str, after: u64) -> Result<Vec<PieceEntry>, StoreError> {
     let sql = format!(
         "SELECT seq, data FROM messages \
          WHERE place > {START} + ?2 AND place < {START} + {END} ORDER BY place LIMIT ?3"
@@ -120,7 +122,7 @@ fn said(connection: &Connection, session: &str, after: u64) -> Result<Vec<Said>,
     let rows = statement.query_map(params![session, after, STRETCH], |row| {
         // Not with SQLite's own JSON functions: they take nothing that is nested more than a thousand times.
         let data = row.get_ref(1)?.as_bytes().unwrap_or_default();
-        Ok(Said::read(row.get(0)?, data))
+        Ok(PieceEntry::read(row.get(0)?, data))
     });
     let all: rusqlite::Result<Vec<_>> = rows.map_err(store_error)?.collect();
     all.map_err(store_error)
@@ -158,7 +160,7 @@ fn take_out(connection: &Connection, stretch: &Stretch) -> rusqlite::Result<Opti
     let number: i64 = number;
     let mut statement = connection.prepare_cached("DELETE FROM messages WHERE place = (?1 << 32) + ?2")?;
     let mut removed = 0;
-    for seq in &stretch.needless {
+    for seq in &stretch.removable {
         removed += statement.execute(params![number, seq])? as u64;
     }
     Ok(Some(removed))

@@ -1,24 +1,49 @@
-//! What every store must do. The suite knows only the core's traits; each store gives it a way to be opened.
+//! The store on SQLite keeps every contract of stores; and what is particular to SQLite: its file, damaged rows, room.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where, and ends")]
 
-mod agent;
-mod credentials;
+mod compaction;
 mod damaged;
-mod found_again;
-mod held_up;
-mod listing;
-mod prompts;
-mod sessions;
-mod unreadable;
-mod upkeep;
+mod locked;
 
 use std::path::Path;
 
 use tiller_store::SqliteStore;
+use tiller_store_suite::Harness;
 
 /// Opens the store that lives in `folder`; a second call finds what the first one left.
 fn open(folder: &Path) -> SqliteStore {
     SqliteStore::open(&folder.join("sessions.db")).unwrap()
+}
+
+struct SqliteFolder(tempfile::TempDir);
+
+impl Harness for SqliteFolder {
+    type Store = SqliteStore;
+
+    const COPIES_IN_STEPS: bool = true;
+
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn open(&self) -> SqliteStore {
+        open(self.0.path())
+    }
+
+    /// The files as they are. What SQLite has only in memory is not part of the database yet.
+    fn after_crash(&self) -> Self {
+        let copy = Self::new();
+        for name in ["sessions.db", "sessions.db-wal"] {
+            std::fs::copy(self.0.path().join(name), copy.0.path().join(name)).unwrap();
+        }
+        copy
+    }
+}
+
+mod contracts {
+    use super::SqliteFolder;
+
+    tiller_store_suite::conformance!(SqliteFolder);
 }
 
 #[test]

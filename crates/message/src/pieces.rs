@@ -1,30 +1,30 @@
 //! Which pieces of streamed messages are no longer needed: those whose whole block is in the log.
 //!
-//! An agent announces a message (`message_start`), streams one block of it after the other, and says each block once more
-//! as a whole (`assistant`). Agents that it has started do the same beside it, told apart by the call that started them.
-//! What was streamed and never said as a whole, because the turn was killed, is all that is left of it, and stays.
+//! An agent announces a message (`message_start`), streams its blocks one after the other, and then sends each block again
+//! as a whole (`assistant`). Its subagents do the same at the same time; the call that started a subagent tells them apart.
+//! A turn that is killed leaves pieces without a whole block: they are all that is left of the block, and stay.
 
 use std::collections::HashMap;
 
-use tiller_message::{Kind, Message, StreamEventKind};
+use crate::{Kind, Message, StreamEventKind};
 
-/// The fields of a message that decide which pieces are needed.
+/// The fields of a logged message that decide which pieces are needed.
 #[derive(Debug, Default)]
-pub(super) struct Said {
-    pub(super) seq: u64,
-    /// `None` if the row is no message.
-    pub(super) kind: Option<Kind>,
+pub struct PieceEntry {
+    pub seq: u64,
+    /// `None` if the entry is not a message.
+    kind: Option<Kind>,
     /// The call that started the subagent which wrote the message; `None` for the main agent.
-    pub(super) parent: Option<String>,
+    parent: Option<String>,
     /// The kind of a piece.
-    pub(super) piece: Option<StreamEventKind>,
+    piece: Option<StreamEventKind>,
     /// The id of the model message that it announces, or is a block of.
-    pub(super) message: Option<String>,
+    message: Option<String>,
 }
 
-impl Said {
-    /// Reads a row of the log. A row that can't be read says nothing, and stays.
-    pub(super) fn read(seq: u64, data: &[u8]) -> Self {
+impl PieceEntry {
+    /// Reads an entry of the log. An entry that can't be read decides nothing, and stays.
+    pub fn read(seq: u64, data: &[u8]) -> Self {
         let Ok(message) = Message::parse(data) else {
             return Self {
                 seq,
@@ -41,47 +41,47 @@ impl Said {
     }
 }
 
-/// Reads the messages of a session in order.
+/// Takes the messages of a session in order, and finds the pieces that can be removed.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
+pub struct StreamedPieces {
     /// The message that each agent is streaming.
-    open: HashMap<Option<String>, Open>,
+    open: HashMap<Option<String>, OpenMessage>,
     /// Not needed any more.
-    needless: Vec<u64>,
+    removable: Vec<u64>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenMessage {
     /// Unknown if its announcement was not seen.
     id: Option<String>,
     announced: Option<u64>,
-    /// What was streamed since a block was last said as a whole.
-    unsaid: Vec<u64>,
+    /// The pieces since the last whole block.
+    unfinished: Vec<u64>,
 }
 
-impl Pieces {
-    /// Takes the next message. Only pieces that are `old` become needless.
-    pub(super) fn hear(&mut self, said: Said, old: bool) {
-        let Said {
+impl StreamedPieces {
+    /// Takes the next message. Only pieces that are `old` become removable.
+    pub fn push(&mut self, entry: PieceEntry, old: bool) {
+        let PieceEntry {
             seq,
             kind,
             parent,
             piece,
             message,
-        } = said;
+        } = entry;
         match kind {
             Some(Kind::Assistant) => {
                 if let Some(open) = self.open.get_mut(&parent)
                     && (open.id.is_none() || message.is_none() || open.id == message)
                 {
-                    self.needless.append(&mut open.unsaid);
+                    self.removable.append(&mut open.unfinished);
                 }
             }
             Some(Kind::StreamEvent) if piece == Some(StreamEventKind::MessageStart) => {
-                let open = Open {
+                let open = OpenMessage {
                     id: message,
                     announced: old.then_some(seq),
-                    unsaid: Vec::new(),
+                    unfinished: Vec::new(),
                 };
                 if let Some(before) = self.open.insert(parent, open) {
                     self.close(before);
@@ -98,17 +98,17 @@ impl Pieces {
                     )
                 );
                 if old {
-                    // The ends of what has been said go with it.
-                    let whole = ends && open.unsaid.is_empty();
+                    // The end of a block goes with the block.
+                    let whole = ends && open.unfinished.is_empty();
                     let list = if whole {
-                        &mut self.needless
+                        &mut self.removable
                     } else {
-                        &mut open.unsaid
+                        &mut open.unfinished
                     };
                     list.push(seq);
                 }
                 if piece == Some(StreamEventKind::MessageStop)
-                    && open.unsaid.is_empty()
+                    && open.unfinished.is_empty()
                     && let Some(open) = self.open.remove(&parent)
                 {
                     self.close(open);
@@ -119,28 +119,28 @@ impl Pieces {
     }
 
     /// The message ends here.
-    fn close(&mut self, open: Open) {
-        if open.unsaid.is_empty() {
-            self.needless.extend(open.announced);
+    fn close(&mut self, open: OpenMessage) {
+        if open.unfinished.is_empty() {
+            self.removable.extend(open.announced);
         }
     }
 
-    /// Nothing more was said.
-    pub(super) fn finish(&mut self) {
+    /// There are no more messages.
+    pub fn finish(&mut self) {
         for (_, open) in std::mem::take(&mut self.open) {
             self.close(open);
         }
     }
 
-    /// The first piece of which it is not known yet whether it is needed.
-    pub(super) fn first_undecided(&self) -> Option<u64> {
+    /// The first piece that may or may not be needed: the messages so far do not decide it.
+    pub fn first_undecided(&self) -> Option<u64> {
         let open = self.open.values();
-        open.filter_map(|open| open.announced.or(open.unsaid.first().copied()))
+        open.filter_map(|open| open.announced.or(open.unfinished.first().copied()))
             .min()
     }
 
-    pub(super) fn take_needless(&mut self) -> Vec<u64> {
-        std::mem::take(&mut self.needless)
+    pub fn take_removable(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.removable)
     }
 }
 
@@ -152,7 +152,7 @@ mod tests {
 
     /// `piece parent message`, one after the other from 1 on; the pieces that stay.
     fn left(story: &[&str]) -> Vec<usize> {
-        let mut pieces = Pieces::default();
+        let mut pieces = StreamedPieces::default();
         for (index, line) in story.iter().enumerate() {
             let mut words = line.split(' ');
             let what = words.next().unwrap();
@@ -164,22 +164,22 @@ mod tests {
                 let event = json!({ "type": what, "message": { "id": message } });
                 json!({ "type": "stream_event", "parent_tool_use_id": parent, "event": event })
             };
-            let said = Said::read(index as u64 + 1, json.to_string().as_bytes());
-            pieces.hear(said, true);
+            let entry = PieceEntry::read(index as u64 + 1, json.to_string().as_bytes());
+            pieces.push(entry, true);
         }
         pieces.finish();
         assert_eq!(pieces.first_undecided(), None);
-        let needless = pieces.take_needless();
+        let removable = pieces.take_removable();
         let is_left =
-            |seq: &usize| !needless.contains(&(*seq as u64)) && !story[*seq - 1].starts_with("assistant");
+            |seq: &usize| !removable.contains(&(*seq as u64)) && !story[*seq - 1].starts_with("assistant");
         (1..=story.len()).filter(is_left).collect()
     }
 
     #[test]
-    fn rows_that_are_no_messages_say_nothing() {
+    fn entries_that_are_not_messages_decide_nothing() {
         let deep = format!("{}{}", "[".repeat(1500), "]".repeat(1500));
         for row in [deep.as_str(), r#"["assistant"]"#, r#"{"type":"assistant""#, "x"] {
-            assert_eq!(Said::read(7, row.as_bytes()).kind, None, "{row}");
+            assert_eq!(PieceEntry::read(7, row.as_bytes()).kind, None, "{row}");
         }
     }
 
@@ -190,7 +190,7 @@ mod tests {
     const WHOLE: &str = "assistant - m1";
 
     #[test]
-    fn pieces_of_what_was_said_as_a_whole_go() {
+    fn pieces_of_whole_blocks_go() {
         let end = ["message_delta", "message_stop"];
         let one = [START, BLOCK, DELTA, DELTA, WHOLE, STOP, end[0], end[1]];
         assert_eq!(left(&one), [0; 0]);
@@ -198,8 +198,8 @@ mod tests {
             START, BLOCK, DELTA, WHOLE, STOP, BLOCK, DELTA, WHOLE, STOP, end[0], end[1],
         ];
         assert_eq!(left(&two), [0; 0]);
-        let said_after_the_stop = [START, BLOCK, DELTA, STOP, WHOLE, end[0], end[1]];
-        assert_eq!(left(&said_after_the_stop), [0; 0]);
+        let whole_after_the_stop = [START, BLOCK, DELTA, STOP, WHOLE, end[0], end[1]];
+        assert_eq!(left(&whole_after_the_stop), [0; 0]);
         let killed_in_between = [START, BLOCK, DELTA, WHOLE, STOP];
         assert_eq!(left(&killed_in_between), [0; 0]);
         let from_the_middle = [DELTA, DELTA, WHOLE, STOP, end[0], end[1]];
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_what_was_never_said_as_a_whole_stay() {
+    fn pieces_without_a_whole_block_stay() {
         let next = ["message_start - m2", BLOCK, "assistant - m2"];
         let killed = [START, BLOCK, DELTA];
         assert_eq!(left(&killed), [1, 2, 3]);

@@ -1,20 +1,19 @@
+//! Codes, sign-ins and keys.
+
 use tiller_core::credentials::{
     ApiKey, CredentialStore, SIGN_IN_LIFETIME, Scopes, SecretHash, SignIn, SignInId, SignInSecrets,
 };
+use tiller_core::rights::Ceiling;
 use tiller_core::{Approval, Timestamp};
 
-use tiller_core::rights::Ceiling;
-
-use super::open;
+use crate::Harness;
 
 fn hash(text: &str) -> SecretHash {
     SecretHash::of(text)
 }
 
-#[tokio::test]
-async fn a_code_is_good_once_and_for_a_while() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
+pub async fn a_code_is_good_once_and_for_a_while<H: Harness>(harness: &H) {
+    let store = harness.open();
     store.add_code(hash("code"), Timestamp(100)).await.unwrap();
     store.add_code(hash("late"), Timestamp(100)).await.unwrap();
     let redeem = async |code, name: &str, now| {
@@ -48,10 +47,8 @@ fn sign_in(name: &str, now: i64) -> (SignIn, SignInSecrets) {
     (sign_in, secrets)
 }
 
-#[tokio::test]
-async fn a_sign_in_ends_a_week_after_its_last_use_or_when_it_is_told_to() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
+pub async fn a_sign_in_ends_a_week_after_its_last_use_or_when_it_is_told_to<H: Harness>(harness: &H) {
+    let store = harness.open();
     for name in ["one", "two", "three", "four"] {
         store.add_code(hash(name), Timestamp(100)).await.unwrap();
         let (sign_in, secrets) = sign_in(name, 10);
@@ -110,18 +107,15 @@ async fn a_sign_in_ends_a_week_after_its_last_use_or_when_it_is_told_to() {
     );
 }
 
-#[tokio::test]
-async fn an_instance_keeps_its_id() {
-    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let id = open(folder.path()).instance().await.unwrap();
-    assert_eq!(open(folder.path()).instance().await.unwrap(), id);
-    assert_ne!(open(other.path()).instance().await.unwrap(), id);
+pub async fn an_instance_keeps_its_id<H: Harness>(harness: &H) {
+    let other = H::new();
+    let id = harness.open().instance().await.unwrap();
+    assert_eq!(harness.open().instance().await.unwrap(), id);
+    assert_ne!(other.open().instance().await.unwrap(), id);
 }
 
-#[tokio::test]
-async fn keys_are_found_by_their_hash_until_they_are_revoked() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
+pub async fn keys_are_found_by_their_hash_until_they_are_revoked<H: Harness>(harness: &H) {
+    let store = harness.open();
     let scopes = Scopes::parse("read").unwrap();
     let key = ApiKey {
         id: "key_1".to_owned(),
@@ -144,7 +138,7 @@ async fn keys_are_found_by_their_hash_until_they_are_revoked() {
     assert_eq!(store.find_key(hash("other")).await.unwrap(), None);
 
     // Another process revokes it.
-    let elsewhere = open(folder.path());
+    let elsewhere = harness.open();
     assert_eq!(elsewhere.keys().await.unwrap(), [key]);
     assert!(elsewhere.revoke_key("ci").await.unwrap());
     assert!(!elsewhere.revoke_key("ci").await.unwrap());

@@ -1,4 +1,4 @@
-//! An agent whose part the test plays.
+//! An agent that the test plays.
 
 use std::collections::HashMap;
 use std::future::ready;
@@ -12,9 +12,8 @@ use tiller_core::backend::{
     Abilities, AgentChannels, AgentCommand, Attach, Backend, BackendInfo, Driver, Drivers, Heard, Launch,
     OptionRules,
 };
+use tiller_store_suite::fixtures::{AnyOptions, no_agent};
 use tokio::sync::{mpsc, oneshot};
-
-use super::upkeep::{AnyOptions, no_agent};
 
 /// An agent that an earlier server has started, and that says what the test lets it say.
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! What is seen and done while something else has to be waited for.
+//! What clients see, and what commands do, while the store or an agent keeps the session waiting.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -6,14 +6,15 @@ use std::task::Poll;
 
 use tiller_core::backend::{AgentCommand, AgentEvent, Exit, Heard, Meaning, TurnEnd};
 use tiller_core::{
-    Answer, CommandError, DecisionRef, Event, EventBody, Notice, PathPolicy, RawJson, SessionId,
-    SessionRecord, SessionStatus, Sessions, Store, Titles, TurnRecord,
+    Answer, CommandError, DecisionRef, Event, EventBody, Notice, RawJson, SessionId, SessionRecord,
+    SessionStatus, Sessions, Store, StoreError, Titles, TurnRecord,
 };
+use tiller_store_suite::fixtures::{append, prompt, record, request};
+use tiller_store_suite::{HeldWrites, MemoryStore};
 use tokio::sync::mpsc;
 
 use super::agent::Found;
-use super::open;
-use super::sessions::{append, prompt, record, request};
+use super::paths;
 
 fn says(text: &str, meaning: Meaning, position: u64) -> Heard {
     Heard {
@@ -36,7 +37,9 @@ fn text(event: &Arc<Event>) -> &str {
 
 /// A session whose turn runs, with an agent that an earlier server has started and that has asked for something.
 struct World {
-    folder: tempfile::TempDir,
+    /// Holds the session's working directory.
+    _folder: tempfile::TempDir,
+    store: MemoryStore,
     sessions: Sessions,
     session: SessionId,
     tell: mpsc::Sender<Vec<Heard>>,
@@ -55,7 +58,7 @@ impl World {
 
     async fn attaching() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = open(folder.path());
+        let store = MemoryStore::default();
         let mut running = SessionRecord {
             backend: None,
             cwd: folder.path().to_string_lossy().into_owned(),
@@ -75,10 +78,9 @@ impl World {
         let asks = request(running.id, 2);
         let events = vec![prompt("p"), EventBody::DecisionRequested(Box::new(asks))];
         append(&store, &mut running, events).await;
-        let home = folder.path();
-        let paths = PathPolicy::new(home, &[home.to_owned()], home, &home.join("data")).unwrap();
+        let paths = paths(folder.path());
         let backend = Arc::new(Found::default());
-        let sessions = Sessions::open(Arc::new(store), backend.clone(), paths, Titles::Prompt)
+        let sessions = Sessions::open(Arc::new(store.clone()), backend.clone(), paths, Titles::Prompt)
             .await
             .unwrap();
         let (tell, told) = (
@@ -87,7 +89,8 @@ impl World {
         );
         Self {
             session: running.id,
-            folder,
+            _folder: folder,
+            store,
             sessions,
             tell,
             told,
@@ -107,14 +110,23 @@ impl World {
         }
     }
 
-    /// Someone else at the database.
-    fn intruder(&self) -> rusqlite::Connection {
-        rusqlite::Connection::open(self.folder.path().join("sessions.db")).unwrap()
+    /// Writes wait, as for a slow disk.
+    async fn hold_writes(&self) -> HeldWrites {
+        self.store.hold_writes().await.unwrap()
+    }
+
+    /// Writes fail, as on a full disk.
+    fn refuse_writes(&self) {
+        self.store.refuse_writes(Some(StoreError::Full));
+    }
+
+    fn take_writes(&self) {
+        self.store.refuse_writes(None);
     }
 }
 
 #[tokio::test]
-async fn the_last_words_of_a_turn_do_not_wait_for_its_end_to_be_written() {
+async fn the_last_messages_of_a_turn_do_not_wait_for_its_end_to_be_written() {
     let world = World::new().await;
     let mut feed = world.sessions.watch();
     let mut shown = async || loop {
@@ -122,8 +134,7 @@ async fn the_last_words_of_a_turn_do_not_wait_for_its_end_to_be_written() {
             return event;
         }
     };
-    let intruder = world.intruder();
-    intruder.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let held = world.hold_writes().await;
     let end = Meaning::TurnEnded(TurnEnd::Success);
     let together = vec![
         says("almost", Meaning::Nothing, 10),
@@ -134,11 +145,11 @@ async fn the_last_words_of_a_turn_do_not_wait_for_its_end_to_be_written() {
     assert_eq!(text(&shown().await), r#"{"text":"almost"}"#);
     let last = shown().await;
     assert_eq!(text(&last), r#"{"text":"done"}"#);
-    // Whoever comes now is not told of an end that could be taken back.
+    // A client that asks now does not see an end that a crash could take back.
     let (seen, _) = world.sessions.find(world.session).await.unwrap();
     assert_eq!((seen.status, seen.last_seq), (SessionStatus::Running, last.seq));
 
-    intruder.execute_batch("ROLLBACK").unwrap();
+    drop(held);
     assert_eq!(text(&shown().await), r#"{"text":"result"}"#);
     assert_eq!(text(&shown().await), "completed");
 }
@@ -146,25 +157,23 @@ async fn the_last_words_of_a_turn_do_not_wait_for_its_end_to_be_written() {
 #[tokio::test]
 async fn an_agent_is_ended_with_the_server_though_nothing_can_be_written() {
     let mut world = World::new().await;
-    let intruder = world.intruder();
-    intruder.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let held = world.hold_writes().await;
     let sessions = world.sessions.clone();
     let closing = tokio::spawn(async move { sessions.close().await });
-    assert_eq!(world.told.recv().await, None, "nobody speaks to it any more");
+    assert_eq!(world.told.recv().await, None, "its input is closed");
     let gone = AgentEvent::Exited(Exit::Ended {
         message: "gone".to_owned(),
     });
     world.tell.send(vec![Heard::lost(gone)]).await.unwrap();
-    intruder.execute_batch("ROLLBACK").unwrap();
+    drop(held);
     closing.await.unwrap();
 }
 
 #[tokio::test]
-async fn whoever_asks_while_a_turns_end_can_not_be_written_is_told_so() {
+async fn a_command_fails_while_the_end_of_a_turn_can_not_be_written() {
     let world = World::new().await;
     let mut feed = world.sessions.watch();
-    let intruder = world.intruder();
-    intruder.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    world.refuse_writes();
     let end = says("result", Meaning::TurnEnded(TurnEnd::Success), 10);
     world.tell.send(vec![end]).await.unwrap();
     let stopped = world.sessions.stop(world.session).await;
@@ -172,9 +181,9 @@ async fn whoever_asks_while_a_turns_end_can_not_be_written_is_told_so() {
     let told = feed.next().await.unwrap().unwrap();
     assert!(
         matches!(told, Notice::HeldUp { .. }),
-        "so is who watches: {told:?}"
+        "watchers are told, too: {told:?}"
     );
-    intruder.execute_batch("ROLLBACK").unwrap();
+    world.take_writes();
     loop {
         let notice = feed.next().await.unwrap().unwrap();
         if matches!(&notice, Notice::Event(event) if text(event) == "completed") {
@@ -185,11 +194,10 @@ async fn whoever_asks_while_a_turns_end_can_not_be_written_is_told_so() {
 }
 
 #[tokio::test]
-async fn a_turn_is_interrupted_though_the_wish_can_not_be_written() {
+async fn a_turn_is_interrupted_though_the_stop_can_not_be_written() {
     let mut world = World::new().await;
     let mut feed = world.sessions.watch();
-    let intruder = world.intruder();
-    intruder.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    world.refuse_writes();
     // It fills the disk, say.
     let words = says("more and more", Meaning::Nothing, 10);
     world.tell.send(vec![words]).await.unwrap();
@@ -206,18 +214,16 @@ async fn a_turn_is_interrupted_though_the_wish_can_not_be_written() {
     let told = feed.next().await.unwrap().unwrap();
     assert!(
         matches!(told, Notice::HeldUp { .. }),
-        "who watches is told: {told:?}"
+        "watchers are told: {told:?}"
     );
 }
 
 #[tokio::test]
 async fn a_session_that_can_not_be_deleted_keeps_its_agent() {
     let mut world = World::new().await;
-    let intruder = world.intruder();
-    intruder
-        .execute_batch("CREATE TRIGGER kept BEFORE DELETE ON sessions BEGIN SELECT RAISE(ABORT, 'kept'); END")
-        .unwrap();
+    world.refuse_writes();
     assert!(world.sessions.delete(world.session).await.is_err());
+    world.take_writes();
     let allow = Answer::Allow {
         input: None,
         permissions: None,
@@ -231,14 +237,13 @@ async fn a_session_that_can_not_be_deleted_keeps_its_agent() {
     let heard = world.told.recv().await;
     assert!(matches!(heard, Some(AgentCommand::Answer { .. })), "{heard:?}");
 
-    intruder.execute_batch("DROP TRIGGER kept").unwrap();
     world.sessions.delete(world.session).await.unwrap();
     assert_eq!(world.told.recv().await, None);
 }
 
-/// An earlier server may have shown it, under the numbers that come next.
+/// An earlier server may have shown those messages, under the next numbers.
 #[tokio::test]
-async fn what_people_decide_comes_after_what_was_said_without_a_server() {
+async fn decisions_come_after_messages_that_were_sent_without_a_server() {
     let mut world = World::attaching().await;
     let mut answering = Box::pin(world.allow());
     // Whatever is ready is done; then it waits.
@@ -269,7 +274,7 @@ async fn what_people_decide_comes_after_what_was_said_without_a_server() {
 }
 
 #[tokio::test]
-async fn however_many_delete_a_session_it_is_deleted() {
+async fn a_session_can_be_deleted_by_several_at_once() {
     let world = World::new().await;
     let mut deleting = tokio::task::JoinSet::new();
     for _ in 0..8 {
@@ -286,7 +291,7 @@ async fn however_many_delete_a_session_it_is_deleted() {
 async fn an_owner_that_was_overtaken_ends_its_agent_and_says_so() {
     let mut world = World::new().await;
     let mut feed = world.sessions.watch();
-    let other = open(world.folder.path());
+    let other = world.store.clone();
     let (_, stored) = other.acquire(world.session).await.unwrap().unwrap();
     let end = says("result", Meaning::TurnEnded(TurnEnd::Success), 10);
     world.tell.send(vec![end]).await.unwrap();

@@ -1,20 +1,22 @@
-//! What is said before it is known whether the agent of an earlier server is still there.
+//! Prompts that arrive before it is known whether the agent of an earlier server is still there.
 
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
 use tiller_core::backend::{AgentEvent, Driver, Exit, Heard};
-use tiller_core::{CommandError, PathPolicy, SessionRecord, SessionStatus, Sessions, Timestamp, Titles};
+use tiller_core::{CommandError, SessionRecord, SessionStatus, Sessions, Timestamp, Titles};
+
+use tiller_store_suite::MemoryStore;
+use tiller_store_suite::fixtures::{put, record};
 
 use super::agent::Found;
-use super::open;
-use super::sessions::{put, record};
+use super::paths;
 
 #[tokio::test]
 async fn a_prompt_waits_until_it_is_known_who_drives() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
+    let store = MemoryStore::default();
     let resting = SessionRecord {
         status: SessionStatus::Completed,
         conversation: Some("c1".to_owned()),
@@ -28,9 +30,8 @@ async fn a_prompt_waits_until_it_is_known_who_drives() {
     assert!(resting.run.is_some(), "an earlier server has started an agent");
     let (id, last_seq) = (resting.id, resting.last_seq);
     put(&store, &resting, Vec::new()).await;
-    let home = folder.path();
-    let paths = PathPolicy::new(home, &[home.to_owned()], home, &home.join("data")).unwrap();
-    // It takes its time to be found, and someone else has taken its place.
+    let paths = paths(folder.path());
+    // The search for the agent takes a while, and another process has taken over the conversation.
     let backend = Arc::new(Found {
         rival: Some(Driver {
             pid: 7,

@@ -3,28 +3,20 @@
 use std::sync::Arc;
 
 use tiller_core::{
-    CommandError, EventBody, ListedSession, PathPolicy, SessionRecord, SessionStatus, Sessions, Titles,
+    CommandError, EventBody, ListedSession, Page, PathPolicy, SessionStatus, Sessions, Store, Titles,
     TurnRecord,
 };
 
+use tiller_store_suite::fixtures::{NoAgents, append, message, prompt, put, quiet, record, request, status};
+
 use super::open;
-use super::sessions::{append, message, prompt, put, record, request, status};
-use super::upkeep::NoAgents;
 
 /// One bad row stops neither the server nor another session, whatever it is.
 #[tokio::test]
 async fn a_damaged_session_is_listed_and_deleted_and_stops_nobody() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
-    let quiet = |title: &str| SessionRecord {
-        status: SessionStatus::Completed,
-        queue: Vec::new(),
-        delete_at: None,
-        turn: None,
-        run: None,
-        ..record(title)
-    };
-    let mut whole = quiet("whole");
+    let mut whole = quiet("whole", 20);
     append(&store, &mut whole, vec![message("a")]).await;
     // What is damaged, and how.
     let damages = [
@@ -51,7 +43,7 @@ async fn a_damaged_session_is_listed_and_deleted_and_stops_nobody() {
     let connection = rusqlite::Connection::open(folder.path().join("sessions.db")).unwrap();
     let mut damaged = Vec::new();
     for (title, sql) in damages {
-        let mut session = quiet(title);
+        let mut session = quiet(title, 20);
         if title == "decision" {
             let asked = request(session.id, 1);
             append(
@@ -121,4 +113,54 @@ async fn a_damaged_session_is_listed_and_deleted_and_stops_nobody() {
         assert!(!sessions.exists(*id).await.unwrap());
     }
     assert_eq!(sessions.list(None, None).await.unwrap().sessions.len(), 1);
+}
+
+#[tokio::test]
+async fn a_row_that_can_not_be_read_hides_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let mut session = record("damaged rows");
+    let bodies = || {
+        vec![
+            status(SessionStatus::Running),
+            prompt("p"),
+            message("a"),
+            message("b"),
+            message("c"),
+            message("d"),
+        ]
+    };
+    let written = append(&store, &mut session, bodies()).await;
+    let connection = rusqlite::Connection::open(folder.path().join("sessions.db")).unwrap();
+    connection
+        .execute_batch(
+            "UPDATE events SET data = '{' WHERE seq = 1;
+             UPDATE messages SET data = '{\"type\":\"user_prompt\"}' WHERE seq = 2;
+             UPDATE messages SET data = 'no JSON' WHERE seq = 3;
+             UPDATE messages SET kind = 'unheard-of' WHERE seq = 4;
+             UPDATE messages SET data = CAST(x'ff7b7d' AS TEXT) WHERE seq = 5;",
+        )
+        .unwrap();
+    let events = store.replay(session.id, 0, 100).await.unwrap();
+    assert_eq!(events.len(), written.len());
+    assert_eq!(events[5], written[5]);
+    for event in &events[..5] {
+        let EventBody::Message { raw, .. } = &event.body else {
+            panic!("{event:?}");
+        };
+        assert!(
+            raw.as_str()
+                .contains(r#""subtype":"unreadable","reason":"damaged""#),
+            "{raw:?}"
+        );
+    }
+    let history = store.history(session.id, Page::All).await.unwrap();
+    let readable: Vec<_> = history
+        .iter()
+        .map(|(seq, raw)| (*seq, !raw.as_str().contains("unreadable")))
+        .collect();
+    assert_eq!(
+        readable,
+        [(2, true), (3, false), (4, false), (5, false), (6, true)]
+    );
 }

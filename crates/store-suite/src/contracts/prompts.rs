@@ -1,11 +1,12 @@
 //! A prompt's id is accepted once for each owner.
 
 use tiller_core::{
-    AcceptedPrompt, Commit, Prompt, PromptId, SessionId, SessionRecord, SessionStatus, Store, StoreError,
+    AcceptedPrompt, Commit, EventBody, Prompt, PromptId, SessionId, SessionRecord, SessionStatus, Store,
+    StoreError,
 };
 
-use super::open;
-use super::sessions::{all, append, own, prompt, put, record, status};
+use crate::Harness;
+use crate::fixtures::{all, append, own, prompt, put, record, status};
 
 async fn accepts(store: &dyn Store, record: &SessionRecord, prompts: &[PromptId]) -> Commit {
     Commit {
@@ -28,10 +29,8 @@ fn at(session: SessionId, seq: Option<u64>) -> Option<AcceptedPrompt> {
     Some(AcceptedPrompt { session, seq })
 }
 
-#[tokio::test]
-async fn an_id_is_accepted_once_for_each_owner() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
+pub async fn an_id_is_accepted_once_for_each_owner<H: Harness>(harness: &H) {
+    let store = harness.open();
     let mine = record("mine");
     let other = record("other");
     let mut theirs = record("theirs");
@@ -44,8 +43,10 @@ async fn an_id_is_accepted_once_for_each_owner() {
 
     for session in [&mine, &other] {
         put(&store, session, Vec::new()).await;
-        let mut changed = session.clone();
-        changed.title = "changed".to_owned();
+        let changed = SessionRecord {
+            title: "changed".to_owned(),
+            ..session.clone()
+        };
         let refused = store
             .commit(accepts(&store, &changed, &[PromptId::random(), id]).await)
             .await;
@@ -65,10 +66,8 @@ async fn an_id_is_accepted_once_for_each_owner() {
     assert_eq!(found(&store, None, id).await, at(theirs.id, None));
 }
 
-#[tokio::test]
-async fn one_of_two_that_accept_an_id_at_once_is_refused_and_nobody_else() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
+pub async fn one_of_two_that_accept_an_id_at_once_is_refused_and_no_other<H: Harness>(harness: &H) {
+    let store = harness.open();
     let sessions: Vec<_> = (0..20).map(|number| record(&format!("{number}"))).collect();
     let id = PromptId::random();
     let mut commits = tokio::task::JoinSet::new();
@@ -82,10 +81,8 @@ async fn one_of_two_that_accept_an_id_at_once_is_refused_and_nobody_else() {
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_err()).count(), 9);
 }
 
-#[tokio::test]
-async fn an_id_is_known_for_as_long_as_its_session() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
+pub async fn an_id_is_known_for_as_long_as_its_session<H: Harness>(harness: &H) {
+    let store = harness.open();
     let mut session = record("session");
     let id = PromptId::random();
     session.queue = vec![Prompt::new(id, "later".to_owned())];
@@ -107,7 +104,7 @@ async fn an_id_is_known_for_as_long_as_its_session() {
         vec![status(SessionStatus::Running), prompt("p")],
     )
     .await;
-    let tiller_core::EventBody::UserPrompt { prompt } = &events[1].body else {
+    let EventBody::UserPrompt { prompt } = &events[1].body else {
         panic!("{events:?}");
     };
     assert_eq!(
@@ -126,7 +123,7 @@ async fn an_id_is_known_for_as_long_as_its_session() {
         "a copy changes nothing"
     );
     drop(store);
-    let store = open(folder.path());
+    let store = harness.open();
     assert_eq!(
         found(&store, Some("ci"), prompt.id).await,
         at(session.id, Some(2))

@@ -1,0 +1,442 @@
+//! Sessions, their events, and what is kept with them.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use tiller_core::{
+    AcceptedPrompt, Commit, Epoch, Event, EventBody, Image, ListedSession, Owners, Page, PromptId, RawJson,
+    SessionId, SessionQuery, SessionRecord, SessionStatus, Store, StoreError, StoreFuture, StoredSession,
+    Timestamp, UnfinishedSession,
+};
+use tiller_message::{PieceEntry, StreamedPieces};
+
+use super::{DAMAGED, Data, Decision, MemorySession, MemoryStore, entry};
+
+/// That of a session which its creator owns.
+const FIRST_EPOCH: u64 = 1;
+
+impl Store for MemoryStore {
+    fn unfinished(&self) -> StoreFuture<'_, Vec<UnfinishedSession>> {
+        self.read(|data| {
+            let unfinished = data.sessions.values().filter(|session| session.is_unfinished());
+            Ok(unfinished
+                .map(|session| UnfinishedSession {
+                    id: session.record.id,
+                    run: session.record.run.as_ref().map(|run| run.name.clone()),
+                })
+                .collect())
+        })
+    }
+
+    fn load(&self, session: SessionId) -> StoreFuture<'_, Option<StoredSession>> {
+        self.read(move |data| Ok(data.find(session).map(MemorySession::stored)))
+    }
+
+    fn acquire(&self, session: SessionId) -> StoreFuture<'_, Option<(Epoch, StoredSession)>> {
+        self.write(move |data| {
+            Ok(data.sessions.get_mut(&session).map(|session| {
+                session.epoch += 1;
+                (Epoch(session.epoch), session.stored())
+            }))
+        })
+    }
+
+    fn create(&self, record: SessionRecord) -> StoreFuture<'_, Epoch> {
+        self.write(move |data| {
+            if data.sessions.contains_key(&record.id) {
+                return Err(StoreError::Stale);
+            }
+            data.sessions
+                .insert(record.id, MemorySession::new(FIRST_EPOCH, record));
+            Ok(Epoch(FIRST_EPOCH))
+        })
+    }
+
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, ()> {
+        self.write(move |data| {
+            check(data, &commit)?;
+            apply(data, commit);
+            Ok(())
+        })
+    }
+
+    fn list(&self, query: SessionQuery) -> StoreFuture<'_, Vec<ListedSession>> {
+        self.read(move |data| {
+            let mut found: Vec<_> = newest_first(data, &query.owners)
+                .filter(|session| is_wanted(&session.record, &query))
+                .map(MemorySession::listed)
+                .collect();
+            if let Some(limit) = query.limit {
+                found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+            }
+            Ok(found)
+        })
+    }
+
+    fn recent_cwds(&self, owners: Owners, limit: usize) -> StoreFuture<'_, Vec<String>> {
+        self.read(move |data| {
+            let mut known = HashSet::new();
+            let cwds = newest_first(data, &owners).map(|session| &session.record.cwd);
+            Ok(cwds
+                .filter(|cwd| known.insert(*cwd))
+                .take(limit)
+                .cloned()
+                .collect())
+        })
+    }
+
+    fn deletions(&self) -> StoreFuture<'_, Vec<(SessionId, Timestamp)>> {
+        self.read(|data| {
+            let sessions = data.sessions.values();
+            let mut due: Vec<_> = sessions
+                .filter_map(|session| Some((session.record.id, session.record.delete_at?)))
+                .collect();
+            due.sort_by_key(|(_, at)| *at);
+            Ok(due)
+        })
+    }
+
+    fn unused_since(
+        &self,
+        time: Timestamp,
+        after: Option<SessionId>,
+        limit: u32,
+    ) -> StoreFuture<'_, Vec<SessionId>> {
+        self.read(move |data| {
+            let is_unused = |session: &&MemorySession| {
+                let record = &session.record;
+                after.is_none_or(|after| record.id > after)
+                    && record.updated_at < time
+                    && record.status != SessionStatus::Running
+                    && record.queue.is_empty()
+                    && !session.has_pending()
+            };
+            let unused = data.sessions.values().filter(is_unused);
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            Ok(unused.map(|session| session.record.id).take(limit).collect())
+        })
+    }
+
+    fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {
+        self.write(move |data| {
+            data.sessions.remove(&session);
+            data.names.retain(|_, named| *named != session);
+            data.prompts.retain(|_, accepted| accepted.session != session);
+            Ok(())
+        })
+    }
+
+    fn history(&self, session: SessionId, page: Page) -> StoreFuture<'_, Vec<(u64, RawJson)>> {
+        self.read(move |data| history(data, session, page))
+    }
+
+    fn replay(&self, session: SessionId, after: u64, limit: u32) -> StoreFuture<'_, Vec<Event>> {
+        self.read(move |data| {
+            let (Some(session), Some(first)) = (data.find(session), after.checked_add(1)) else {
+                return Ok(Vec::new());
+            };
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            let events = session.events.range(first..).take(limit);
+            Ok(events.map(|(_, event)| event.clone()).collect())
+        })
+    }
+
+    fn said_since(&self, session: SessionId, since: u64) -> StoreFuture<'_, Vec<Event>> {
+        self.read(move |data| {
+            let Some(session) = data.find(session) else {
+                return Ok(Vec::new());
+            };
+            if session.damage.is_some() {
+                return Err(StoreError::Damaged(DAMAGED.to_owned()));
+            }
+            let events = session.events.range(since..).filter(|(seq, event)| {
+                let is_answer = matches!(event.body, EventBody::DecisionResolved { .. });
+                is_answer && **seq > since || is_message(event) && **seq == since
+            });
+            Ok(events.map(|(_, event)| event.clone()).collect())
+        })
+    }
+
+    fn accepted_prompt(
+        &self,
+        owner: Option<String>,
+        prompt: PromptId,
+    ) -> StoreFuture<'_, Option<AcceptedPrompt>> {
+        self.read(move |data| Ok(data.prompts.get(&(owner, prompt)).copied()))
+    }
+
+    fn named(&self, owner: Option<String>, name: String) -> StoreFuture<'_, Option<SessionId>> {
+        self.read(move |data| Ok(data.names.get(&(owner, name)).copied()))
+    }
+
+    fn claim_name(
+        &self,
+        owner: Option<String>,
+        name: String,
+        session: SessionId,
+    ) -> StoreFuture<'_, SessionId> {
+        self.write(move |data| Ok(*data.names.entry((owner, name)).or_insert(session)))
+    }
+
+    fn note(&self, session: SessionId, key: String, value: RawJson) -> StoreFuture<'_, ()> {
+        self.write(move |data| {
+            if let Some(session) = data.sessions.get_mut(&session) {
+                session.notes.insert(key, value);
+            }
+            Ok(())
+        })
+    }
+
+    fn notes(&self, prefix: String) -> StoreFuture<'_, Vec<(SessionId, String, RawJson)>> {
+        self.read(move |data| {
+            let of_session = |session: &MemorySession| {
+                let notes = session.notes.iter().filter(|(key, _)| key.starts_with(&prefix));
+                notes
+                    .map(|(key, value)| (session.record.id, key.clone(), value.clone()))
+                    .collect::<Vec<_>>()
+            };
+            Ok(data.sessions.values().flat_map(of_session).collect())
+        })
+    }
+
+    fn note_of(&self, session: SessionId, key: String) -> StoreFuture<'_, Option<RawJson>> {
+        self.read(move |data| {
+            Ok(data
+                .find(session)
+                .and_then(|session| session.notes.get(&key).cloned()))
+        })
+    }
+
+    fn erase_notes(&self, session: SessionId, prefix: String) -> StoreFuture<'_, ()> {
+        self.write(move |data| {
+            if let Some(session) = data.sessions.get_mut(&session) {
+                session.notes.retain(|key, _| !key.starts_with(&prefix));
+            }
+            Ok(())
+        })
+    }
+
+    fn fork(&self, source: SessionId, mut record: SessionRecord) -> StoreFuture<'_, u64> {
+        self.write(move |data| {
+            if data.sessions.contains_key(&record.id) {
+                return Err(StoreError::Stale);
+            }
+            let id = record.id;
+            let (events, images): (BTreeMap<_, _>, _) = match data.find(source) {
+                Some(source) => {
+                    let messages = source.events.values().filter(|event| is_message(event));
+                    let copied = (1..).zip(messages).map(|(seq, event)| Event {
+                        session: id,
+                        seq,
+                        ..event.clone()
+                    });
+                    let copied = copied.map(|event| (event.seq, event)).collect();
+                    (copied, source.images.clone())
+                }
+                None => Default::default(),
+            };
+            record.last_seq = events.len() as u64;
+            let copy = MemorySession {
+                events,
+                images,
+                ..MemorySession::new(0, record)
+            };
+            let last_seq = copy.record.last_seq;
+            data.sessions.insert(id, copy);
+            Ok(last_seq)
+        })
+    }
+
+    fn compact(&self, before: Timestamp) -> StoreFuture<'_, u64> {
+        self.write(move |data| {
+            let resting = data.sessions.values_mut();
+            let resting = resting.filter(|session| session.record.status != SessionStatus::Running);
+            Ok(resting.map(|session| compact(session, before)).sum())
+        })
+    }
+
+    fn image(&self, session: SessionId, id: String) -> StoreFuture<'_, Option<Image>> {
+        self.read(move |data| {
+            Ok(data
+                .find(session)
+                .and_then(|session| session.images.get(&id).cloned()))
+        })
+    }
+}
+
+/// Whether the event is part of the history.
+fn is_message(event: &Event) -> bool {
+    matches!(
+        event.body,
+        EventBody::UserPrompt { .. } | EventBody::Message { .. } | EventBody::Unreadable(_)
+    )
+}
+
+/// Everything that a commit can be refused for. Changes nothing.
+fn check(data: &Data, commit: &Commit) -> Result<(), StoreError> {
+    let session = data.find(commit.record.id).ok_or(StoreError::Stale)?;
+    if Epoch(session.epoch) != commit.epoch || session.record.last_seq != commit.expected_last_seq {
+        return Err(StoreError::Stale);
+    }
+    let owner = &commit.record.owner;
+    let mut accepted = HashSet::new();
+    for prompt in &commit.prompts {
+        let before = data.prompts.get(&(owner.clone(), *prompt));
+        if let Some(before) = before {
+            return Err(StoreError::Duplicate {
+                session: before.session,
+            });
+        }
+        if !accepted.insert(*prompt) {
+            return Err(StoreError::Duplicate {
+                session: commit.record.id,
+            });
+        }
+    }
+    let mut numbers = HashSet::new();
+    for event in &commit.events {
+        if session.events.contains_key(&event.seq) || !numbers.insert(event.seq) {
+            let reason = format!("the session has an event {} already", event.seq);
+            return Err(StoreError::Unavailable(reason));
+        }
+    }
+    Ok(())
+}
+
+/// Writes a commit that was checked.
+fn apply(data: &mut Data, commit: Commit) {
+    let Commit {
+        record,
+        events,
+        images,
+        prompts,
+        ..
+    } = commit;
+    let (id, owner) = (record.id, record.owner.clone());
+    let Some(session) = data.sessions.get_mut(&id) else {
+        return;
+    };
+    session.record = SessionRecord {
+        owner: session.record.owner.clone(),
+        created_at: session.record.created_at,
+        ..record
+    };
+    for image in images {
+        session.images.entry(image.id.clone()).or_insert(image);
+    }
+    for prompt in prompts {
+        let accepted = AcceptedPrompt {
+            session: id,
+            seq: None,
+        };
+        data.prompts.insert((owner.clone(), prompt), accepted);
+    }
+    for event in events {
+        let mut event = Arc::unwrap_or_clone(event);
+        match &mut event.body {
+            EventBody::UserPrompt { prompt } => {
+                let accepted = data.prompts.entry((owner.clone(), prompt.id));
+                // The id of a prompt that was copied with a fork stays with the session in which it was accepted.
+                let accepted = accepted.or_insert(AcceptedPrompt {
+                    session: id,
+                    seq: None,
+                });
+                if accepted.session == id {
+                    accepted.seq = Some(event.seq);
+                }
+            }
+            EventBody::DecisionRequested(request) => session.decisions.push(Decision {
+                request: (**request).clone(),
+                asked_at: event.at,
+                is_open: true,
+            }),
+            EventBody::DecisionResolved { request, .. } => {
+                let asked = session.decisions.iter_mut();
+                for decision in asked.filter(|decision| decision.request.id == *request) {
+                    decision.is_open = false;
+                }
+            }
+            // Not part of the log.
+            EventBody::Status(change) => change.cause = None,
+            EventBody::Message { .. } | EventBody::Unreadable(_) => {}
+        }
+        session.events.insert(event.seq, event);
+    }
+}
+
+/// The sessions of these owners, the last changed first; of two that changed at the same time, the smaller id first.
+fn newest_first<'a>(data: &'a Data, owners: &Owners) -> impl Iterator<Item = &'a MemorySession> {
+    let is_theirs = |session: &&MemorySession| match owners {
+        Owners::All => true,
+        Owners::Key(key) => session.record.owner.as_ref() == Some(key),
+    };
+    let mut sessions: Vec<_> = data.sessions.values().filter(is_theirs).collect();
+    sessions.sort_by_key(|session| Reverse(session.record.updated_at));
+    sessions.into_iter()
+}
+
+fn is_wanted(record: &SessionRecord, query: &SessionQuery) -> bool {
+    let is_conversation =
+        |id: &String| record.id.to_string() == *id || record.conversation.as_ref() == Some(id);
+    query.cwd.as_ref().is_none_or(|cwd| record.cwd == *cwd)
+        && (query.conversations.is_empty() || query.conversations.iter().any(is_conversation))
+        && query.after.is_none_or(|after| {
+            record.updated_at < after.updated_at
+                || record.updated_at == after.updated_at && record.id > after.id
+        })
+}
+
+fn history(data: &Data, session: SessionId, page: Page) -> Result<Vec<(u64, RawJson)>, StoreError> {
+    let Some(session) = data.find(session) else {
+        return Ok(Vec::new());
+    };
+    let mut entries = Vec::new();
+    for (seq, event) in &session.events {
+        if let Some(entry) = entry(&event.body)? {
+            entries.push((*seq, entry));
+        }
+    }
+    let count = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
+    match page {
+        Page::All => {}
+        Page::After { seq, limit } => {
+            entries.retain(|(found, _)| *found > seq);
+            entries.truncate(count(limit));
+        }
+        Page::Before { limit, .. } | Page::Last { limit } => {
+            if let Page::Before { seq, .. } = page {
+                entries.retain(|(found, _)| *found < seq);
+            }
+            entries.drain(..entries.len().saturating_sub(count(limit)));
+        }
+    }
+    Ok(entries)
+}
+
+/// Removes the pieces of finished messages that are older than that; how many.
+fn compact(session: &mut MemorySession, before: Timestamp) -> u64 {
+    let new = session.events.range(session.compacted + 1..);
+    let messages: Vec<_> = new.filter(|(_, event)| is_message(event)).collect();
+    let is_old = |(_, event): &&(&u64, &Event)| event.at < before;
+    let Some(to) = messages.iter().rev().find(is_old).map(|(seq, _)| **seq) else {
+        return 0;
+    };
+    let mut pieces = StreamedPieces::default();
+    for (seq, event) in messages {
+        if *seq > to && pieces.first_undecided().is_none() {
+            break;
+        }
+        // A prompt and a line that can't be read decide nothing.
+        if let EventBody::Message { raw, .. } = &event.body {
+            pieces.push(PieceEntry::read(*seq, raw.as_str().as_bytes()), *seq <= to);
+        }
+    }
+    pieces.finish();
+    let removable = pieces.take_removable();
+    for seq in &removable {
+        session.events.remove(seq);
+    }
+    session.compacted = to;
+    removable.len() as u64
+}
