@@ -119,6 +119,11 @@ pub struct DecisionRequest {
 }
 
 impl DecisionRequest {
+    /// The SHA-256, in hex, of the input's JSON. A client sends it back with the answer.
+    pub fn input_hash(&self) -> String {
+        SecretHash::of(self.input.as_str()).to_hex()
+    }
+
     /// Whether this is the SHA-256, in hex, of the input: as it came, or as a client writes it again that has read it.
     pub fn was_shown_as(&self, shown: &str) -> bool {
         let is = |text: &str| SecretHash::of(text).to_hex().eq_ignore_ascii_case(shown);

@@ -7,6 +7,7 @@
 mod assembler;
 mod cost;
 mod digest;
+mod display;
 mod files;
 mod message;
 mod mode;
@@ -27,6 +28,7 @@ mod types;
 pub use assembler::{Assembled, Assembler};
 pub use cost::{Cost, since as cost_since};
 pub use digest::{Digest, ToolCall};
+pub use display::{InputField, input_fields, is_invisible, visible};
 pub use files::{changed_file, is_editing_tool};
 pub use message::*;
 pub use mode::PermissionMode;

@@ -1,16 +1,17 @@
 //! `tiller attach`: a session in the terminal.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, IsTerminal, Write};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tiller_message::Message;
+use tiller_message::{Message, visible};
 use tokio::sync::mpsc;
 
 use crate::cli::ServeArgs;
 use crate::client::Client;
 use crate::log;
-use crate::render::{Renderer, plain};
+use crate::render::{Renderer, plain, request as rendered, suggestions};
 use crate::serve::Ending;
 
 /// How much of what was said before is shown.
@@ -96,7 +97,9 @@ async fn follow(client: &mut Client, ending: &mut Ending, wanted: &str) -> anyho
                 let Some(line) = line else { return Ok(()) };
                 if asking.asks() {
                     if let Some((request, result)) = asking.answered(Some(line)) {
-                        let answer = json!({ "sessionId": id, "requestId": request["requestId"], "result": result });
+                        let answer = json!({
+                            "sessionId": id, "requestId": request["requestId"], "shown": request["shown"], "result": result,
+                        });
                         client.send("permission.response", answer).await?;
                     }
                 } else if !line.trim().is_empty() {
@@ -122,33 +125,57 @@ fn show(renderer: &mut Renderer, event: &Value) -> std::io::Result<()> {
     Ok(())
 }
 
+/// A line that someone typed, and when.
+struct Typed {
+    line: String,
+    at: Instant,
+}
+
 /// Lines that someone types, read by a thread: a read from a terminal can't be given up.
-pub(crate) struct Terminal(Option<mpsc::Receiver<String>>);
+pub(crate) struct Terminal {
+    lines: Option<mpsc::Receiver<Typed>>,
+    /// A person types, not a program.
+    is_person: bool,
+}
 
 impl Terminal {
     /// `listens`: else nothing is ever read.
     pub(crate) fn open(listens: bool) -> Self {
+        let is_person = std::io::stdin().is_terminal();
         if !listens {
-            return Self(None);
+            return Self {
+                lines: None,
+                is_person,
+            };
         }
         let (lines, typed) = mpsc::channel(16);
         // Ends with the program or with the input.
         std::thread::spawn(move || {
             for line in std::io::stdin().lock().lines() {
-                let heard = line.is_ok_and(|line| lines.blocking_send(line).is_ok());
-                if !heard {
+                let Ok(line) = line else { return };
+                let at = Instant::now();
+                if lines.blocking_send(Typed { line, at }).is_err() {
                     return;
                 }
             }
         });
-        Self(Some(typed))
+        Self {
+            lines: Some(typed),
+            is_person,
+        }
     }
 }
+
+/// How long a question must have been on the screen before a typed line counts as its answer: what was typed earlier was
+/// meant for something else.
+const READING_TIME: Duration = Duration::from_millis(500);
 
 /// The requests that wait for someone at the terminal, asked one after the other.
 pub(crate) struct Asking {
     terminal: Terminal,
     waiting: VecDeque<Open>,
+    /// When the first of them was put on the screen.
+    shown_at: Instant,
 }
 
 struct Open {
@@ -163,14 +190,23 @@ impl Asking {
         Self {
             terminal,
             waiting: VecDeque::new(),
+            shown_at: Instant::now(),
         }
     }
 
     /// The next line; `None` at the end of the input. Waits for ever where nobody listens.
     pub(crate) async fn line(&mut self) -> Option<String> {
-        match &mut self.terminal.0 {
-            Some(typed) => typed.recv().await,
-            None => std::future::pending().await,
+        loop {
+            let typed = match &mut self.terminal.lines {
+                Some(lines) => lines.recv().await?,
+                None => std::future::pending().await,
+            };
+            let is_early = typed.at < self.shown_at + READING_TIME;
+            if !(self.asks() && self.terminal.is_person && is_early) {
+                return Some(typed.line);
+            }
+            eprintln!("Ignored: typed before this question could be read.");
+            self.prompt();
         }
     }
 
@@ -201,17 +237,32 @@ impl Asking {
         }
     }
 
-    /// Puts the first question on the screen.
-    fn put(&self) {
+    /// Puts the first request on the screen, whole.
+    fn put(&mut self) {
+        let Some(open) = self.waiting.front() else { return };
+        if open.questions.is_empty() {
+            eprint!("{}", rendered(&open.request));
+        }
+        self.shown_at = Instant::now();
+        self.prompt();
+    }
+
+    /// Asks for an answer to what is on the screen.
+    fn prompt(&self) {
         let Some(open) = self.waiting.front() else { return };
         let Some(question) = open.questions.front() else {
-            eprint!("Allow? [y]es, [a]lways, [n]o, or say why not: ");
+            let always = match suggestions(&open.request).len() {
+                0 => "",
+                1 => " [a]lways,",
+                _ => " [a]lways (all, or some: a 1,2),",
+            };
+            eprint!("Allow? [y]es,{always} [n]o, or say why not: ");
             return;
         };
-        eprintln!("{}", plain(question["question"].as_str().unwrap_or_default()));
+        eprintln!("{}", visible(question["question"].as_str().unwrap_or_default()));
         let options = question["options"].as_array().into_iter().flatten();
         for (number, option) in (1..).zip(options) {
-            let text = |field: &str| plain(option[field].as_str().unwrap_or_default());
+            let text = |field: &str| visible(option[field].as_str().unwrap_or_default());
             eprintln!("  {number}  {}  {}", text("label"), text("description"));
         }
         let several = if question["multiSelect"] == true {
@@ -249,8 +300,13 @@ impl Asking {
                     return None;
                 }
                 "y" | "yes" | "是" => json!({ "behavior": "allow" }),
-                "a" | "always" => {
-                    json!({ "behavior": "allow", "updatedPermissions": open.request["suggestions"].as_array() })
+                line if is_always(line) => {
+                    let Some(kept) = kept(&open.request, line) else {
+                        eprintln!("There is no such rule to keep.");
+                        self.prompt();
+                        return None;
+                    };
+                    json!({ "behavior": "allow", "updatedPermissions": kept })
                 }
                 "n" | "no" | "否" => json!({ "behavior": "deny" }),
                 reason => json!({ "behavior": "deny", "message": reason }),
@@ -260,6 +316,27 @@ impl Asking {
         self.put();
         Some((open.request, answer))
     }
+}
+
+/// `a`, `always`, or `a 1,3`; not a reason that begins with this letter.
+fn is_always(line: &str) -> bool {
+    let is_number = |character: char| character.is_ascii_digit() || matches!(character, ',' | ' ');
+    let numbers = line.strip_prefix("a ");
+    matches!(line, "a" | "always") || numbers.is_some_and(|numbers| numbers.chars().all(is_number))
+}
+
+/// The suggestions that a line chooses: all (`a`), or those with these numbers (`a 1,3`). `None` if there is none of them.
+fn kept(request: &Value, line: &str) -> Option<Vec<Value>> {
+    let offered = suggestions(request);
+    let numbers = line.strip_prefix("a ").unwrap_or_default().trim();
+    if numbers.is_empty() {
+        return (!offered.is_empty()).then(|| offered.to_vec());
+    }
+    let chosen = |number: &str| {
+        let number: usize = number.trim().parse().ok()?;
+        offered.get(number.checked_sub(1)?).cloned()
+    };
+    numbers.split(',').map(chosen).collect()
 }
 
 /// Numbers become the labels that they stand for.
@@ -304,6 +381,37 @@ mod tests {
             answer(request(), &["not there"]),
             Some(json!({ "behavior": "deny", "message": "not there" }))
         );
+    }
+
+    #[test]
+    fn always_keeps_the_rules_that_are_chosen_among_those_on_the_screen() {
+        let request =
+            |rules: Value| json!({ "requestId": "r", "toolName": "Bash", "input": {}, "suggestions": rules });
+        let kept = |rules: Value, line: &str| {
+            answer(request(rules), &[line]).map(|answer| answer["updatedPermissions"].clone())
+        };
+        assert_eq!(kept(json!([1, 2, 3]), "always"), Some(json!([1, 2, 3])));
+        assert_eq!(kept(json!([1, 2, 3]), "a 3, 1"), Some(json!([3, 1])));
+        assert_eq!(kept(json!([1]), "a 2"), None);
+        assert_eq!(kept(json!([]), "a"), None);
+    }
+
+    #[tokio::test]
+    async fn a_line_that_was_typed_before_the_question_could_be_read_does_not_answer_it() {
+        let (typing, lines) = mpsc::channel(4);
+        let mut asking = Asking::new(Terminal {
+            lines: Some(lines),
+            is_person: true,
+        });
+        asking.ask(&json!({ "requestId": "r", "toolName": "Bash" }));
+        let typed = |line: &str, at: Instant| Typed {
+            line: line.to_owned(),
+            at,
+        };
+        typing.send(typed("y", asking.shown_at)).await.ok();
+        let late = asking.shown_at + READING_TIME;
+        typing.send(typed("no", late)).await.ok();
+        assert_eq!(asking.line().await.as_deref(), Some("no"));
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use tiller_message::{Block, Body, DeltaKind, Kind, Message, StreamEventKind};
+use tiller_message::{
+    Block, Body, DeltaKind, Kind, Message, StreamEventKind, input_fields, is_invisible, visible,
+};
 
 /// What one event adds to the screen.
 #[derive(Debug, Default, Eq, PartialEq)]
@@ -40,11 +42,8 @@ impl Renderer {
                 let prompt = payload["prompt"].as_str().unwrap_or_default();
                 self.note(&format!("> {}", plain(prompt)), &mut screen);
             }
-            Some("permission.request") => {
-                let tool = payload["toolName"].as_str().unwrap_or_default();
-                let line = format!("? {}", call(tool, &payload["input"]));
-                self.note(&line, &mut screen);
-            }
+            // The request itself is shown when it is its turn to be answered.
+            Some("permission.request") => screen.words.push_str(self.line_end()),
             Some("permission.resolved") => {
                 let behavior = payload["behavior"].as_str().unwrap_or_default();
                 self.note(&format!("  {behavior}"), &mut screen);
@@ -151,10 +150,55 @@ fn call(tool: &str, input: &Value) -> String {
     format!("{} {line}", plain(tool))
 }
 
-/// Without what a terminal would obey: what a model or a tool wrote must not move the cursor or set a title.
+/// Without the characters that a terminal would obey or hide: a model's or a tool's text must not move the cursor, set a title
+/// or change the direction of writing.
 pub(crate) fn plain(text: &str) -> String {
-    let is_plain = |character: &char| !character.is_control() || matches!(character, '\n' | '\t');
+    // Joiners belong to the words of some languages, and to emoji.
+    let is_plain =
+        |character: &char| matches!(character, '\u{200c}' | '\u{200d}') || !is_invisible(*character);
     text.chars().filter(is_plain).collect()
+}
+
+/// A decision that waits, whole: the tool, every field of its input, and the rules that 'always' would keep.
+pub(crate) fn request(request: &Value) -> String {
+    let mut text = format!(
+        "? {}\n",
+        visible(request["toolName"].as_str().unwrap_or_default())
+    );
+    let mut line = |line: &str| {
+        text.push_str(line);
+        text.push('\n');
+    };
+    for field in input_fields(&request["input"]) {
+        if field.text.contains('\n') {
+            line(&format!("  {}:", field.name));
+            for part in field.text.split('\n') {
+                line(&format!("  │ {part}"));
+            }
+        } else if field.name.is_empty() {
+            line(&format!("  {}", field.text));
+        } else {
+            line(&format!("  {}: {}", field.name, field.text));
+        }
+    }
+    for (number, suggestion) in (1..).zip(suggestions(request)) {
+        line(&format!("  always {number}: {}", rule(suggestion)));
+    }
+    text
+}
+
+/// What the agent offers to keep with 'always'.
+pub(crate) fn suggestions(request: &Value) -> &[Value] {
+    request["suggestions"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A suggestion in one line, with every field.
+fn rule(suggestion: &Value) -> String {
+    let fields = input_fields(suggestion).into_iter();
+    let fields: Vec<String> = fields
+        .map(|field| format!("{} {}", field.name, field.text.replace('\n', "\\n")))
+        .collect();
+    fields.join(", ")
 }
 
 #[cfg(test)]
@@ -203,5 +247,17 @@ mod tests {
             json!({ "type": "assistant", "message": { "content": [{ "type": "tool_use", "name": "Bash", "input": input }] } }),
         );
         assert_eq!(renderer.event(&event).notes, "* Bash echo [2J…\n");
+    }
+
+    #[test]
+    fn a_request_is_shown_whole_with_the_rules_that_always_would_keep() {
+        let request = json!({
+            "toolName": "Bash",
+            "input": { "command": "npm test\nrm -rf \u{202e}x", "dangerouslyDisableSandbox": true },
+            "suggestions": [{ "type": "addRules", "rules": [{ "toolName": "Bash", "ruleContent": "npm test" }] }],
+        });
+        let shown = "? Bash\n  command:\n  │ npm test\n  │ rm -rf \\u{202e}x\n  dangerouslyDisableSandbox: true\n  always 1: \
+                     rules[0].ruleContent npm test, rules[0].toolName Bash, type addRules\n";
+        assert_eq!(super::request(&request), shown);
     }
 }

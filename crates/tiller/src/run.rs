@@ -192,6 +192,7 @@ impl Run {
         asking: &mut Asking,
         event: &Value,
     ) -> anyhow::Result<Option<ExitCode>> {
+        self.show(event)?;
         let payload = &event["payload"];
         match event["type"].as_str() {
             Some("stream.user_prompt") if payload["promptId"] == self.prompt.as_str() => self.begun = true,
@@ -206,7 +207,6 @@ impl Run {
             Some("permission.resolved") => asking.forget(payload),
             _ => {}
         }
-        self.show(event)?;
         let status = payload["status"].as_str().unwrap_or_default();
         if !self.begun || event["type"] != "session.status" || status == "running" {
             return Ok(None);
@@ -239,8 +239,9 @@ impl Run {
     }
 
     async fn answer(&mut self, client: &mut Client, request: &Value, result: Value) -> anyhow::Result<()> {
-        let answer =
-            json!({ "sessionId": self.session, "requestId": request["requestId"], "result": result });
+        let answer = json!({
+            "sessionId": self.session, "requestId": request["requestId"], "shown": request["shown"], "result": result,
+        });
         client.send("permission.response", answer).await
     }
 

@@ -171,6 +171,10 @@ toolUseId: string,
  */
 requestId: string, toolName: string, input: Record<string, unknown>, 
 /**
+ * The SHA-256, in hex, of the input's JSON. An answer that carries it as `shown` counts only for this input.
+ */
+shown: string, 
+/**
  * Rules that the agent offers to keep, for 'always allow'.
  */
 suggestions?: Array<unknown>, description?: string, 

@@ -565,6 +565,7 @@ fn request(session_id: String, asked: &DecisionRequest, seq: Option<u64>) -> Per
         request_id: asked.id.to_string(),
         tool_name: asked.tool_name.clone(),
         input: asked.input.clone(),
+        shown: asked.input_hash(),
         suggestions: asked.suggestions.clone(),
         description: asked.description.clone(),
         seq,

@@ -308,6 +308,7 @@ async fn a_session_is_followed_and_steered_from_the_terminal() {
     let mut attached = Attached::start(&world, &id[..6]);
     attached.sees("Hello to you.").await;
     attached.types("make a file").await;
+    attached.sees("? Bash\n  command: touch made\n").await;
     attached.sees("Allow? [y]es").await;
     attached.types("y").await;
     attached.sees("Made it.").await;

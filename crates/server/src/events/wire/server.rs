@@ -264,6 +264,8 @@ pub struct PermissionRequest {
     #[ts(type = "Record<string, unknown>")]
     #[schema(value_type = Object)]
     pub input: RawJson,
+    /// The SHA-256, in hex, of the input's JSON. An answer that carries it as `shown` counts only for this input.
+    pub shown: String,
     /// Rules that the agent offers to keep, for 'always allow'.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional, type = "Array<unknown>")]
