@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { examine } from "./access";
-import { expect, say, startSession, test, tool } from "./product";
+import { attend, expect, say, startSession, test, tool } from "./product";
 
 const reply = (text: string) => ({ parts: [{ type: "text" as const, text }] });
 const call = (name: string, input: Record<string, unknown> = {}) => ({
@@ -33,7 +33,7 @@ test("an MCP server's form is filled in, survives a reload, and can be declined"
   });
   await startSession(page, link, "fill it in");
   // The first question is whether the server's tool may run at all.
-  await page.getByRole("group", { name: /^Permission for mcp__desk__ask/ }).focus();
+  await attend(page.getByRole("group", { name: /^Permission for mcp__desk__ask/ }));
   await page.keyboard.press("a");
   const form = page.getByRole("form", { name: "Form of desk" });
   await expect(form).toContainText("Which release is it?");
@@ -101,10 +101,7 @@ test("a hook calls back: the user lets it go on, or blocks it with a reason", as
   await page.reload();
   await expect(callback).toBeVisible();
   await page.getByRole("navigation").getByRole("link", { name: /Inbox/ }).click();
-  await page
-    .getByRole("region", { name: "begin" })
-    .getByRole("group", { name: /PreToolUse/ })
-    .focus();
+  await attend(page.getByRole("region", { name: "begin" }).getByRole("group", { name: /PreToolUse/ }));
   await page.keyboard.press("y");
   await page.goBack();
   await expect(page.getByText("It said one")).toBeVisible();

@@ -1,10 +1,13 @@
 /** What the agent asks, and what the user answers. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, say, startSession, test, tool } from "./product";
+import { attend, expect, say, startSession, test, tool } from "./product";
 
 const command = (text: string) => ({
   parts: [{ type: "tool_use" as const, name: "Bash", input: { command: text, description: "Try it" } }],
+});
+const bash = (input: Record<string, unknown>) => ({
+  parts: [{ type: "tool_use" as const, name: "Bash", input }],
 });
 const text = (words: string) => ({ parts: [{ type: "text" as const, text: words }] });
 
@@ -23,7 +26,7 @@ test("'always allow' shows its rule, and the next such command runs without aski
   const permission = page.getByRole("group", { name: "Permission for Bash" });
   await expect(permission).toContainText("“Always allow” also adds:");
   await expect(permission).toContainText("Bash(touch marker *)");
-  await permission.focus();
+  await attend(permission);
   await page.keyboard.press("a");
   await expect(page.getByText("First done.")).toBeVisible();
 
@@ -31,6 +34,57 @@ test("'always allow' shows its rule, and the next such command runs without aski
   await say(page, "second time");
   await expect(page.getByText("Second done.")).toBeVisible();
   expect(existsSync(marker)).toBe(true);
+});
+
+test("a decision is made from the empty message field, shows every field, and one key never answers two", async ({
+  page,
+  product,
+}) => {
+  const link = await product.start({
+    rules: [
+      {
+        contains: "three files",
+        replies: [
+          bash({ command: "touch one\necho second line", description: "Try it", timeout: 7777 }),
+          bash({ command: "touch two" }),
+          bash({ command: "touch \u202ethree" }),
+          text("Done with it."),
+        ],
+      },
+    ],
+  });
+  const made = (name: string) => existsSync(join(product.project, name));
+  await startSession(page, link, "three files");
+  const permission = page.getByRole("group", { name: "Permission for Bash" });
+  await expect(permission).toContainText("echo second line");
+  await expect(permission.getByRole("definition").filter({ hasText: "7777" })).toBeVisible();
+  const field = page.getByRole("textbox", { name: "Message" });
+  await field.fill("half a thought");
+  await expect(permission).toHaveAttribute("aria-busy", "false");
+  // In a field with text the keys are the field's.
+  await field.press("Control+Enter");
+  await field.fill("");
+  expect(made("one")).toBe(false);
+  await field.press("Control+Enter");
+  // Pressed again as soon as the next request is there, before anyone could have read it.
+  await expect(permission).toContainText("touch two");
+  await field.press("Control+Enter");
+  await expect(permission).toHaveAttribute("aria-busy", "false");
+  expect(made("one")).toBe(true);
+  expect(made("two")).toBe(false);
+  await expect(field).toBeFocused();
+  await field.press("Alt+d");
+  await page.getByRole("textbox", { name: "Reason" }).fill("not this one");
+  await page.keyboard.press("Enter");
+
+  await expect(permission).toContainText("touch \\u{202e}three");
+  await expect(permission).toHaveAttribute("aria-busy", "false");
+  // The focus has moved on to the next request, where a letter is enough, also with Caps Lock.
+  await expect(permission).toBeFocused();
+  await page.keyboard.press("Shift+Y");
+  await expect(page.getByText("Done with it.")).toBeVisible();
+  await expect(field).toBeFocused();
+  expect(made("two")).toBe(false);
 });
 
 test("an edit shows its difference before it is made, and y allows it", async ({ page, product }) => {
@@ -62,7 +116,7 @@ test("an edit shows its difference before it is made, and y allows it", async ({
   await expect(permission.getByRole("row", { name: "good day" })).toBeVisible();
   expect(readFileSync(file, "utf8")).toContain("hello");
 
-  await permission.focus();
+  await attend(permission);
   await page.keyboard.press("y");
   await expect(page.getByText("Changed.")).toBeVisible();
   expect(readFileSync(file, "utf8")).toBe("one\ngood day\nthree\n");

@@ -7,7 +7,7 @@ import { appendFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSy
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { test as base, expect, type Page } from "@playwright/test";
+import { test as base, expect, type Locator, type Page } from "@playwright/test";
 
 /** A piece of what the model says; the testkit's documentation has them all. */
 export type Part =
@@ -302,6 +302,12 @@ export async function watchFor(page: Page, words: string): Promise<() => Promise
     expect
       .poll(() => page.evaluate(() => (window as unknown as { seen: { words: boolean } }).seen.words))
       .toBe(true);
+}
+
+/** Waits until a request can be answered, for which it must have been in view for a moment, and puts the focus on it. */
+export async function attend(panel: Locator): Promise<void> {
+  await expect(panel).toHaveAttribute("aria-busy", "false");
+  await panel.focus();
 }
 
 export function tool(page: Page, name: string) {

@@ -1,7 +1,7 @@
 /** The thinnest complete way through the product, with the real Claude Code. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { expect, say, startSession, test, tool } from "./product";
+import { attend, expect, say, startSession, test, tool } from "./product";
 
 const touch = {
   type: "tool_use" as const,
@@ -137,7 +137,7 @@ test("a command waits for permission, runs when allowed, and the model hears why
 
   await say(page, "now remove it");
   await expect(permission).toContainText("rm made-by-agent");
-  await permission.focus();
+  await attend(permission);
   await page.keyboard.press("n");
   await page.getByRole("textbox", { name: "Reason" }).fill("I still need that file");
   await page.keyboard.press("Enter");

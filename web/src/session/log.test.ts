@@ -25,7 +25,7 @@ const status = (seq: number): SequencedEvent => ({
 });
 const request = (seq: number, requestId: string, toolName = "Bash"): SequencedEvent => ({
   type: "permission.request",
-  payload: { sessionId, seq, requestId, toolUseId: `t-${requestId}`, toolName, input: {} },
+  payload: { sessionId, seq, requestId, toolUseId: `t-${requestId}`, toolName, input: {}, shown: "" },
 });
 const resolved = (seq: number, requestId: string): SequencedEvent => ({
   type: "permission.resolved",

@@ -22,7 +22,15 @@ const say = (text: string, parent: string | null = null) =>
   });
 const ask = (toolUseId: string): SequencedEvent => ({
   type: "permission.request",
-  payload: { sessionId, seq: ++seq, requestId: `r-${toolUseId}`, toolUseId, toolName: "Bash", input: {} },
+  payload: {
+    sessionId,
+    seq: ++seq,
+    requestId: `r-${toolUseId}`,
+    toolUseId,
+    toolName: "Bash",
+    input: {},
+    shown: "",
+  },
 });
 
 function project(status: "running" | "idle", ...make: (() => SequencedEvent)[]): Row[] {

@@ -38,7 +38,14 @@ describe("the list of sessions", () => {
   });
 
   it("is not moved by a replay of what it counted", () => {
-    const request = { sessionId: "a", toolUseId: "t", requestId: "r", toolName: "Bash", input: {} };
+    const request = {
+      sessionId: "a",
+      toolUseId: "t",
+      requestId: "r",
+      toolName: "Bash",
+      input: {},
+      shown: "",
+    };
     expect(reduce({ type: "permission.request", payload: { ...request, seq: 9 } })).toBe(info);
     expect(reduce({ type: "permission.request", payload: { ...request, seq: 11 } })?.pending).toBe(1);
   });

@@ -195,6 +195,7 @@ describe("an answer to a decision", () => {
       toolUseId: "t",
       toolName: "Bash",
       input: {},
+      shown: "0123",
       seq: 1,
     };
     hear({ type: "permission.request", payload: request });

@@ -341,12 +341,12 @@ export function answerDecision(asked: PermissionRequest, result: PermissionResul
 
 function respond(
   sessionId: string,
-  { requestId, toolUseId }: PermissionRequest,
+  { requestId, toolUseId, shown }: PermissionRequest,
   result: PermissionResult,
   commandId: string,
 ): boolean {
   return request(
-    { type: "permission.response", payload: { sessionId, requestId, toolUseId, result } },
+    { type: "permission.response", payload: { sessionId, requestId, toolUseId, shown, result } },
     commandId,
   );
 }

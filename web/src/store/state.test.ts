@@ -87,6 +87,7 @@ describe("what was refused", () => {
     toolUseId: "t",
     toolName: "Bash",
     input: {},
+    shown: "0123",
     seq: 1,
   };
   const answered = (): AppState => {

@@ -5,6 +5,7 @@ import { cn } from "../lib/cn";
 import type { Json } from "../wire/json";
 import { type DiffRow, hunksOfInput, rowsOf } from "./diff";
 import { countChanges, hunksOfResult } from "../session/patch";
+import { visible } from "../session/decisions/inputFields";
 
 const looks: Record<DiffRow["kind"], { row: string; sign: string }> = {
   same: { row: "", sign: " " },
@@ -30,8 +31,13 @@ export default function DiffView({ id, input, details, whole = false, onLine }: 
   const { rows, counts } = useMemo(() => {
     const finished = hunksOfResult(details);
     const hunks = finished.length > 0 ? finished : hunksOfInput(input);
-    return { rows: rowsOf(hunks), counts: countChanges(hunks) };
-  }, [input, details]);
+    const drawn = rowsOf(hunks);
+    return {
+      // What is to be approved has nothing invisible in it.
+      rows: whole ? drawn.map((row) => ({ ...row, text: visible(row.text) })) : drawn,
+      counts: countChanges(hunks),
+    };
+  }, [input, details, whole]);
   const keys = useMemo(() => rows.map((_, index) => String(index)), [rows]);
 
   return (

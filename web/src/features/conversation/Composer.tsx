@@ -191,6 +191,7 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
         {context && <ContextChip context={context} onRemove={() => forgetContext(session.id)} />}
         <PromptField
           ref={field}
+          data-composer
           value={text}
           onChange={write}
           onSelect={(event) => {

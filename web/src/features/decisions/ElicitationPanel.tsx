@@ -3,7 +3,9 @@ import { useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { safeLink } from "../../markdown/links";
 import { Button } from "../../ui/Button";
+import { Kbd } from "../../ui/Kbd";
 import type { PanelProps } from "./panelProps";
+import { keyNames, useDecisionPanel } from "./useDecisionPanel";
 import {
   elicitationOf,
   contentOf,
@@ -25,12 +27,22 @@ export function ElicitationPanel({ decision, answer }: PanelProps) {
   const { server, message, url: address } = elicitationOf(input);
   const url = safeLink(address);
   const sent = decision.state === "sent";
+  const confirm = () => content && answer({ behavior: "allow", updatedInput: content });
+  const decline = () => answer({ behavior: "deny" });
+  const { ref, ready, marks } = useDecisionPanel<HTMLFormElement>(
+    { allow: content && confirm, deny: decline },
+    sent,
+  );
   return (
     <form
+      ref={ref}
+      {...marks}
+      tabIndex={-1}
       aria-label={t("elicitation.label", { server })}
+      className="outline-none focus-visible:bg-ask-soft/40"
       onSubmit={(event) => {
         event.preventDefault();
-        if (content) answer({ behavior: "allow", updatedInput: content });
+        if (ready) confirm();
       }}
     >
       <div className="flex items-center gap-2 bg-ask-soft px-3 py-2 text-sm font-medium">
@@ -60,11 +72,13 @@ export function ElicitationPanel({ decision, answer }: PanelProps) {
         ))}
       </div>
       <div className="flex flex-wrap items-center gap-2 border-t border-line px-3 py-2.5">
-        <Button type="submit" variant="primary" disabled={sent || !content}>
+        <Button type="submit" variant="primary" disabled={sent || !content} aria-disabled={!ready}>
           {t("question.confirm")}
+          <Kbd>{keyNames.allow}</Kbd>
         </Button>
-        <Button disabled={sent} onClick={() => answer({ behavior: "deny" })}>
+        <Button disabled={sent} onClick={decline}>
           {t("elicitation.decline")}
+          <Kbd>{keyNames.deny}</Kbd>
         </Button>
         {sent && <span className="text-xs text-ink-3">{t("decision.sent")}</span>}
       </div>

@@ -1,5 +1,5 @@
 import { ShieldQuestionMark } from "lucide-react";
-import { type KeyboardEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { HighlightedCode } from "../../markdown/HighlightedCode";
 import { modeName } from "../../session/modes";
@@ -8,11 +8,13 @@ import { Diff } from "../../tools/Diff";
 import { Button } from "../../ui/Button";
 import { Kbd } from "../../ui/Kbd";
 import { exactParts } from "../../session/toolCalls";
+import type { Json } from "../../wire/json";
 import type { PanelProps } from "./panelProps";
 import { DenyForm } from "./DenyForm";
 import { editableField, editableText, readEdited } from "../../session/decisions/editInput";
-import { describeSuggestions, type SuggestedRule } from "../../session/decisions/rules";
-import { useFocusWhenFree } from "./useFocusWhenFree";
+import { inputFields, visible } from "../../session/decisions/inputFields";
+import { type Suggestion, suggestionsOf } from "../../session/decisions/rules";
+import { keyNames, useDecisionPanel } from "./useDecisionPanel";
 
 export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: string }) {
   const { t } = useTranslation();
@@ -21,8 +23,9 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
   /** The input as the user wants it, while or after they change it. */
   const [edited, setEdited] = useState<string>();
   const field = editableField(request.input);
-  const rules = describeSuggestions(request.suggestions);
-  const panel = useFocusWhenFree<HTMLDivElement>();
+  const suggestions = suggestionsOf(request.suggestions);
+  const [kept, setKept] = useState<readonly boolean[]>(() => keptAtFirst(suggestions));
+  const chosen = suggestions.filter((_, index) => kept[index]);
   const sent = state === "sent";
 
   const changed = edited === undefined ? undefined : readEdited(request.input, field, edited);
@@ -30,33 +33,34 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
     if (edited === undefined) answer({ behavior: "allow" });
     else if (changed) answer({ behavior: "allow", updatedInput: changed });
   };
-  const always = () => answer({ behavior: "allow", updatedPermissions: request.suggestions });
-
-  function onKeyDown(event: KeyboardEvent): void {
-    if (sent || denying || edited !== undefined || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "y") allow();
-    else if (event.key === "a" && rules.length > 0) always();
-    else if (event.key === "e") setEdited(editableText(request.input, field));
-    else if (event.key === "n") setDenying(true);
-    else return;
-    event.preventDefault();
-  }
+  const always = () => answer({ behavior: "allow", updatedPermissions: chosen.map(({ raw }) => raw) });
+  const edit = () => setEdited(editableText(request.input, field));
+  const asIs = edited === undefined && !denying;
+  const { ref, ready, marks } = useDecisionPanel<HTMLDivElement>(
+    asIs
+      ? { allow, edit, always: chosen.length > 0 ? always : undefined, deny: () => setDenying(true) }
+      : edited !== undefined && changed
+        ? { allow }
+        : {},
+    sent,
+  );
 
   return (
-    // The keys y, a and n belong to the panel as a whole: it takes the focus, and its buttons do the same.
-    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
+    // The panel as a whole takes the focus, so that its keys work; its buttons do the same.
     <div
-      ref={panel}
+      ref={ref}
+      {...marks}
       role="group"
       tabIndex={0}
       aria-label={t("permission.label", { tool: request.toolName })}
-      onKeyDown={onKeyDown}
       className="outline-none focus-visible:bg-wait-soft/40"
     >
       <div className="flex items-center gap-2 bg-wait-soft px-3 py-2 text-sm">
         <ShieldQuestionMark className="size-4 shrink-0 text-wait" aria-hidden />
         <p className="font-medium">{t("permission.title", { tool: request.toolName })}</p>
-        {request.description && <p className="min-w-0 flex-1 truncate text-ink-2">{request.description}</p>}
+        {request.description && request.description !== (field && request.input[field]) && (
+          <p className="min-w-0 flex-1 break-words text-ink-2">{visible(request.description)}</p>
+        )}
       </div>
       {edited === undefined ? (
         <ExactInput decision={decision} />
@@ -82,7 +86,9 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
           )}
         </div>
       )}
-      {edited === undefined && rules.length > 0 && <Rules rules={rules} />}
+      {edited === undefined && suggestions.length > 0 && (
+        <Rules suggestions={suggestions} kept={kept} disabled={sent} onKeep={setKept} />
+      )}
       <div className="border-t border-line px-3 py-2.5">
         {denying && !sent ? (
           <DenyForm
@@ -94,20 +100,29 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
           />
         ) : (
           <div className="flex flex-wrap items-center gap-2">
-            <Button variant="primary" disabled={sent || (edited !== undefined && !changed)} onClick={allow}>
+            <Button
+              variant="primary"
+              disabled={sent || (edited !== undefined && !changed)}
+              aria-disabled={!ready}
+              onClick={() => ready && allow()}
+            >
               {edited === undefined ? t("permission.allow") : t("permission.allowEdited")}
-              {edited === undefined && <Kbd>Y</Kbd>}
+              {edited === undefined && <Kbd>{keyNames.allow}</Kbd>}
             </Button>
-            {edited === undefined && rules.length > 0 && (
-              <Button disabled={sent} onClick={always}>
+            {edited === undefined && suggestions.length > 0 && (
+              <Button
+                disabled={sent || chosen.length === 0}
+                aria-disabled={!ready}
+                onClick={() => ready && always()}
+              >
                 {t("permission.always")}
-                <Kbd>A</Kbd>
+                <Kbd>{keyNames.always}</Kbd>
               </Button>
             )}
             {edited === undefined ? (
-              <Button disabled={sent} onClick={() => setEdited(editableText(request.input, field))}>
+              <Button disabled={sent} onClick={edit}>
                 {t("permission.edit")}
-                <Kbd>E</Kbd>
+                <Kbd>{keyNames.edit}</Kbd>
               </Button>
             ) : (
               <Button disabled={sent} onClick={() => setEdited(undefined)}>
@@ -116,7 +131,7 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
             )}
             <Button variant="danger" disabled={sent} onClick={() => setDenying(true)}>
               {t("permission.denyMore")}
-              <Kbd>N</Kbd>
+              <Kbd>{keyNames.deny}</Kbd>
             </Button>
             {sent && <span className="text-xs text-ink-3">{t("decision.sent")}</span>}
           </div>
@@ -127,54 +142,114 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
   );
 }
 
-/** All of what would run: never shortened, never folded. */
+/** All of what would run: never shortened, never folded, nothing left out. */
 function ExactInput({ decision }: Pick<PanelProps, "decision">) {
-  const { requestId, toolName, input } = decision.request;
-  const { command, url, path } = exactParts(input);
+  const { requestId, toolName, input, description } = decision.request;
+  const { command, path } = exactParts(input);
   if (familyOf(toolName) === "bash" && command !== undefined) {
-    return <HighlightedCode code={command} language="bash" className="px-3 py-2.5 whitespace-pre-wrap" />;
+    return (
+      <>
+        <HighlightedCode
+          code={visible(command)}
+          language="bash"
+          className="px-3 py-2.5 whitespace-pre-wrap"
+        />
+        <Fields
+          input={input}
+          shown={description === input.description ? /^(command|description)$/ : /^command$/}
+        />
+      </>
+    );
   }
   if (familyOf(toolName) === "edit") {
     return (
       <>
-        {path && <p className="px-3 pt-2.5 font-mono text-xs break-all">{path}</p>}
+        {path && <p className="px-3 pt-2.5 font-mono text-xs break-all">{visible(path)}</p>}
         <Diff id={requestId} input={input} whole />
+        <Fields input={input} shown={inDiff} />
       </>
     );
   }
+  return <Fields input={input} />;
+}
+
+/** What the path and the difference above already show. */
+const inDiff =
+  /^(file_path|notebook_path|old_string|new_string|content|new_source|edits\[\d+\]\.(old_string|new_string))$/;
+
+/** The fields of an input that nothing above has shown. */
+function Fields({ input, shown }: { input: Json; shown?: RegExp }) {
+  const fields = inputFields(input).filter(({ name }) => !shown?.test(name) && (name !== "" || !shown));
+  if (fields.length === 0) return null;
   return (
-    <>
-      {url && <p className="px-3 pt-2.5 font-mono text-xs break-all">{url}</p>}
-      <HighlightedCode
-        code={JSON.stringify(input, null, 2)}
-        language="json"
-        className="px-3 py-2.5 whitespace-pre-wrap"
-      />
-    </>
+    <dl className="grid grid-cols-[auto_1fr] gap-x-3 gap-y-1 px-3 py-2.5 font-mono text-xs leading-5">
+      {fields.map(({ name, text }) => (
+        <div key={name} className="contents">
+          <dt className="max-w-56 break-all text-ink-3 max-sm:max-w-32">{name}</dt>
+          <dd className="min-w-0 break-words whitespace-pre-wrap">{text}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 
 const destinations = ["session", "localSettings", "projectSettings", "userSettings"] as const;
 
-function Rules({ rules }: { rules: readonly SuggestedRule[] }) {
+/** Rules for calls like this one; what allows more is the user's own choice. */
+function keptAtFirst(suggestions: readonly Suggestion[]): boolean[] {
+  const anyRule = suggestions.some(({ isRule }) => isRule);
+  return suggestions.map(({ isRule }) => isRule || !anyRule);
+}
+
+interface RulesProps {
+  suggestions: readonly Suggestion[];
+  kept: readonly boolean[];
+  disabled: boolean;
+  onKeep: (kept: readonly boolean[]) => void;
+}
+
+function Rules({ suggestions, kept, disabled, onKeep }: RulesProps) {
   const { t } = useTranslation();
   return (
-    <div className="border-t border-line px-3 py-2 text-xs text-ink-2">
-      <p>{t("permission.ruleHint")}</p>
+    <fieldset disabled={disabled} className="min-w-0 border-t border-line px-3 py-2 text-xs text-ink-2">
+      <legend className="sr-only">{t("permission.ruleHint")}</legend>
+      <p aria-hidden>{t("permission.ruleHint")}</p>
       <ul className="mt-1 flex flex-col gap-1">
-        {rules.map((rule) => {
-          const known = destinations.find((each) => each === rule.destination);
-          return (
-            <li key={rule.text} className="flex flex-wrap items-center gap-x-2">
-              <span className="text-ink-3">{t(`permission.kind.${rule.kind}`)}</span>
-              <code className="font-mono break-all text-ink">
-                {rule.kind === "mode" ? modeName(t, rule.text) : rule.text}
-              </code>
-              {known && <span className="text-ink-3">{t(`permission.destination.${known}`)}</span>}
-            </li>
-          );
-        })}
+        {suggestions.map(({ rules }, index) => (
+          // oxlint-disable-next-line react/no-array-index-key -- a suggestion has no identity but its place
+          <li key={index}>
+            <label className="flex items-start gap-2">
+              {suggestions.length > 1 && (
+                <input
+                  type="checkbox"
+                  checked={kept[index] ?? false}
+                  onChange={(event) => onKeep(kept.with(index, event.target.checked))}
+                  className="mt-0.5 size-3.5 shrink-0 accent-accent"
+                />
+              )}
+              <span className="flex min-w-0 flex-col gap-0.5">
+                {rules.map((rule) => (
+                  <Rule key={rule.text} rule={rule} />
+                ))}
+              </span>
+            </label>
+          </li>
+        ))}
       </ul>
-    </div>
+    </fieldset>
+  );
+}
+
+function Rule({ rule }: { rule: Suggestion["rules"][number] }) {
+  const { t } = useTranslation();
+  const known = destinations.find((each) => each === rule.destination);
+  return (
+    <span className="flex flex-wrap items-center gap-x-2">
+      <span className="text-ink-3">{t(`permission.kind.${rule.kind}`)}</span>
+      <code className="font-mono break-all text-ink">
+        {rule.kind === "mode" ? modeName(t, rule.text) : visible(rule.text)}
+      </code>
+      {known && <span className="text-ink-3">{t(`permission.destination.${known}`)}</span>}
+    </span>
   );
 }

@@ -7,6 +7,8 @@ import { planOf } from "../../session/toolCalls";
 import type { Json } from "../../wire/json";
 import type { PanelProps } from "./panelProps";
 import { DenyForm } from "./DenyForm";
+import { Kbd } from "../../ui/Kbd";
+import { keyNames, useDecisionPanel } from "./useDecisionPanel";
 
 export function PlanPanel({ decision, answer, call }: PanelProps & { call?: Json }) {
   const { t } = useTranslation();
@@ -14,8 +16,19 @@ export function PlanPanel({ decision, answer, call }: PanelProps & { call?: Json
   const sent = decision.state === "sent";
   // Newer agents keep the plan in a file and leave it out of the request when there is none; the model wrote it all the same.
   const plan = planOf(decision.request.input, call);
+  const approve = () => answer({ behavior: "allow" });
+  const { ref, ready, marks } = useDecisionPanel<HTMLElement>(
+    refusing ? {} : { allow: approve, deny: () => setRefusing(true) },
+    sent,
+  );
   return (
-    <section aria-label={t("plan.label")}>
+    <section
+      ref={ref}
+      {...marks}
+      tabIndex={-1}
+      aria-label={t("plan.label")}
+      className="outline-none focus-visible:bg-wait-soft/40"
+    >
       <div className="flex items-center gap-2 bg-wait-soft px-3 py-2 text-sm font-medium">
         <ClipboardList className="size-4 shrink-0 text-wait" aria-hidden />
         {t("plan.title")}
@@ -34,11 +47,18 @@ export function PlanPanel({ decision, answer, call }: PanelProps & { call?: Json
           />
         ) : (
           <div className="flex flex-wrap items-center gap-2">
-            <Button variant="primary" disabled={sent} onClick={() => answer({ behavior: "allow" })}>
+            <Button
+              variant="primary"
+              disabled={sent}
+              aria-disabled={!ready}
+              onClick={() => ready && approve()}
+            >
               {t("plan.approve")}
+              <Kbd>{keyNames.allow}</Kbd>
             </Button>
             <Button disabled={sent} onClick={() => setRefusing(true)}>
               {t("plan.refuseMore")}
+              <Kbd>{keyNames.deny}</Kbd>
             </Button>
             {sent && <span className="text-xs text-ink-3">{t("decision.sent")}</span>}
           </div>

@@ -3,7 +3,9 @@ import { type ReactNode, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { cn } from "../../lib/cn";
 import { Button } from "../../ui/Button";
+import { Kbd } from "../../ui/Kbd";
 import type { PanelProps } from "./panelProps";
+import { keyNames, useDecisionPanel } from "./useDecisionPanel";
 import {
   answeredInput,
   type Choice,
@@ -21,13 +23,34 @@ export function QuestionPanel({ decision, answer }: PanelProps) {
   const [choices, setChoices] = useState<readonly Choice[]>(() => questions.map(() => noChoice));
   const answered = answeredInput(input, choices);
   const sent = decision.state === "sent";
+  const confirm = () => answered && answer({ behavior: "allow", updatedInput: answered });
+  const cancel = () => answer({ behavior: "deny", message: t("question.cancelled") });
+  /** Of the first question without an answer; once all have one, of the last. */
+  const choose = (number: number) => {
+    const open = choices.findIndex(({ labels, other }) => labels.length === 0 && !other);
+    const index = open === -1 ? questions.length - 1 : open;
+    const question = questions[index];
+    const option = question?.options[number - 1];
+    if (!question || !option) return;
+    setChoices(
+      choices.with(index, toggleLabel(choices[index] ?? noChoice, option.label, question.multiSelect)),
+    );
+  };
+  const { ref, ready, marks } = useDecisionPanel<HTMLFormElement>(
+    { allow: answered && confirm, deny: cancel, choose },
+    sent,
+  );
 
   return (
     <form
+      ref={ref}
+      {...marks}
+      tabIndex={-1}
       aria-label={t("question.label")}
+      className="outline-none focus-visible:bg-ask-soft/40"
       onSubmit={(event) => {
         event.preventDefault();
-        if (answered) answer({ behavior: "allow", updatedInput: answered });
+        if (ready) confirm();
       }}
     >
       <div className="flex items-center gap-2 bg-ask-soft px-3 py-2 text-sm font-medium">
@@ -46,14 +69,13 @@ export function QuestionPanel({ decision, answer }: PanelProps) {
         ))}
       </div>
       <div className="flex flex-wrap items-center gap-2 border-t border-line px-3 py-2.5">
-        <Button type="submit" variant="primary" disabled={sent || !answered}>
+        <Button type="submit" variant="primary" disabled={sent || !answered} aria-disabled={!ready}>
           {t("question.confirm")}
+          <Kbd>{keyNames.allow}</Kbd>
         </Button>
-        <Button
-          disabled={sent}
-          onClick={() => answer({ behavior: "deny", message: t("question.cancelled") })}
-        >
+        <Button disabled={sent} onClick={cancel}>
           {t("common.cancel")}
+          <Kbd>{keyNames.deny}</Kbd>
         </Button>
         {sent && <span className="text-xs text-ink-3">{t("decision.sent")}</span>}
       </div>
@@ -86,7 +108,7 @@ function QuestionField({ question, choice, disabled, onChange }: QuestionFieldPr
         )}
       </legend>
       <div className="flex flex-col gap-1.5">
-        {question.options.map((option) => (
+        {question.options.map((option, index) => (
           <Option
             key={option.label}
             name={name}
@@ -95,6 +117,7 @@ function QuestionField({ question, choice, disabled, onChange }: QuestionFieldPr
             onToggle={() => onChange(toggleLabel(choice, option.label, multiSelect))}
           >
             <span className="font-medium">{option.label}</span>
+            {index < 9 && <Kbd className="ml-2">{String(index + 1)}</Kbd>}
             {option.description && <span className="block text-xs text-ink-2">{option.description}</span>}
           </Option>
         ))}

@@ -1,8 +1,9 @@
 import { Anchor } from "lucide-react";
-import { type KeyboardEvent, useEffect, useState } from "react";
+import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { DenyForm } from "../decisions/DenyForm";
-import { useFocusWhenFree } from "../decisions/useFocusWhenFree";
+import { keyNames, useDecisionPanel } from "../decisions/useDecisionPanel";
+import { visible } from "../../session/decisions/inputFields";
 import { HighlightedCode } from "../../markdown/HighlightedCode";
 import { displayName } from "../../session/describe";
 import { Button } from "../../ui/Button";
@@ -28,27 +29,22 @@ export function HookCalls({ sessionId }: { sessionId: string }) {
 export function HookPanel({ call }: { call: HookCall }) {
   const { t } = useTranslation();
   const [blocking, setBlocking] = useState(false);
-  const panel = useFocusWhenFree<HTMLDivElement>();
   const { tool, details } = subjectOf(call.input);
   const event = t(`hooks.event.${call.hookEvent}`, { defaultValue: call.hookEvent });
 
-  function onKeyDown(press: KeyboardEvent): void {
-    if (blocking || press.ctrlKey || press.metaKey || press.altKey) return;
-    if (press.key === "y") answerCallback(call, goOn());
-    else if (press.key === "n") setBlocking(true);
-    else return;
-    press.preventDefault();
-  }
+  const allow = () => answerCallback(call, goOn());
+  const { ref, ready, marks } = useDecisionPanel<HTMLDivElement>(
+    blocking ? {} : { allow, deny: () => setBlocking(true) },
+    false,
+  );
 
   return (
-    // The keys y and n belong to the panel as a whole: it takes the focus, and its buttons do the same.
-    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
     <div
-      ref={panel}
+      ref={ref}
+      {...marks}
       role="group"
       tabIndex={0}
       aria-label={t("hooks.label", { event: call.hookEvent })}
-      onKeyDown={onKeyDown}
       className="shrink-0 overflow-hidden rounded-xl border border-wait/60 bg-raised shadow-card outline-none focus-visible:border-wait focus-visible:ring-3 focus-visible:ring-wait/25"
     >
       <div className="flex items-center gap-2 bg-wait-soft px-3 py-2 text-sm">
@@ -60,7 +56,7 @@ export function HookPanel({ call }: { call: HookCall }) {
         <Countdown until={call.until} />
       </div>
       <HighlightedCode
-        code={JSON.stringify(details, null, 2)}
+        code={visible(JSON.stringify(details, null, 2))}
         language="json"
         className="max-h-56 overflow-y-auto px-3 py-2.5 whitespace-pre-wrap"
       />
@@ -75,13 +71,13 @@ export function HookPanel({ call }: { call: HookCall }) {
           />
         ) : (
           <div className="flex flex-wrap items-center gap-2">
-            <Button variant="primary" onClick={() => answerCallback(call, goOn())}>
+            <Button variant="primary" aria-disabled={!ready} onClick={() => ready && allow()}>
               {t("hooks.goOn")}
-              <Kbd>Y</Kbd>
+              <Kbd>{keyNames.allow}</Kbd>
             </Button>
             <Button variant="danger" onClick={() => setBlocking(true)}>
               {t("hooks.blockMore")}
-              <Kbd>N</Kbd>
+              <Kbd>{keyNames.deny}</Kbd>
             </Button>
           </div>
         )}

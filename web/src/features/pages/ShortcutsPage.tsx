@@ -39,10 +39,12 @@ const groups = [
   {
     name: "decision",
     keys: [
-      ["allow", [["Y"]]],
-      ["always", [["A"]]],
-      ["edit", [["E"]]],
-      ["deny", [["N"]]],
+      ["allow", [["Ctrl", "Enter"], ["Y"]]],
+      ["always", [["Alt", "A"], ["A"]]],
+      ["edit", [["Alt", "E"], ["E"]]],
+      ["deny", [["Alt", "D"], ["N"]]],
+      ["choose", [["1…9"]]],
+      ["next", [["J"], ["K"]]],
     ],
   },
 ] as const;

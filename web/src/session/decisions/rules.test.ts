@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { describeSuggestions } from "./rules";
+import { suggestionsOf } from "./rules";
 
 it("says what 'always allow' would add", () => {
   expect(
-    describeSuggestions([
+    suggestionsOf([
       {
         type: "addRules",
         behavior: "allow",
@@ -13,13 +13,16 @@ it("says what 'always allow' would add", () => {
       { type: "setMode", mode: "acceptEdits", destination: "session" },
       { type: "addDirectories", directories: ["/srv/data"], destination: "session" },
       { type: "somethingNew" },
-    ]),
+    ]).map(({ rules, isRule }) => [isRule, ...rules]),
   ).toEqual([
-    { kind: "rule", text: "Bash(git *)", destination: "localSettings" },
-    { kind: "rule", text: "Read", destination: "localSettings" },
-    { kind: "mode", text: "acceptEdits", destination: "session" },
-    { kind: "folder", text: "/srv/data", destination: "session" },
-    { kind: "other", text: '{"type":"somethingNew"}', destination: undefined },
+    [
+      true,
+      { kind: "rule", text: "Bash(git *)", destination: "localSettings" },
+      { kind: "rule", text: "Read", destination: "localSettings" },
+    ],
+    [false, { kind: "mode", text: "acceptEdits", destination: "session" }],
+    [false, { kind: "folder", text: "/srv/data", destination: "session" }],
+    [false, { kind: "other", text: '{"type":"somethingNew"}', destination: undefined }],
   ]);
-  expect(describeSuggestions(undefined)).toEqual([]);
+  expect(suggestionsOf(undefined)).toEqual([]);
 });

@@ -8,8 +8,19 @@ export interface SuggestedRule {
   readonly destination: string | undefined;
 }
 
-export function describeSuggestions(suggestions: readonly unknown[] | undefined): SuggestedRule[] {
-  return asObjects(suggestions).flatMap(describe);
+/** One suggestion: it is kept whole or not at all. */
+export interface Suggestion {
+  readonly raw: Json;
+  readonly rules: readonly SuggestedRule[];
+  /** It allows no more than calls like this one; a mode or a folder allows others, too. */
+  readonly isRule: boolean;
+}
+
+export function suggestionsOf(suggestions: readonly unknown[] | undefined): Suggestion[] {
+  return asObjects(suggestions).map((raw) => {
+    const rules = describe(raw);
+    return { raw, rules, isRule: rules.every((rule) => rule.kind === "rule") };
+  });
 }
 
 function describe(suggestion: Json): SuggestedRule[] {
