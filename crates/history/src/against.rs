@@ -23,8 +23,10 @@ pub struct Fields<'a> {
 
 /// Reads the keys of a line with the crate's own scanner. `None` if the line is no JSON object.
 pub fn fields(line: &[u8]) -> Option<Fields<'_>> {
+    fn raw<'a>(value: Option<Raw<'a>>) -> Option<&'a [u8]> {
+        value.map(|value| value.0)
+    }
     let record = Record::read(line)?;
-    let raw = |value: Option<Raw<'_>>| value.map(|value| value.0);
     Some(Fields {
         uuid: raw(record.uuid),
         timestamp: raw(record.timestamp),
@@ -46,6 +48,23 @@ pub fn searchable(line: &[u8], out: &mut Vec<u8>) {
 /// The words of a text.
 pub fn words(text: &str, each: impl FnMut(&str)) {
     text::words(text, each);
+}
+
+/// One thing that a query asks for.
+pub struct Term {
+    /// Words that follow each other.
+    pub words: Vec<String>,
+    /// The last word may go on.
+    pub is_prefix: bool,
+}
+
+/// What a query asks for.
+pub fn terms(query: &str) -> Vec<Term> {
+    let terms = text::terms(query).into_iter().map(|term| Term {
+        words: term.words,
+        is_prefix: term.is_prefix,
+    });
+    terms.collect()
 }
 
 /// Every whole line of every transcript.

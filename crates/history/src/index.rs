@@ -11,10 +11,10 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::error::{HistoryError, Result};
 use crate::private;
 use crate::read::follow::{Followed, Saved, Stamp};
-use crate::search::runs;
+use crate::search::build;
 
 /// Changes whenever the tables, or the meaning of what is in them, change.
-const VERSION: i64 = 8;
+const VERSION: i64 = 9;
 
 pub(crate) struct Index {
     /// What has been read of each transcript.
@@ -180,9 +180,10 @@ const PARTS: Schema = Schema {
     check: "SELECT (SELECT count(path) FROM digest), (SELECT count(path) FROM outline), (SELECT count(path) FROM ledger)",
 };
 
-/// `source` is a file whose words are in the index, up to `offset`; `span` is a run of its messages, numbered from `first`,
-/// the newest of which was said at `newest`; which numbers have which words is in [`runs`]. Numbers grow with time but for
-/// files that come late, and are never used again. One whose span is gone means nothing: that is how a file is taken out.
+/// `source` is a file whose words are in the index, up to `offset`; `span` is a stretch of its messages, numbered from `first`,
+/// the newest of which was said at `newest`; the full-text table `message` has the words of each number. Numbers grow with time
+/// except for files that are added late, and are never used again. A number without a span is ignored: that is how a file
+/// is removed.
 const WORDS: Schema = Schema {
     create: &[
         "CREATE TABLE source (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL,
@@ -192,11 +193,11 @@ const WORDS: Schema = Schema {
          CREATE INDEX span_source ON span (source);
          CREATE TABLE counter (next INTEGER NOT NULL);
          INSERT INTO counter VALUES (1);",
-        runs::CREATE,
+        build::CREATE,
     ],
     cache: 4000,
     check: "SELECT (SELECT count(id) FROM source), (SELECT count(first) FROM span), (SELECT next FROM counter),
-              (SELECT count(id) FROM run), (SELECT max(id) FROM block), (SELECT max(word) FROM block WHERE run = 1)",
+              (SELECT max(id) FROM message_data), (SELECT min(segid) FROM message_idx)",
 };
 
 /// One SQLite file, with one writer and a few readers that need not wait for it. Opened when it is first needed.

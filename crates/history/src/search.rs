@@ -1,16 +1,14 @@
-//! Full-text search.
+//! Full-text search, with SQLite's FTS5.
 //!
-//! [`text`] cuts text and queries into words, [`build`] fills the index (through [`gather`], [`pairs`] and [`runs`]), [`find`]
-//! and [`proof`] answer from it, and [`query`] turns answers into results with excerpts.
+//! [`text`] cuts text and queries into words, [`build`] fills the index, [`find`] looks words up and reads the messages that
+//! have them, [`verify`] tells whether a message has what was asked for where words alone do not prove it, and [`query`] turns
+//! messages into results with excerpts.
 
 pub(crate) mod build;
 pub(crate) mod find;
-mod gather;
-mod pairs;
-mod proof;
 pub(crate) mod query;
-pub(crate) mod runs;
 pub(crate) mod text;
 mod varint;
+mod verify;
 
 pub use query::{Fragment, SearchPage, SearchQuery, SearchResult};

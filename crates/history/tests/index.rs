@@ -390,6 +390,81 @@ fn an_index_that_turns_out_to_be_damaged_is_built_again() {
     assert_eq!(history.search(&query, Page::first(5)).unwrap().total, 1);
 }
 
+#[test]
+fn whatever_is_typed_is_text_and_never_harms_the_index() {
+    let home = Home::new();
+    home.write(
+        &format!("{ID}.jsonl"),
+        &[user("u1", None, "near and not or words: a*b 登录")],
+    );
+    let history = home.history();
+    history.update_index().unwrap();
+    let total = |text: &str| {
+        let query = SearchQuery {
+            text: text.into(),
+            ..SearchQuery::default()
+        };
+        history.search(&query, Page::first(5)).unwrap().total
+    };
+    // The operators of a query language are words here.
+    for text in [
+        "AND",
+        "NOT near",
+        "near OR",
+        "NEAR(near)",
+        "words:",
+        "^near",
+        "a*b",
+        "-near",
+        "{near}",
+        "\"near",
+        "near\0and",
+    ] {
+        assert_eq!(total(text), 1, "{text:?}");
+    }
+    // Far more than anyone types: words, a phrase, and characters.
+    assert_eq!(total(&"near ".repeat(3000)), 1);
+    assert_eq!(total(&format!("\"{}\"", "near ".repeat(3000))), 0);
+    assert_eq!(total(&"登录".repeat(3000)), 0);
+    assert_eq!(total("near"), 1, "the index is as it was");
+    assert_eq!(history.update_index().unwrap().bytes, 0);
+}
+
+#[test]
+fn two_programs_share_an_index() {
+    let home = Home::new();
+    let name = format!("{ID}.jsonl");
+    home.write(&name, &conversation());
+    let (one, other) = (home.history(), home.history());
+    let total = |history: &History, text: &str| {
+        let query = SearchQuery {
+            text: text.into(),
+            ..SearchQuery::default()
+        };
+        history.search(&query, Page::first(9)).unwrap().total
+    };
+    for round in 0..6 {
+        home.append(
+            &name,
+            &format!("{}\n", user(&format!("m{round}"), None, "the shared word")),
+        );
+        let (writer, reader) = if round % 2 == 0 {
+            (&one, &other)
+        } else {
+            (&other, &one)
+        };
+        // At the same time: one of them indexes the line, and neither of them does so twice.
+        std::thread::scope(|scope| {
+            scope.spawn(|| writer.update_index().unwrap());
+            scope.spawn(|| reader.update_index().unwrap());
+        });
+        for history in [writer, reader] {
+            assert_eq!(total(history, "shared"), round + 1);
+            assert_eq!(total(history, "question"), 1);
+        }
+    }
+}
+
 /// Numbers that look random and are the same every time.
 struct Random(u64);
 

@@ -80,7 +80,7 @@ export type HistorySessionId = string;
  */
 export type HistorySessions = { 
 /**
- * What the list can be narrowed down to.
+ * Values that the list can be filtered by.
  */
 facets: Facets, sessions: Array<Session>, total: number, };
 

@@ -1,15 +1,14 @@
 //! Brings the words of all transcripts into the index.
 //!
-//! Transcripts are read one after another, the one that was used last at the end, and every message gets a number. Which
-//! numbers have which words is gathered in memory and written when there is much of it. The text itself stays where it
-//! is: in the transcript.
+//! Transcripts are read one after another, the one that was used last at the end, and every message gets a number: its
+//! rowid in the full-text table. The table has only the words; the text itself stays in the transcript.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io::Read as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use crate::error::{HistoryError, Result};
 use crate::read::follow::{Stamp, fingerprint};
@@ -19,14 +18,21 @@ use crate::read::place::{Projects, Transcript};
 use crate::read::record::{Record, millis};
 use crate::search::text;
 
-use super::gather::Gathered;
-use super::{runs, varint};
+use super::varint;
 use crate::index::Index;
+
+/// The full-text table. It has no text of its own and no sizes of messages, neither of which is needed. Its text is cut into
+/// words beforehand, with blanks between them: the tokenizer only finds these again. `hashsize` is how many bytes of new words
+/// are gathered in memory before they are written: more of them make fewer pieces to be merged.
+pub(crate) const CREATE: &str =
+    "CREATE VIRTUAL TABLE message USING fts5(words, content = '', columnsize = 0, tokenize = 'ascii');
+     INSERT INTO message (message, rank) VALUES ('hashsize', 16000000);
+     INSERT INTO message (message, rank) VALUES ('automerge', 8);";
 
 /// Of a large result that lies in a file of its own, this much is made searchable.
 pub(crate) const MAX_PERSISTED: u64 = 2 * 1024 * 1024;
-/// Words are written when they take this much memory.
-const ENOUGH: usize = 32 * 1024 * 1024;
+/// A transaction ends with the file in which it has read this much.
+const TRANSACTION: u64 = 64 * 1024 * 1024;
 /// After so many bytes the memory that indexing took is given back.
 const MUCH: u64 = 16 * 1024 * 1024;
 /// How far back to look for the calls that the first new results answer.
@@ -46,7 +52,7 @@ impl Cancel {
     }
 }
 
-/// Where one message lies.
+/// Where one message lies in its transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) offset: u64,
@@ -73,7 +79,7 @@ pub(crate) fn build(
     mut files: Vec<Transcript>,
     cancel: &Cancel,
 ) -> Result<u64> {
-    if index.words.write(|writer| is_mostly_waste(writer))? {
+    if index.words.write(|writer| is_mostly_stale(writer))? {
         index.words.renew()?;
     }
     let known = index.words.write(|writer| sources(writer))?;
@@ -96,10 +102,10 @@ pub(crate) fn build(
     let bytes = std::thread::scope(|scope| {
         // A thread of its own: the caller's keeps its priority.
         let indexing = scope.spawn(|| {
-            step_back();
+            lower_priority();
             index.words.write(|writer| {
-                take_out(writer, &gone)?;
-                Indexing::begin(writer, projects)?.read_all(&files, &known, cancel)
+                remove_sources(writer, &gone)?;
+                Indexing::new(writer, projects).read_all(&files, cancel)
             })
         });
         let unexpected = |_| HistoryError::Io(std::io::Error::other("indexing stopped unexpectedly"));
@@ -112,7 +118,7 @@ pub(crate) fn build(
 }
 
 /// Indexing is never urgent: requests come first.
-fn step_back() {
+fn lower_priority() {
     // Elsewhere this would slow the whole program down, and not only this thread.
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::nice(19) {
@@ -120,8 +126,8 @@ fn step_back() {
     }
 }
 
-/// Whether most entries of the table of words are about messages that are gone.
-fn is_mostly_waste(connection: &Connection) -> Result<bool> {
+/// Whether most rows of the full-text table are of messages that are gone.
+fn is_mostly_stale(connection: &Connection) -> Result<bool> {
     let (numbered, live): (i64, i64) = connection.query_row(
         "SELECT (SELECT next FROM counter), (SELECT coalesce(sum(count), 0) FROM span)",
         [],
@@ -132,29 +138,31 @@ fn is_mostly_waste(connection: &Connection) -> Result<bool> {
 
 fn sources(connection: &Connection) -> Result<HashMap<String, Source>> {
     let mut statement =
-        connection.prepare_cached("SELECT path, id, inode, size, modified, offset, tail FROM source")?;
-    let rows = statement.query_map([], |row| {
-        let number = |column| row.get::<_, i64>(column).map(i64::cast_unsigned);
-        Ok((
-            row.get(0)?,
-            Source {
-                id: row.get(1)?,
-                stamp: Stamp {
-                    inode: number(2)?,
-                    size: number(3)?,
-                    modified_ns: row.get(4)?,
-                },
-                offset: number(5)?,
-                check: number(6)?,
-            },
-        ))
-    })?;
+        connection.prepare_cached("SELECT id, inode, size, modified, offset, tail, path FROM source")?;
+    let rows = statement.query_map([], |row| Ok((row.get(6)?, source(row)?)))?;
     rows.collect::<rusqlite::Result<_>>().map_err(Into::into)
 }
 
-/// Removes files that are gone. Their numbers stay in the runs, without a meaning.
-fn take_out(connection: &mut Connection, gone: &[i64]) -> Result<()> {
-    let transaction = connection.transaction()?;
+fn source(row: &Row<'_>) -> rusqlite::Result<Source> {
+    let number = |column| row.get::<_, i64>(column).map(i64::cast_unsigned);
+    Ok(Source {
+        id: row.get(0)?,
+        stamp: Stamp {
+            inode: number(1)?,
+            size: number(2)?,
+            modified_ns: row.get(3)?,
+        },
+        offset: number(4)?,
+        check: number(5)?,
+    })
+}
+
+/// Removes files that are gone. The words of their messages stay in the full-text table, and are ignored.
+fn remove_sources(connection: &mut Connection, gone: &[i64]) -> Result<()> {
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for id in gone {
         transaction.execute("DELETE FROM span WHERE source = ?", [id])?;
         transaction.execute("DELETE FROM source WHERE id = ?", [id])?;
@@ -163,11 +171,11 @@ fn take_out(connection: &mut Connection, gone: &[i64]) -> Result<()> {
     Ok(())
 }
 
-/// Numbers as their own hash: they are hashes already.
+/// Takes numbers as they are: they are hashes already.
 #[derive(Default)]
-struct Same(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for Same {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -185,43 +193,42 @@ impl Hasher for Same {
 struct Indexing<'a> {
     connection: &'a Connection,
     projects: &'a Projects,
-    gathered: Gathered,
-    /// The number of the next message. Never goes back: the number of a message that is gone still stands in the runs.
+    /// The number of the next message. Never decreases: the full-text table still has the numbers of messages that are gone.
     next: i64,
     text: Vec<u8>,
+    /// The words of the message at hand, with blanks between them.
+    words: String,
     /// Messages of the file at hand.
     places: Vec<Place>,
     /// Tools by the ids of their calls.
-    calls: HashMap<u64, String, BuildHasherDefault<Same>>,
+    calls: HashMap<u64, String, BuildHasherDefault<IdentityHasher>>,
 }
 
 impl<'a> Indexing<'a> {
-    fn begin(connection: &'a Connection, projects: &'a Projects) -> Result<Self> {
-        Ok(Self {
-            next: connection.query_row("SELECT next FROM counter", [], |row| row.get(0))?,
+    fn new(connection: &'a Connection, projects: &'a Projects) -> Self {
+        Self {
             connection,
             projects,
-            gathered: Gathered::default(),
+            next: 0,
             text: Vec::new(),
+            words: String::new(),
             places: Vec::new(),
             calls: HashMap::default(),
-        })
+        }
     }
 
-    fn read_all(
-        mut self,
-        files: &[Transcript],
-        known: &HashMap<String, Source>,
-        cancel: &Cancel,
-    ) -> Result<u64> {
+    fn read_all(mut self, files: &[Transcript], cancel: &Cancel) -> Result<u64> {
         let mut buffer = Buffer::default();
         let mut total = 0;
         let mut files = files.iter().filter(|_| !cancel.is_set()).peekable();
         while files.peek().is_some() {
-            // A transaction has whole files, and all words of them.
-            let transaction = self.connection.unchecked_transaction()?;
+            // A transaction has whole files, and all words of them. It is the only one that writes: another process may use
+            // the same index, so what it has added is looked up in here.
+            let transaction = Transaction::new_unchecked(self.connection, TransactionBehavior::Immediate)?;
+            self.next = transaction.query_row("SELECT next FROM counter", [], |row| row.get(0))?;
+            let before = total;
             for file in files.by_ref() {
-                match self.read(file, known.get(&file.path), &mut buffer) {
+                match self.read(file, &mut buffer) {
                     Ok(bytes) => total += bytes,
                     Err(HistoryError::NotFound) => {}
                     Err(HistoryError::Io(error)) => {
@@ -229,12 +236,11 @@ impl<'a> Indexing<'a> {
                     }
                     Err(error) => return Err(error),
                 }
-                if self.gathered.size() >= ENOUGH {
+                if total - before >= TRANSACTION {
                     break;
                 }
             }
-            runs::save(self.connection, &mut self.gathered)?;
-            self.connection
+            transaction
                 .prepare_cached("UPDATE counter SET next = ?")?
                 .execute([self.next])?;
             transaction.commit()?;
@@ -242,11 +248,25 @@ impl<'a> Indexing<'a> {
         Ok(total)
     }
 
+    /// What the index has of a transcript.
+    fn known(&self, path: &str) -> Result<Option<Source>> {
+        let known = self
+            .connection
+            .prepare_cached("SELECT id, inode, size, modified, offset, tail FROM source WHERE path = ?")?
+            .query_row([path], source)
+            .optional()?;
+        Ok(known)
+    }
+
     /// Reads what is new in a transcript. Returns how much that was.
-    fn read(&mut self, transcript: &Transcript, known: Option<&Source>, buffer: &mut Buffer) -> Result<u64> {
+    fn read(&mut self, transcript: &Transcript, buffer: &mut Buffer) -> Result<u64> {
         let (mut file, stamp) = self.projects.open(&transcript.path)?;
+        let known = self.known(&transcript.path)?;
         let mut from = 0;
-        if let Some(known) = known {
+        if let Some(known) = &known {
+            if known.stamp == stamp {
+                return Ok(0);
+            }
             let grown = known.stamp.inode == stamp.inode && known.offset <= stamp.size;
             if grown && crate::read::follow::check(&mut file, known.offset)? == known.check {
                 from = known.offset;
@@ -268,10 +288,7 @@ impl<'a> Indexing<'a> {
             if let Some(record) = Record::read(bytes).filter(|record| record.kind.is_message()) {
                 self.note_calls(&record);
                 if offset >= from {
-                    self.message(transcript, offset, bytes, &record);
-                    if self.gathered.size() >= 2 * ENOUGH {
-                        saved = runs::save(self.connection, &mut self.gathered);
-                    }
+                    saved = self.message(transcript, offset, bytes, &record);
                 }
             }
             saved.is_ok()
@@ -323,9 +340,16 @@ impl<'a> Indexing<'a> {
         });
     }
 
-    fn message(&mut self, transcript: &Transcript, offset: u64, line: &[u8], record: &Record<'_>) {
+    /// Adds a message to the full-text table.
+    fn message(
+        &mut self,
+        transcript: &Transcript,
+        offset: u64,
+        line: &[u8],
+        record: &Record<'_>,
+    ) -> Result<()> {
         let Ok(length) = u32::try_from(line.len()) else {
-            return;
+            return Ok(());
         };
         let text_end = record.content.map_or(0, |content| {
             let after = content.0.as_ptr_range().end as usize - line.as_ptr() as usize;
@@ -342,22 +366,32 @@ impl<'a> Indexing<'a> {
             );
         }
         let Self {
-            gathered,
+            connection,
             next,
             text,
+            words,
             calls,
             ..
         } = self;
-        gathered.text(*next, &String::from_utf8_lossy(text));
-        let mut tool = |name: &str| {
-            gathered.note(*next, text::tool_word(name).as_bytes());
+        words.clear();
+        let mut push = |word: &str| {
+            words.push_str(word);
+            words.push(' ');
         };
-        text::tool_calls(record, |_, name| tool(&String::from_utf8_lossy(name)));
+        text::words(&String::from_utf8_lossy(text), &mut push);
+        text::tool_calls(record, |_, name| {
+            push(&text::tool_word(&String::from_utf8_lossy(name)));
+        });
         text::tool_results(record, |id| {
             if let Some(name) = calls.get(&fingerprint(id)) {
-                tool(name);
+                push(&text::tool_word(name));
             }
         });
+        if !words.is_empty() {
+            connection
+                .prepare_cached("INSERT INTO message (rowid, words) VALUES (?, ?)")?
+                .execute(params![*next, words.as_str()])?;
+        }
         let time = record
             .timestamp
             .and_then(Raw::escaped)
@@ -371,6 +405,7 @@ impl<'a> Indexing<'a> {
             time,
         });
         self.next += 1;
+        Ok(())
     }
 }
 

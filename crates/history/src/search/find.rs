@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use crate::error::Result;
 use crate::read::json::Raw;
@@ -17,8 +17,7 @@ use crate::read::record::{Kind, Record};
 use crate::search::text::{self, Term};
 
 use super::build::{Place, append_persisted, decode};
-use super::proof::Proof;
-use super::runs;
+use super::verify::Verifier;
 use crate::index::Index;
 
 /// Matches beyond this are not counted: no user pages that far, and counting all would take longer than finding the first.
@@ -34,7 +33,7 @@ const TOGETHER: usize = 128;
 const LONG_LINE: usize = 256 * 1024;
 
 /// What to look for.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct Criteria<'a> {
     pub(crate) terms: &'a [Term],
     /// Only messages that call this tool, or return from it.
     pub(crate) tool: Option<&'a str>,
@@ -63,12 +62,12 @@ pub(crate) struct Found {
     pub(crate) is_exact: bool,
 }
 
-/// Finds messages in the transcripts that `admits` lets pass: those of the conversation that was used last first, and of each
+/// Finds messages in the transcripts that `admits` accepts: those of the conversation that was used last first, and of each
 /// the newest first.
 pub(crate) fn find(
     index: &Index,
     projects: &Projects,
-    wanted: &Wanted<'_>,
+    criteria: &Criteria<'_>,
     mut admits: impl FnMut(&str) -> bool,
 ) -> Result<Found> {
     index.words.read(|connection| {
@@ -76,13 +75,13 @@ pub(crate) fn find(
         let mut search = Search {
             connection,
             spans,
-            wanted,
+            criteria,
             projects,
             files: Files {
                 root: projects.root()?,
                 open: HashMap::new(),
             },
-            proof: Proof::of(wanted.terms),
+            verifier: Verifier::of(criteria.terms),
             started: Instant::now(),
             found: Found {
                 hits: Vec::new(),
@@ -90,22 +89,25 @@ pub(crate) fn find(
                 is_exact: true,
             },
         };
-        let words = words(wanted);
-        let runs = runs::all(connection)?;
-        // Usually the order of numbers is that of time, and what is on the page is found in the first runs.
-        let in_order = search.spans.are_in_order();
-        let at_once = if in_order { 1 } else { runs.len().max(1) };
-        'runs: for runs in runs.chunks(at_once) {
-            let mut found = Vec::new();
-            for run in runs {
-                found.extend(runs::with_all(connection, run, &words)?);
+        let mut statement = connection
+            .prepare_cached("SELECT rowid FROM message WHERE message MATCH ? ORDER BY rowid DESC")?;
+        let mut rows = statement.query_map([expression(criteria)], |row: &Row<'_>| row.get(0))?;
+        if search.spans.are_in_order() {
+            // The usual case: numbers grow with time, and the newest matches come first from the index.
+            loop {
+                let numbers = rows
+                    .by_ref()
+                    .take(TOGETHER)
+                    .collect::<rusqlite::Result<Vec<i64>>>()?;
+                if numbers.is_empty() || !search.candidates(&numbers)? {
+                    break;
+                }
             }
-            if !in_order {
-                found = search.spans.in_order(&found);
-            }
-            for numbers in found.chunks(TOGETHER) {
+        } else {
+            let numbers = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
+            for numbers in search.spans.in_order(&numbers).chunks(TOGETHER) {
                 if !search.candidates(numbers)? {
-                    break 'runs;
+                    break;
                 }
             }
         }
@@ -113,44 +115,32 @@ pub(crate) fn find(
     })
 }
 
-/// What a message must have.
-fn words(wanted: &Wanted<'_>) -> Vec<runs::Wanted> {
-    let mut words = Vec::new();
-    for term in wanted.terms {
-        let bytes = |word: &String| word.as_bytes().to_vec();
-        let open = term.words.last().filter(|_| term.open_end);
-        for word in &term.words {
-            words.push(if open == Some(word) {
-                runs::Wanted::Beginning(bytes(word))
-            } else {
-                runs::Wanted::Word(bytes(word))
-            });
+/// What a message must have, in the language of FTS5. Words have letters and digits only, so nothing needs to be escaped.
+fn expression(criteria: &Criteria<'_>) -> String {
+    let mut all = String::new();
+    for term in criteria.terms {
+        if !all.is_empty() {
+            all.push_str(" AND ");
         }
-        for (position, (before, after)) in term.neighbours.iter().enumerate() {
-            // If the open word has a neighbour, that is the last pair.
-            let is_open = position + 1 == term.neighbours.len() && open == Some(after);
-            words.push(if is_open {
-                runs::Wanted::NeighbourBeginning(bytes(before), bytes(after))
-            } else {
-                runs::Wanted::Neighbours(bytes(before), bytes(after))
-            });
-        }
+        all.push('"');
+        all.push_str(&term.words.join(" "));
+        all.push_str(if term.is_prefix { "\" *" } else { "\"" });
     }
-    words.extend(
-        wanted
-            .tool
-            .map(|tool| runs::Wanted::Word(text::tool_word(tool).into_bytes())),
-    );
-    words
+    if let Some(tool) = criteria.tool {
+        all.push_str(" AND \"");
+        all.push_str(&text::tool_word(tool));
+        all.push('"');
+    }
+    all
 }
 
 struct Search<'a> {
     connection: &'a Connection,
     spans: Spans,
-    wanted: &'a Wanted<'a>,
+    criteria: &'a Criteria<'a>,
     projects: &'a Projects,
     files: Files,
-    proof: Proof,
+    verifier: Verifier,
     started: Instant,
     found: Found,
 }
@@ -165,7 +155,7 @@ struct Candidate {
 impl Search<'_> {
     /// Takes these messages in, as far as they are wanted. False when enough have been seen.
     fn candidates(&mut self, numbers: &[i64]) -> Result<bool> {
-        if self.proof.is_trivial() {
+        if self.verifier.is_trivial() {
             return self.counted(numbers);
         }
         let mut candidates = Vec::with_capacity(numbers.len());
@@ -175,7 +165,7 @@ impl Search<'_> {
         // Most are not what was asked for, and each has to be read to see that: on all cores at once.
         let hits: Vec<Hit> = candidates
             .into_par_iter()
-            .filter_map(|candidate| self.files.read(&candidate, &self.proof, self.projects))
+            .filter_map(|candidate| self.files.read(&candidate, &self.verifier, self.projects))
             .collect();
         for hit in hits {
             self.take(|_| Ok(Some(hit)))?;
@@ -197,7 +187,7 @@ impl Search<'_> {
             self.take(|search| {
                 let candidate = search.candidate(*number)?;
                 let read =
-                    |candidate: Candidate| search.files.read(&candidate, &search.proof, search.projects);
+                    |candidate: Candidate| search.files.read(&candidate, &search.verifier, search.projects);
                 Ok(candidate.and_then(read))
             })?;
             let is_late = self.found.total.is_multiple_of(64) && self.started.elapsed() >= COUNT_TIME;
@@ -211,7 +201,7 @@ impl Search<'_> {
 
     /// Counts a match, and keeps it if it is on the page.
     fn take(&mut self, hit: impl FnOnce(&mut Self) -> Result<Option<Hit>>) -> Result<()> {
-        if self.found.total >= self.wanted.offset && self.found.hits.len() < self.wanted.limit {
+        if self.found.total >= self.criteria.offset && self.found.hits.len() < self.criteria.limit {
             let Some(hit) = hit(self)? else { return Ok(()) };
             self.found.hits.push(hit);
         }
@@ -220,17 +210,17 @@ impl Search<'_> {
     }
 
     fn is_full(&self) -> bool {
-        self.found.total >= self.wanted.offset + self.wanted.limit
+        self.found.total >= self.criteria.offset + self.criteria.limit
     }
 
     fn is_timed(&self) -> bool {
-        self.wanted.times != (i64::MIN..i64::MAX)
+        self.criteria.times != (i64::MIN..i64::MAX)
     }
 
     /// Where a message lies; `None` if that is unknown, or it was not said in the wanted time.
     fn place(&mut self, span: usize, number: i64) -> Result<Option<Place>> {
         let place = self.spans.place(self.connection, span, number)?;
-        Ok(place.filter(|place| self.wanted.times.contains(&place.time)))
+        Ok(place.filter(|place| self.criteria.times.contains(&place.time)))
     }
 
     fn candidate(&mut self, number: i64) -> Result<Option<Candidate>> {
@@ -252,14 +242,14 @@ fn read(
     file: &File,
     place: &Place,
     line: &mut Vec<u8>,
-    proof: &Proof,
+    verifier: &Verifier,
     projects: &Projects,
 ) -> Option<Hit> {
     line.resize(place.length as usize, 0);
     // Behind the text a tool's result may stand a second time: that need not be read to see that it is not wanted.
     let (text, rest) = line.split_at_mut(place.text_end.min(place.length) as usize);
     read_exact_at(file, text, place.offset).ok()?;
-    if !place.is_elsewhere && !proof.may_be_in(text) {
+    if !place.is_elsewhere && !verifier.may_be_in(text) {
         return None;
     }
     read_exact_at(file, rest, place.offset + text.len() as u64).ok()?;
@@ -270,7 +260,7 @@ fn read(
         append_persisted(projects, &owner(path), &mut text);
     }
     let text = String::from_utf8_lossy(&text).into_owned();
-    if !proof.is_in(&text) {
+    if !verifier.is_in(&text) {
         return None;
     }
     let mut is_tool_result = false;
@@ -326,7 +316,7 @@ impl Files {
         Arc::clone(self.open.entry(Arc::clone(path)).or_default())
     }
 
-    fn read(&self, candidate: &Candidate, proof: &Proof, projects: &Projects) -> Option<Hit> {
+    fn read(&self, candidate: &Candidate, verifier: &Verifier, projects: &Projects) -> Option<Hit> {
         thread_local! {
             static LINE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
         }
@@ -334,7 +324,7 @@ impl Files {
         let open = || Some(self.root.as_ref()?.open(path).ok()?.0);
         let file = file.get_or_init(open).as_ref()?;
         LINE.with_borrow_mut(|line| {
-            let hit = read(path, file, place, line, proof, projects);
+            let hit = read(path, file, place, line, verifier, projects);
             line.shrink_to(LONG_LINE);
             hit
         })

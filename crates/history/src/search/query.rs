@@ -12,7 +12,7 @@ use crate::history::History;
 use crate::list::card::Piece;
 use crate::model::{Page, Role};
 use crate::read::place::{ProjectId, SessionId};
-use crate::search::find::{Hit, Wanted, find, owner};
+use crate::search::find::{Criteria, Hit, find, owner};
 use crate::search::text::{Term, terms};
 
 /// Characters of an excerpt, and how many of them stand before the first match.
@@ -106,7 +106,7 @@ impl History {
         };
         // Before the look: what is indexed during it may be missing.
         let is_complete = self.caught_up.load(Ordering::Relaxed);
-        let wanted = Wanted {
+        let criteria = Criteria {
             terms: &terms,
             tool: query.tool.as_deref(),
             times: query.from.unwrap_or(i64::MIN)..query.to.unwrap_or(i64::MAX),
@@ -124,7 +124,7 @@ impl History {
             (format!("{project}/{stem}.jsonl"), project, stem)
         };
         let found =
-            find(index, &self.projects, &wanted, |path| {
+            find(index, &self.projects, &criteria, |path| {
                 let (session, project, stem) = session_of(path);
                 if query.only.as_ref().is_some_and(|only| {
                     SessionId::parse(&stem).map_or(true, |session| !only.contains(&session))

@@ -1,8 +1,9 @@
 //! The words of a message: what is searchable, and how text and queries are cut into words.
 //!
 //! Letters and digits make words, in lower case. Scripts that are written without blanks have no words to cut at, so every
-//! character and every pair of neighbours counts as one: any piece of Chinese text, of one character or of twenty, is found
-//! in the middle of any sentence.
+//! character makes a word together with the one after it, and the last character of a run makes one alone. Any piece of
+//! Chinese text is found in the middle of any sentence: several characters as a phrase of such pairs, which overlap and
+//! therefore prove that the characters are neighbours, and a single character as the beginning of a pair.
 
 use crate::read::json::{Raw, unescape_into};
 use crate::read::record::{Kind, Record};
@@ -239,15 +240,13 @@ fn run(text: &str, word: &mut String, each: &mut impl FnMut(&str)) -> usize {
             each(word);
         }
         Class::Dense => {
-            let mut starts = run
+            let mut characters = run
                 .char_indices()
                 .map(|(at, letter)| (at, at + letter.len_utf8()))
                 .peekable();
-            while let Some((start, stop)) = starts.next() {
-                each(&run[start..stop]);
-                if let Some((_, next)) = starts.peek() {
-                    each(&run[start..*next]);
-                }
+            while let Some((start, end)) = characters.next() {
+                let end = characters.peek().map_or(end, |(_, next)| *next);
+                each(&run[start..end]);
             }
         }
     }
@@ -259,11 +258,11 @@ fn run(text: &str, word: &mut String, each: &mut impl FnMut(&str)) -> usize {
 pub(crate) struct Term {
     /// In lower case, as it must stand in the text.
     pub(crate) text: String,
-    /// The words to look up.
+    /// The words to look up, which must follow each other in the message.
     pub(crate) words: Vec<String>,
-    /// Words that must stand next to each other. Dense script has none: there every pair of characters is a word already.
-    pub(crate) neighbours: Vec<(String, String)>,
-    /// Its last word may go on.
+    /// The last word may go on.
+    pub(crate) is_prefix: bool,
+    /// The user may still be typing the last word.
     pub(crate) open_end: bool,
     /// The words alone do not prove that the text is there.
     pub(crate) needs_proof: bool,
@@ -293,36 +292,31 @@ pub(crate) fn terms(query: &str) -> Vec<Term> {
         let unfinished = query.ends_with(is_in_word);
         let long_enough = last.words.last().is_some_and(|word| word.chars().count() >= 3);
         last.open_end = unfinished && long_enough;
+        last.is_prefix |= last.open_end;
     }
     found
 }
 
 fn term(text: &str) -> Option<Term> {
     let mut list: Vec<String> = Vec::new();
-    let mut neighbours = Vec::new();
-    let mut before = None;
-    let mut count = 0;
-    words(text, |word| {
-        let after = (!is_dense(word)).then(|| word.to_owned());
-        neighbours.extend(std::mem::replace(&mut before, after.clone()).zip(after));
-        // The last word must stay the last.
-        list.retain(|known| known != word);
-        list.push(word.to_owned());
-        count += 1;
-    });
-    let is_pair = |word: &String| is_dense(word) && word.chars().count() == 2;
-    let has_pairs = list.iter().any(is_pair);
-    // One word, or one pair with its two characters: nothing that could stand apart.
-    let is_proven = count == 1 || count == 3 && has_pairs;
-    let needs_proof = !is_proven || list.iter().any(|word| word.len() >= MAX_WORD);
-    if has_pairs {
-        // Single characters add nothing to the pairs they are part of.
-        list.retain(|word| is_pair(word) || !is_dense(word));
+    words(text, |word| list.push(word.to_owned()));
+    let is_single = |word: &String| is_dense(word) && word.chars().nth(1).is_none();
+    let is_one_run = !text.contains(|letter| class(letter) != Class::Dense);
+    let needs_proof = !(is_one_run || list.len() == 1 && list[0].len() < MAX_WORD);
+    // A run of dense script at the end of the term may go on in the text, where its last character then begins a pair.
+    let mut is_prefix = false;
+    if text.ends_with(|letter| class(letter) == Class::Dense) {
+        let is_in_pair = |before: &String| is_dense(before) && !is_single(before);
+        if list.len() >= 2 && is_in_pair(&list[list.len() - 2]) {
+            list.pop();
+        } else {
+            is_prefix = true;
+        }
     }
     (!list.is_empty()).then(|| Term {
         text: lower(text),
         words: list,
-        neighbours,
+        is_prefix,
         open_end: false,
         needs_proof,
     })
@@ -349,31 +343,36 @@ mod tests {
             cut("Fix the Login-page, please: Ünïcode_2"),
             ["fix", "the", "login", "page", "please", "ünïcode", "2"]
         );
-        assert_eq!(cut("修复登录"), ["修", "修复", "复", "复登", "登", "登录", "录"]);
+        assert_eq!(cut("修复登录"), ["修复", "复登", "登录", "录"]);
         assert_eq!(cut("用React写"), ["用", "react", "写"]);
         assert_eq!(cut(&"x".repeat(100)), ["x".repeat(MAX_WORD)]);
     }
 
     #[test]
-    fn questions_become_terms() {
+    fn queries_become_terms() {
         let of = |query: &str| {
             terms(query)
                 .into_iter()
-                .map(|term| (term.words.join("+"), term.open_end, term.needs_proof))
+                .map(|term| (term.words.join("+"), term.is_prefix, term.needs_proof))
                 .collect::<Vec<_>>()
         };
         assert_eq!(
             of("login page"),
             [("login".into(), false, false), ("page".into(), true, false)]
         );
-        assert_eq!(of("录"), [("录".into(), false, false)]);
+        assert_eq!(of("录"), [("录".into(), true, false)]);
         assert_eq!(of("登录"), [("登录".into(), false, false)]);
-        assert_eq!(of("登录页面"), [("登录+录页+页面".into(), false, true)]);
+        assert_eq!(of("登录页面"), [("登录+录页+页面".into(), false, false)]);
+        assert_eq!(of("\"登录，页面\""), [("登录+录+页面".into(), false, true)]);
+        assert_eq!(of("登录React"), [("登录+录+react".into(), true, true)]);
+        assert_eq!(of("React登"), [("react+登".into(), true, true)]);
         assert_eq!(
             of("\"login page\" 修"),
-            [("login+page".into(), false, true), ("修".into(), false, false)]
+            [("login+page".into(), false, true), ("修".into(), true, false)]
         );
+        assert_eq!(of("\"the the\""), [("the+the".into(), false, true)]);
         assert_eq!(of("parent_uuid"), [("parent+uuid".into(), true, true)]);
+        assert_eq!(of(&"x".repeat(50)), [("x".repeat(MAX_WORD), true, true)]);
         assert_eq!(of(" ... "), []);
     }
 

@@ -1,4 +1,4 @@
-//! Whose transcripts: the person at the machine sees all, a key those of its own sessions.
+//! Who may read which transcripts: the owner of the machine reads all, an API key reads those of its own sessions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use tiller_history::{
     ProjectList, Result, SearchPage, SearchQuery, Session, SessionFilter, SessionId, SessionPage,
 };
 
-/// The history with someone's eyes. What they may not see is for them as if it were not there.
+/// The history as one viewer may read it. What the viewer may not read is answered as if it did not exist.
 pub(super) struct Seen<'a> {
     history: &'a History,
-    /// `None`: everything.
+    /// The sessions that the viewer may read; `None` for all.
     own: Option<BTreeSet<SessionId>>,
 }
 
-/// The conversations of the sessions that a viewer sees; `None` for someone who sees all.
+/// The conversations of the sessions that a viewer may see; `None` for a viewer who may see all.
 pub(super) async fn own_conversations(
     sessions: &Sessions,
     sees_all: bool,
@@ -27,7 +27,7 @@ pub(super) async fn own_conversations(
     let mut own = BTreeSet::new();
     let listed = sessions.for_each(|session| {
         own.extend(SessionId::parse(&session.id().to_string()));
-        // A session that was started afresh has a second conversation; the first had the session's own id.
+        // A session that was restarted has a second conversation; the first one had the session's own id.
         if let ListedSession::Readable { record, .. } = session
             && let Some(conversation) = record.conversation
         {
@@ -50,7 +50,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// The sessions of a key, newest first. It has few beside the whole history, so each is looked up by itself.
+    /// The sessions of a key, newest first. A key has few sessions compared with the whole history, so each is looked up by itself.
     fn own_sessions(&self, own: &BTreeSet<SessionId>) -> Result<Vec<Session>> {
         let mut sessions = Vec::with_capacity(own.len());
         for id in own {
@@ -172,7 +172,7 @@ impl<'a> Seen<'a> {
         })
     }
 
-    /// The page that has a message in its middle. One that is not there is for the reader as if the session were not.
+    /// The page that has a message in its middle. An unknown message is answered like an unknown session.
     pub(super) fn page_around(
         &self,
         id: &SessionId,
@@ -189,7 +189,7 @@ impl<'a> Seen<'a> {
         })
     }
 
-    /// The changes that are about something they may see.
+    /// The changes of sessions that the viewer may read.
     pub(super) fn changes(own: Option<&BTreeSet<SessionId>>, changes: &[Change]) -> Vec<Change> {
         let may_see = |change: &&Change| match change {
             Change::Session { session, .. } | Change::Gone { session, .. } => {
@@ -201,7 +201,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// The part of a whole list that a page asks for.
+/// The items of a list that are on a page.
 pub(super) fn paged<T>(items: Vec<T>, page: Page) -> Vec<T> {
     let skipped = match page.offset {
         Offset::FromStart(offset) => offset,

@@ -1,4 +1,4 @@
-//! The transcripts, opened when someone first asks, and their index, kept up to date in the background.
+//! The transcripts, opened by the first request, and their index, kept up to date in the background.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,10 +13,10 @@ use super::live::{BEHIND, Bundle};
 use super::vault::VaultSwitch;
 use crate::error::ApiError;
 
-/// However often the vault is turned on and off, there is a moment between its rounds.
+/// The shortest time between two rounds of archiving, however often the vault is turned on and off.
 const SOON: Duration = Duration::from_millis(200);
 
-/// The history of the person at the machine. Cheap to clone; indexing ends when the last one is dropped.
+/// The history of the machine's owner. Cheap to clone; indexing ends when the last clone is dropped.
 #[derive(Clone)]
 pub struct HistoryHandle {
     transcripts: Arc<Transcripts>,
@@ -28,7 +28,7 @@ struct Transcripts {
     index_dir: PathBuf,
     opened: Mutex<Option<Arc<History>>>,
     vault: VaultSwitch,
-    /// What changes, for those who watch.
+    /// Publishes changes to subscribers.
     changes: broadcast::Sender<Bundle>,
 }
 
@@ -38,7 +38,7 @@ impl HistoryHandle {
     }
 
     /// Reads the transcripts under `claude_home`, keeps an index of them in `index_dir`, and archives them in `vault_dir`
-    /// if that has been turned on. Returns at once: a thread of its own does the work.
+    /// if the vault is turned on. Returns at once: a background thread does the work.
     pub fn start(claude_home: PathBuf, index_dir: PathBuf, vault_dir: PathBuf) -> std::io::Result<Self> {
         let transcripts = Arc::new(Transcripts {
             claude_home,
@@ -56,7 +56,7 @@ impl HistoryHandle {
 
     /// The folder of a conversation. `None`: there is no such transcript.
     pub(crate) async fn conversation(&self, id: String) -> Result<Option<String>, ApiError> {
-        self.look(move |history| match SessionId::parse(&id) {
+        self.query(move |history| match SessionId::parse(&id) {
             Ok(id) => history
                 .session(&id)
                 .map(|session| Some(session.project_path.into())),
@@ -67,7 +67,7 @@ impl HistoryHandle {
 
     /// What a conversation has cost before anyone resumes it.
     pub(crate) async fn spent(&self, id: String) -> Result<Option<f64>, ApiError> {
-        self.look(move |history| match SessionId::parse(&id) {
+        self.query(move |history| match SessionId::parse(&id) {
             Ok(id) => history.spent(&id),
             Err(_) => Ok(None),
         })
@@ -79,7 +79,7 @@ impl HistoryHandle {
         &self,
         folder: String,
     ) -> Result<Option<(String, i64)>, ApiError> {
-        self.look(move |history| {
+        self.query(move |history| {
             let projects = history.projects()?.projects;
             let Some(project) = projects.into_iter().find(|project| project.path == folder) else {
                 return Ok(None);
@@ -96,20 +96,20 @@ impl HistoryHandle {
         .await
     }
 
-    /// Asks on a thread that may block; what is not found is nothing.
-    async fn look<T: Send + 'static>(
+    /// Runs a query on a thread that may block. Not found becomes `None`.
+    async fn query<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&History) -> Result<Option<T>, HistoryError> + Send + 'static,
+        query: impl FnOnce(&History) -> Result<Option<T>, HistoryError> + Send + 'static,
     ) -> Result<Option<T>, ApiError> {
         let transcripts = Arc::clone(&self.transcripts);
-        let asked = tokio::task::spawn_blocking(move || question(&*transcripts.history()?));
+        let asked = tokio::task::spawn_blocking(move || query(&*transcripts.history()?));
         match asked.await.map_err(|error| ApiError::internal(&error))? {
             Err(HistoryError::NotFound) => Ok(None),
             answer => answer.map_err(|error| ApiError::internal(&error)),
         }
     }
 
-    /// What changes from now on.
+    /// Subscribes to changes.
     pub(super) fn changes(&self) -> broadcast::Receiver<Bundle> {
         self.transcripts.changes.subscribe()
     }
@@ -119,7 +119,7 @@ impl HistoryHandle {
     }
 
     /// Turns the vault on or off. It is filled in the background.
-    pub(super) fn turn_vault(&self, on: bool) -> Result<(), HistoryError> {
+    pub(super) fn set_vault(&self, on: bool) -> Result<(), HistoryError> {
         self.vault().turn(on)?;
         self.indexer.wake();
         Ok(())
@@ -169,7 +169,7 @@ impl Indexer {
 
 impl Indexer {
     fn wake(&self) {
-        // Full means that it is awake anyway.
+        // The channel is full only if the indexer has been woken already.
         self.wake.try_send(()).ok();
     }
 }
@@ -199,10 +199,10 @@ fn keep_indexed(
         Ok(history) => history,
         Err(error) => return tracing::warn!(%error, "the history can't be read"),
     };
-    // Watched before the first update: what changes during it is seen by the next one.
+    // Watch before the first update, so that the next update sees what changes during the first.
     let changes = transcripts.changes.clone();
     let watch = history.watch(move |bundle| {
-        // Nobody may be watching.
+        // Without a subscriber there is nothing to send.
         changes.send(Arc::new(bundle)).ok();
         wake.try_send(()).ok();
     });

@@ -1,4 +1,4 @@
-//! What changes in the history while someone looks at it, as server-sent events.
+//! Changes of the history as server-sent events.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub(super) async fn live(
     });
     let headers = [
         (CONTENT_TYPE, "text/event-stream"),
-        // Else some proxies keep events until they have a bufferful.
+        // Without this header some proxies buffer events.
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ];
     Ok((headers, Body::from_stream(events)).into_response())
@@ -105,12 +105,12 @@ impl Live {
     async fn seen(&self, bundle: &[Change]) -> Vec<Change> {
         let viewer = self.visitor.viewer.clone();
         let sees_all = viewer.sees_all();
-        // Asked each time: a key's new sessions are its own from their first line on.
+        // Looked up for every bundle, because a key may have started sessions in the meantime.
         match own_conversations(&self.app.sessions.seen_by(viewer), sees_all).await {
             Ok(own) => Seen::changes(own.as_ref(), bundle),
             Err(error) => {
                 tracing::error!(%error, "can't tell whose transcripts have changed");
-                // Whoever asks again is told why, or what has changed.
+                // The client reconnects, and gets the error or the changes.
                 vec![Change::Everything]
             }
         }

@@ -1,4 +1,4 @@
-//! What stands behind the question mark. Whatever is not understood is refused, never guessed.
+//! Query parameters. Unknown and invalid parameters are refused.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,15 @@ use tiller_history::{Format, Include, Offset, Page, ProjectId, SearchQuery, Sess
 
 use crate::error::ApiError;
 
-/// How many items a page has unless said.
+/// Items of a page if the request names no limit.
 const DEFAULT_LIMIT: usize = 50;
 
-/// How the messages of a session are told.
+/// The form in which the messages of a session are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ToldAs {
-    /// As what was said, in the form of the history.
+    /// Messages, in the form of the history API.
     Messages,
-    /// As a live session tells them.
+    /// Entries, in the form of a live session's events.
     Entries,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Parameters(HashMap<String, String>);
 
 impl Parameters {
     pub(super) fn parse(query: Option<&str>) -> Result<Self, ApiError> {
-        // By hand and not with a struct for each route: a parameter given twice must not pass for the last one.
+        // Parsed by hand instead of with a struct for each route: a duplicate parameter must be refused.
         let pairs: Vec<(String, String)> =
             serde_urlencoded::from_str(query.unwrap_or_default()).map_err(|_| ApiError::WrongForm)?;
         let mut parameters = HashMap::with_capacity(pairs.len());

@@ -43,11 +43,11 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(take_over))
 }
 
-/// Asks the history on a thread that may block, with the visitor's eyes.
+/// Runs a query on a thread that may block, with the visitor's rights.
 async fn ask<T: Send + 'static>(
     app: &App,
     visitor: Visitor,
-    question: impl FnOnce(&Arc<History>, Seen<'_>) -> Result<T, HistoryError> + Send + 'static,
+    query: impl FnOnce(&Arc<History>, Seen<'_>) -> Result<T, HistoryError> + Send + 'static,
 ) -> Result<T, ApiError> {
     if !visitor.viewer.scopes.read {
         return Err(ApiError::Forbidden);
@@ -57,7 +57,7 @@ async fn ask<T: Send + 'static>(
     let handle = app.history.clone();
     let asked = tokio::task::spawn_blocking(move || {
         let history = handle.history()?;
-        question(&history, Seen::new(&history, own))
+        query(&history, Seen::new(&history, own))
     });
     let answer = asked.await.map_err(|error| ApiError::internal(&error))?;
     answer.map_err(|error| match error {
@@ -69,7 +69,7 @@ async fn ask<T: Send + 'static>(
     })
 }
 
-/// What can't be the name of a transcript is the name of none.
+/// An id that can't be the name of a transcript is answered like an unknown one.
 fn session_id(id: &str) -> Result<SessionId, ApiError> {
     SessionId::parse(id).map_err(|_| ApiError::SessionNotFound)
 }
@@ -141,7 +141,7 @@ async fn all_sessions(
     let viewer = app.sessions.seen_by(visitor.viewer.clone());
     let found = ask(&app, visitor, move |_, seen| {
         let page = match seen.find_sessions(&filter, page) {
-            // A project that is not there has no sessions.
+            // An unknown project has no sessions.
             Err(HistoryError::NotFound) => SessionPage {
                 sessions: Vec::new(),
                 total: 0,
@@ -205,8 +205,7 @@ async fn messages(
     }
 }
 
-// Ends the program that works on a conversation elsewhere, so that it can go on here. Someone else's process is ended, so
-// it is for those who may see the whole history.
+// Ends a process that Tiller did not start, so only viewers who may see the whole history may ask for it.
 /// End the program that works on a conversation elsewhere
 ///
 /// So that it can go on here. The answer is the conversation, without a `driver`.
@@ -227,7 +226,7 @@ async fn take_over(
     let id = session_id(&id)?;
     let viewer = app.sessions.seen_by(visitor.viewer.clone());
     let mut session = ask(&app, visitor, move |_, seen| seen.session(&id)).await?;
-    // Whole: a process that was asked to end and does not is ended.
+    // Runs to its end even if the client disconnects: a process that ignores the request to end is killed.
     whole(async move {
         running::take_over(&viewer, &session).await?;
         running::note(&viewer, [&mut session]).await;
@@ -257,7 +256,7 @@ async fn search(
     Ok(Json(found).into_response())
 }
 
-// Sums tell about every session, so they are for those who may see every session.
+// Totals reveal something about every session, so only viewers who may see all sessions get them.
 /// Tokens and cost by day, project, model and session
 #[utoipa::path(
     get, operation_id = "history_usage", path = "/api/history/usage", tag = "history", params(
@@ -286,8 +285,8 @@ async fn usage(
         .map(Json)
 }
 
-/// The vault is the whole history's, so it is for those who may see the whole history.
-fn sees_the_vault(visitor: &Visitor, changes_it: bool) -> Result<(), ApiError> {
+/// The vault holds the whole history, so only viewers who may see all of it may use it.
+fn may_use_vault(visitor: &Visitor, changes_it: bool) -> Result<(), ApiError> {
     if visitor.viewer.key.is_some() || (changes_it && !visitor.viewer.scopes.run) {
         return Err(ApiError::Forbidden);
     }
@@ -306,7 +305,7 @@ async fn vault(
     Extension(visitor): Extension<Visitor>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<VaultState>, ApiError> {
-    sees_the_vault(&visitor, false)?;
+    may_use_vault(&visitor, false)?;
     let page = Parameters::parse(query.as_deref())?.page()?;
     vault_state(&app, visitor, page).await.map(Json)
 }
@@ -339,16 +338,16 @@ async fn turn_vault(
     Extension(visitor): Extension<Visitor>,
     Json(setting): Json<VaultSetting>,
 ) -> Result<Json<VaultState>, ApiError> {
-    sees_the_vault(&visitor, true)?;
+    may_use_vault(&visitor, true)?;
     let handle = app.history.clone();
     ask(&app, visitor.clone(), move |_, _| {
-        handle.turn_vault(setting.enabled)
+        handle.set_vault(setting.enabled)
     })
     .await?;
     vault_state(&app, visitor, Page::first(50)).await.map(Json)
 }
 
-// The one thing that writes under the CLI's home, and only when someone asks for it.
+// The only route that writes into the CLI's home.
 /// Bring a transcript back from the archive
 #[utoipa::path(
     post, operation_id = "history_restore", path = "/api/history/vault/{id}/restore", tag = "history", params(("id" = String, Path)),
@@ -361,7 +360,7 @@ async fn restore(
     Extension(visitor): Extension<Visitor>,
     Path(id): Path<String>,
 ) -> Result<Json<Session>, ApiError> {
-    sees_the_vault(&visitor, true)?;
+    may_use_vault(&visitor, true)?;
     let id = session_id(&id)?;
     let handle = app.history.clone();
     ask(&app, visitor, move |history, _| {
@@ -393,7 +392,7 @@ async fn export(
     let (format, include) = (parameters.format()?, parameters.include()?);
     let id = session_id(&id)?;
     let name = format!("attachment; filename=\"{}.{}\"", id.as_str(), format.extension());
-    // Looked up first: once the body has begun, nothing can be refused any more.
+    // Looked up first: once the body has begun, the status can't change any more.
     let history = ask(&app, visitor, {
         let id = id.clone();
         move |history, seen| seen.session(&id).map(|_| Arc::clone(history))

@@ -1,4 +1,4 @@
-//! Which conversations go on right now, and who drives them.
+//! Which conversations are active now, and which process drives each of them.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use tiller_history::{Session, SessionDriver};
 
 use crate::error::ApiError;
 
-/// Where processes can't be looked at, a conversation to which something was added so lately is taken for one that goes on.
+/// Where processes can't be inspected, a conversation counts as active for this long after its last message.
 const LATELY_MS: i64 = 90_000;
 
-/// Notes in each conversation that is not ours whether a program works on it.
+/// Sets `live` and `driver` of each conversation that is not one of our own sessions.
 pub(super) async fn note<'a>(sessions: &Sessions, listed: impl IntoIterator<Item = &'a mut Session>) {
     let mut others: Vec<&mut Session> = listed.into_iter().collect();
     let ids = others.iter().map(|session| session.id.as_str().to_owned());
@@ -60,7 +60,7 @@ fn described(driver: &Driver) -> SessionDriver {
     }
 }
 
-/// A clock that runs ahead is no sign of life.
+/// A time in the future does not count: a clock may be wrong.
 fn is_recent(time: Option<i64>, now: i64) -> bool {
     time.is_some_and(|time| (0..LATELY_MS).contains(&(now - time)))
 }

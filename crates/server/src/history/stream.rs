@@ -1,4 +1,4 @@
-//! Something long, written by a thread that may block, as the body of an answer.
+//! A response body that is written by a thread that may block.
 
 use std::io::{self, Write};
 
@@ -7,11 +7,11 @@ use bytes::Bytes;
 use futures_util::stream;
 use tokio::sync::mpsc;
 
-/// How much is written at once, and how many such pieces may wait for a slow reader.
+/// Bytes that are sent at once, and how many such pieces may wait for a slow client.
 const PIECE: usize = 64 << 10;
 const PIECES: usize = 4;
 
-/// A body with whatever `write` writes. An error cuts the connection, so that half a file is not taken for a whole one.
+/// A body with what `write` writes. An error closes the connection, so that a client notices an incomplete file.
 pub(super) fn written_by(write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static) -> Body {
     let (pieces, mut body) = mpsc::channel::<io::Result<Bytes>>(PIECES);
     tokio::task::spawn_blocking(move || {
@@ -20,7 +20,7 @@ pub(super) fn written_by(write: impl FnOnce(&mut dyn Write) -> io::Result<()> + 
             pieces: pieces.clone(),
         };
         if let Err(error) = write(&mut out).and_then(|()| out.flush()) {
-            // Nobody is left to tell if the client has gone, which is the usual reason.
+            // Sending fails if the client has disconnected, which is the usual reason for the error.
             drop(pieces.blocking_send(Err(error)));
         }
     });

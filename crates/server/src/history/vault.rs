@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tiller_history::{History, HistoryError, Page, Session, SessionId, SessionPage, Stored, Vault};
 
-/// How long a round of archiving serves. A transcript that grows would otherwise be compressed again for every line.
+/// Time between rounds of archiving. A growing transcript would otherwise be compressed again for every line.
 const ROUND: Duration = Duration::from_mins(10);
 
 /// The vault of the data folder. Off, and without a folder, until someone turns it on.
@@ -25,7 +25,7 @@ impl VaultSwitch {
         }
     }
 
-    /// The mark of a vault that is on. What is in it stays when it is turned off.
+    /// The file that marks a vault as turned on. Turning it off keeps its content.
     fn mark(&self) -> PathBuf {
         self.folder.join("on")
     }
@@ -55,7 +55,7 @@ impl VaultSwitch {
             .unwrap_or_else(std::sync::PoisonError::into_inner) = when;
     }
 
-    /// How long until it wants to be filled; `None` while it is off.
+    /// Time until the next round of archiving; `None` while the vault is off.
     pub(super) fn due_in(&self) -> Option<Duration> {
         let filled = *self
             .filled
@@ -70,7 +70,7 @@ impl VaultSwitch {
         self.due_in() == Some(Duration::ZERO)
     }
 
-    /// Archives what is new, if it is on and its time has come.
+    /// Archives what is new, if the vault is on and the next round is due.
     pub(super) fn fill_if_due(&self, history: &History) {
         if !self.is_archiving() {
             return;
@@ -89,7 +89,7 @@ impl VaultSwitch {
         self.note_filled(Some(Instant::now()));
     }
 
-    /// What is in it, and the sessions that are nowhere else.
+    /// The vault's size, and the sessions that exist only there.
     pub(super) fn content(
         &self,
         history: &History,
@@ -106,7 +106,7 @@ impl VaultSwitch {
         Ok((vault.stored()?, SessionPage { sessions, total }))
     }
 
-    /// Puts a session back where the CLI keeps its own.
+    /// Restores a session into the CLI's home.
     pub(super) fn restore(&self, history: &History, id: &SessionId) -> Result<Session, HistoryError> {
         if !self.folder.exists() {
             return Err(HistoryError::NotFound);

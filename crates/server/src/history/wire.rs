@@ -21,7 +21,7 @@ pub struct HistoryProjects {
 pub struct HistorySessions {
     #[serde(flatten)]
     pub page: SessionPage,
-    /// What the list can be narrowed down to.
+    /// Values that the list can be filtered by.
     pub facets: Facets,
 }
 
@@ -72,7 +72,7 @@ pub struct VaultState {
     /// Sessions in the vault, and the bytes they take.
     pub stored_sessions: usize,
     pub stored_bytes: u64,
-    /// Those that only the vault has any more, newest first.
+    /// Sessions that exist only in the vault, newest first.
     #[serde(flatten)]
     pub page: SessionPage,
 }

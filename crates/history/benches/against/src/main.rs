@@ -1,10 +1,11 @@
-//! Libraries beside what the history has of its own: `cargo xtask bench against`.
+//! Libraries beside what Tiller has of its own: `cargo xtask bench against [PART]`.
 //!
 //! Everything runs on one thread, in a process of its own, on the corpus of the history's benchmark, and is measured in
 //! processor time: other programs on the machine change the wall clock, and hardly that.
 
 mod index;
 mod json;
+mod limit;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,7 +22,7 @@ fn main() {
     );
     let only = arguments.first().map_or("", String::as_str);
     println!("corpus: {}\n", home.display());
-    for task in json::TASKS.iter().chain(&index::TASKS) {
+    for task in json::TASKS.iter().chain(&index::TASKS).chain(&limit::TASKS) {
         if task.contains(only) {
             let program = std::env::current_exe().expect("this program");
             let status = Command::new(program).arg(task).arg(&home).status();
@@ -33,6 +34,8 @@ fn main() {
 fn child(task: &str, home: &Path) {
     if json::TASKS.contains(&task) {
         json::run(task, home);
+    } else if limit::TASKS.contains(&task) {
+        limit::run(task);
     } else {
         index::run(task, home);
     }
@@ -56,8 +59,24 @@ fn measured<T>(run: impl FnOnce() -> T) -> (T, Duration) {
 
 /// The peak of this process's memory, in megabytes.
 fn peak() -> u64 {
+    status("VmHWM")
+}
+
+/// What this process has in memory now, in megabytes.
+fn resident() -> u64 {
+    status("VmRSS")
+}
+
+/// The same in bytes.
+fn resident_bytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let resident = pages.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    resident.unwrap_or(0) * rustix::param::page_size() as u64
+}
+
+fn status(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmHWM"));
+    let line = status.lines().find(|line| line.starts_with(name));
     let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
     kilobytes.unwrap_or(0) / 1024
 }
