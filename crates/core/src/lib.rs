@@ -38,7 +38,7 @@ pub use session::{
     Settings, SettingsPatch, TitleSource, TurnRecord,
 };
 pub use store::{
-    AcceptedPrompt, Commit, DamagedSession, Epoch, InvalidCursor, ListedSession, Owners, SessionCursor,
-    SessionQuery, Store, StoreError, StoreFuture, StoredSession, UnfinishedSession,
+    AcceptedPrompt, Commit, DamagedSession, Epoch, HistoryEntry, HistoryKind, InvalidCursor, ListedSession,
+    Owners, SessionCursor, SessionQuery, Store, StoreError, StoreFuture, StoredSession, UnfinishedSession,
 };
 pub use title::{title_from_model, title_from_prompt};

@@ -23,7 +23,7 @@ use crate::session::{
     ActorHandle, AgentStatus, Command, CommandFailed, Deletion, Input, Refusal, SessionRecord, SessionStatus,
     Settings, Taken, TitleSource,
 };
-use crate::store::{Store, StoreError, StoredSession};
+use crate::store::{HistoryEntry, HistoryKind, Store, StoreError, StoredSession};
 use crate::title::{MAX_TITLE, title_as_given, title_from_prompt};
 
 /// How long agents get to end when the server stops; the promise is ten seconds for everything.
@@ -135,7 +135,7 @@ impl Page {
 pub struct HistoryPage {
     pub record: SessionRecord,
     pub pending: Vec<DecisionRequest>,
-    pub messages: Vec<(u64, RawJson)>,
+    pub entries: Vec<HistoryEntry>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -575,12 +575,12 @@ impl Sessions {
         let (mut record, pending) = self.find(session).await?;
         self.complete_totals(&mut record).await?;
         let tail = self.tail(session);
-        let messages = self.shared.store.history(session, page).await?;
-        let messages = with_tail(messages, &tail, page);
+        let entries = self.shared.store.history(session, page).await?;
+        let entries = with_tail(entries, &tail, page);
         Ok(HistoryPage {
             record,
             pending,
-            messages,
+            entries,
         })
     }
 
@@ -702,7 +702,7 @@ impl Sessions {
 }
 
 /// A page of the log, together with what is on its way there.
-fn with_tail(mut messages: Vec<(u64, RawJson)>, tail: &[Arc<Event>], page: Page) -> Vec<(u64, RawJson)> {
+fn with_tail(mut entries: Vec<HistoryEntry>, tail: &[Arc<Event>], page: Page) -> Vec<HistoryEntry> {
     let (after, before, limit) = match page {
         Page::All => (0, u64::MAX, u32::MAX),
         Page::After { seq, limit } => (seq, u64::MAX, limit),
@@ -710,20 +710,24 @@ fn with_tail(mut messages: Vec<(u64, RawJson)>, tail: &[Arc<Event>], page: Page)
         Page::Last { limit } => (0, u64::MAX, limit),
     };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let last = messages.last().map_or(after, |(seq, _)| *seq);
+    let last = entries.last().map_or(after, |entry| entry.seq);
     for event in tail.iter().filter(|event| event.seq > last && event.seq < before) {
-        // The user's own words are never shown before they are in the log.
-        if let Some(raw) = event.body.message() {
-            messages.push((event.seq, raw));
+        // A prompt is never shown before it is in the log.
+        if let Some(json) = event.body.message() {
+            entries.push(HistoryEntry {
+                seq: event.seq,
+                kind: HistoryKind::Message,
+                json,
+            });
         }
     }
     if matches!(page, Page::Before { .. } | Page::Last { .. }) {
-        let extra = messages.len().saturating_sub(limit);
-        messages.drain(..extra);
+        let extra = entries.len().saturating_sub(limit);
+        entries.drain(..extra);
     } else {
-        messages.truncate(limit);
+        entries.truncate(limit);
     }
-    messages
+    entries
 }
 
 fn allowed(scope: bool) -> Result<(), CommandError> {

@@ -58,8 +58,8 @@ pub trait Store: Send + Sync + 'static {
     /// Removes a session and everything that belongs to it. Fine if there is none.
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()>;
 
-    /// A page of prompts and messages, oldest first, each with its `seq`.
-    fn history(&self, session: SessionId, page: Page) -> StoreFuture<'_, Vec<(u64, RawJson)>>;
+    /// A page of prompts and messages, oldest first.
+    fn history(&self, session: SessionId, page: Page) -> StoreFuture<'_, Vec<HistoryEntry>>;
 
     /// The first `limit` events after `after`, in order.
     fn replay(&self, session: SessionId, after: u64, limit: u32) -> StoreFuture<'_, Vec<Event>>;
@@ -213,6 +213,23 @@ pub struct SessionQuery {
     pub after: Option<SessionCursor>,
     /// `None`: all.
     pub limit: Option<u32>,
+}
+
+/// An entry of a session's history.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HistoryEntry {
+    pub seq: u64,
+    pub kind: HistoryKind,
+    /// The prompt as clients read it, or the agent's message.
+    pub json: RawJson,
+}
+
+/// What an entry of a history is. Its JSON does not tell: an agent may write anything, also what looks like a prompt.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum HistoryKind {
+    Prompt,
+    /// A message of the agent, or the notice that stands in place of one that can't be read.
+    Message,
 }
 
 /// A place in the list of sessions.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use tiller_core::backend::HookCall;
 use tiller_core::{
-    CommandError, Event, EventBody, LiveFeed, Notice, Page, RawJson, SessionId, SessionStatus, Sessions,
+    CommandError, Event, EventBody, HistoryEntry, HistoryKind, LiveFeed, Notice, Page, SessionId,
+    SessionStatus, Sessions,
 };
-use tiller_message::Message;
 
 /// How many events are read from the log at once.
 pub(crate) const PAGE: u32 = 256;
@@ -111,47 +111,33 @@ pub(crate) async fn search_back<T>(
     sessions: &Sessions,
     session: SessionId,
     before: Option<u64>,
-    mut found: impl FnMut(u64, &RawJson) -> Option<T>,
+    mut found: impl FnMut(&HistoryEntry) -> Option<T>,
 ) -> Result<Option<T>, CommandError> {
     let mut page = match before {
         Some(seq) => Page::Before { seq, limit: PAGE },
         None => Page::Last { limit: PAGE },
     };
     loop {
-        let messages = sessions.history(session, page).await?.messages;
-        let Some((first, _)) = messages.first() else {
+        let entries = sessions.history(session, page).await?.entries;
+        let Some(first) = entries.first() else {
             return Ok(None);
         };
-        if let Some(found) = messages.iter().rev().find_map(|(seq, raw)| found(*seq, raw)) {
+        if let Some(found) = entries.iter().rev().find_map(&mut found) {
             return Ok(Some(found));
         }
         page = Page::Before {
-            seq: *first,
+            seq: first.seq,
             limit: PAGE,
         };
     }
 }
 
-/// The number of the newest prompt before `before`. An agent may write what looks like a prompt, so the log decides.
+/// The number of the newest prompt before `before`.
 pub(crate) async fn prompt_before(
     sessions: &Sessions,
     session: SessionId,
-    mut before: Option<u64>,
+    before: Option<u64>,
 ) -> Result<Option<u64>, CommandError> {
-    loop {
-        let candidate = search_back(sessions, session, before, |seq, raw| {
-            let message = Message::parse_shared(Arc::clone(raw.shared())).ok()?;
-            message.user_prompt().map(|_| seq)
-        });
-        let Some(seq) = candidate.await? else {
-            return Ok(None);
-        };
-        let events = sessions.replay(session, seq.saturating_sub(1), 1).await?;
-        let is_prompt =
-            |event: &Event| event.seq == seq && matches!(event.body, EventBody::UserPrompt { .. });
-        if events.first().is_some_and(is_prompt) {
-            return Ok(Some(seq));
-        }
-        before = Some(seq);
-    }
+    let is_prompt = |entry: &HistoryEntry| (entry.kind == HistoryKind::Prompt).then_some(entry.seq);
+    search_back(sessions, session, before, is_prompt).await
 }

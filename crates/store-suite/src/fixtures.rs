@@ -9,9 +9,9 @@ use tiller_core::backend::{
 };
 use tiller_core::prompt::UiContext;
 use tiller_core::{
-    Approval, Attachment, Commit, DecisionRequest, Epoch, Event, EventBody, Image, Options, Prompt, PromptId,
-    RawJson, RequestId, Run, SessionId, SessionQuery, SessionRecord, SessionStatus, Settings, StatusChange,
-    Store, StoredSession, Timestamp, TitleSource, TurnRecord,
+    Approval, Attachment, Commit, DecisionRequest, Epoch, Event, EventBody, HistoryEntry, Image, Options,
+    Prompt, PromptId, RawJson, RequestId, Run, SessionId, SessionQuery, SessionRecord, SessionStatus,
+    Settings, StatusChange, Store, StoredSession, Timestamp, TitleSource, TurnRecord,
 };
 use tiller_message::Summary;
 
@@ -209,8 +209,9 @@ pub fn image(id: &str) -> Image {
     }
 }
 
-pub(crate) fn texts(messages: &[(u64, RawJson)]) -> Vec<(u64, &str)> {
-    messages.iter().map(|(seq, raw)| (*seq, raw.as_str())).collect()
+pub(crate) fn texts(entries: &[HistoryEntry]) -> Vec<(u64, &str)> {
+    let texts = entries.iter().map(|entry| (entry.seq, entry.json.as_str()));
+    texts.collect()
 }
 
 /// A piece of a streamed message.

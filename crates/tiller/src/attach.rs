@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tiller_message::{Message, visible};
+use tiller_message::visible;
 use tokio::sync::mpsc;
 
 use crate::cli::ServeArgs;
@@ -40,13 +40,10 @@ async fn follow(client: &mut Client, ending: &mut Ending, wanted: &str) -> anyho
         .await?;
     let history = client.until("session.history").await?;
     let mut renderer = Renderer::default();
-    for message in history["messages"].as_array().into_iter().flatten() {
-        let prompt = Message::of(message)
-            .ok()
-            .and_then(|message| message.user_prompt());
-        let event = match prompt {
-            Some(prompt) => json!({ "type": "stream.user_prompt", "payload": { "prompt": prompt.prompt } }),
-            None => json!({ "type": "stream.message", "payload": { "message": message } }),
+    for (place, message) in history["messages"].as_array().into_iter().flatten().enumerate() {
+        let event = match history["kinds"][place].as_str() {
+            Some("user_prompt") => json!({ "type": "stream.user_prompt", "payload": message }),
+            _ => json!({ "type": "stream.message", "payload": { "message": message } }),
         };
         show(&mut renderer, &event)?;
     }

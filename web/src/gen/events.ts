@@ -96,6 +96,10 @@ messages: Array<Record<string, unknown>>,
  */
 seqs: Array<number>, 
 /**
+ * What each message is. Its JSON does not tell: an agent may write anything, also what looks like a prompt.
+ */
+kinds: Array<HistoryKind>, 
+/**
  * The session's newest: subscribe after this one to go on live.
  */
 lastSeq: number, 
@@ -115,6 +119,11 @@ queue: Array<string>,
  * The same prompts with their ids.
  */
 queueItems?: Array<QueuedPrompt>, };
+
+/**
+ * What an entry of a history is.
+ */
+export type HistoryKind = "user_prompt" | "message";
 
 /**
  * `afterSeq` with `limit`: the first after it. `beforeSeq` with `limit`: the last before it. `limit` alone: the last.

@@ -1,16 +1,16 @@
 /** From events, pages of history and lines of transcripts to the entries that a conversation is folded from. Pure. */
-import type { Attachment, SessionStatus, UiContext } from "../gen/events";
+import type { Attachment, HistoryKind, SessionStatus, UiContext } from "../gen/events";
 import { asObject, asObjects, asString } from "../wire/json";
 import { type AgentMessage, readMessage } from "./message";
 
-/** What the log of a session holds, as far as the conversation is concerned. `seq` orders it. */
+/** An entry of a session's log that the conversation is made from. `seq` orders them. */
 export type Entry =
   | {
       readonly kind: "prompt";
       readonly seq: number;
       readonly prompt: string;
       readonly promptId?: string;
-      /** What the agent knows it by. */
+      /** The agent's name for it. */
       readonly uuid?: string;
       readonly attachments?: readonly Attachment[];
       readonly context?: UiContext;
@@ -19,7 +19,7 @@ export type Entry =
       readonly kind: "message";
       readonly seq: number;
       readonly message: AgentMessage;
-      /** As it was said. */
+      /** The message as the agent wrote it. */
       readonly raw: unknown;
     }
   | {
@@ -29,7 +29,7 @@ export type Entry =
       readonly error?: string;
     };
 
-/** What an agent said, whatever it looks like. */
+/** A message of the agent, whatever it looks like. */
 export const messageEntry = (seq: number, raw: unknown): Entry => ({
   kind: "message",
   seq,
@@ -37,17 +37,20 @@ export const messageEntry = (seq: number, raw: unknown): Entry => ({
   raw,
 });
 
-/** An entry of a history: a prompt, which is our own record, or what an agent said. */
-export function historyEntry(seq: number, record: unknown): Entry {
-  const message = readMessage(record);
-  if (message.type !== "user_prompt") return messageEntry(seq, record);
+/** A prompt, as a history has it. */
+export function promptEntry(seq: number, raw: unknown): Entry {
+  const record = asObject(raw) ?? {};
   return {
     kind: "prompt",
     seq,
-    prompt: asString(message.prompt) ?? "",
-    promptId: asString(message.promptId),
-    uuid: asString(message.uuid),
-    attachments: asObjects(message.attachments) as unknown as Attachment[],
-    context: asObject(message.context) as UiContext | undefined,
+    prompt: asString(record.prompt) ?? "",
+    promptId: asString(record.promptId),
+    uuid: asString(record.uuid),
+    attachments: asObjects(record.attachments) as unknown as Attachment[],
+    context: asObject(record.context) as UiContext | undefined,
   };
 }
+
+/** An entry of a history. Only its kind tells what it is: an agent may write what looks like a prompt. */
+export const historyEntry = (seq: number, kind: HistoryKind | undefined, raw: unknown): Entry =>
+  kind === "user_prompt" ? promptEntry(seq, raw) : messageEntry(seq, raw);

@@ -36,6 +36,7 @@ const history = (seqs: readonly number[], lastSeq: number) => ({
   status: "idle" as const,
   seqs: [...seqs],
   messages: seqs.map((seq) => ({ type: "user_prompt", prompt: `p${seq}` })),
+  kinds: seqs.map(() => "user_prompt" as const),
   lastSeq,
   pending: [],
   queue: [],

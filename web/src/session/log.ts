@@ -137,7 +137,7 @@ export function acceptHistory(log: SessionLog, history: History, commandId: stri
   const asked = commandId === undefined ? log.asked : without(log.asked, commandId);
   const entries = history.messages.flatMap((message, index): Entry[] => {
     const seq = history.seqs[index];
-    return seq === undefined ? [] : [historyEntry(seq, message)];
+    return seq === undefined ? [] : [historyEntry(seq, history.kinds[index], message)];
   });
   const next = { ...history.pending.reduce(raise, log), asked, queue: history.queueItems ?? [] };
   switch (purpose) {

@@ -17,6 +17,7 @@ const history = (queued: readonly string[], said: readonly Record<string, unknow
     status: "idle",
     messages: [...said],
     seqs: said.map((_, index) => index + 1),
+    kinds: said.map(() => "user_prompt" as const),
     lastSeq: 9,
     pending: [],
     queue: queued.map(() => "the same words"),

@@ -239,9 +239,9 @@ impl Sessions {
     /// The agent's id of the last thing that it said itself.
     async fn last_message(&self, session: SessionId) -> Result<Option<String>, CommandError> {
         let page = Page::Last { limit: LAST_MESSAGES };
-        let messages = self.shared.store.history(session, page).await?;
-        Ok(messages.iter().rev().find_map(|(_, raw)| {
-            let message = Message::parse_shared(Arc::clone(raw.shared())).ok()?;
+        let entries = self.shared.store.history(session, page).await?;
+        Ok(entries.iter().rev().find_map(|entry| {
+            let message = Message::parse_shared(Arc::clone(entry.json.shared())).ok()?;
             // A subagent's messages are not part of the conversation itself.
             let is_own = message.kind() == Kind::Assistant && message.parent_tool_use_id().is_none();
             message.uuid().filter(|_| is_own).map(str::to_owned)

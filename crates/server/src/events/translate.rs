@@ -23,7 +23,7 @@ use super::parse::NotUnderstood;
 use super::protocol::{CommandId, Frame};
 use super::table::ServerEvent;
 use super::wire::{
-    AgentInfo, AgentState, Approval, Attachment, Behavior, DriverInfo, History, PermissionMode,
+    AgentInfo, AgentState, Approval, Attachment, Behavior, DriverInfo, History, HistoryKind, PermissionMode,
     PermissionRequest, PermissionResolved, QueuedPrompt, RunnerError, SessionInfo, SessionStatus,
     SettingsInfo, StatusChange, StreamMessage, StreamUserPrompt, UiContext,
 };
@@ -375,11 +375,20 @@ pub(super) fn frame(event: &Event, command: Option<&CommandId>) -> Result<String
 
 pub(super) fn history(page: HistoryPage) -> History {
     let session_id = page.record.id.to_string();
-    let (seqs, messages) = page.messages.into_iter().unzip();
+    let (mut messages, mut seqs, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
+    for entry in page.entries {
+        messages.push(entry.json);
+        seqs.push(entry.seq);
+        kinds.push(match entry.kind {
+            tiller_core::HistoryKind::Prompt => HistoryKind::UserPrompt,
+            tiller_core::HistoryKind::Message => HistoryKind::Message,
+        });
+    }
     History {
         status: status(page.record.status),
         messages,
         seqs,
+        kinds,
         last_seq: page.record.last_seq,
         summary: page.record.summary.map(|summary| summary.view()),
         pending: page

@@ -82,8 +82,8 @@ pub(super) async fn cost_before(
     session: SessionId,
     before: u64,
 ) -> Result<f64, CommandError> {
-    let total = search_back(sessions, session, Some(before), |_, raw| {
-        let message = Message::parse_shared(Arc::clone(raw.shared())).ok()?;
+    let total = search_back(sessions, session, Some(before), |entry| {
+        let message = Message::parse_shared(Arc::clone(entry.json.shared())).ok()?;
         message.turn_result().map(|result| result.total_cost_usd)
     });
     if let Some(total) = total.await? {

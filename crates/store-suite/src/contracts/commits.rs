@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tiller_core::{
-    Answer, Behavior, Commit, DecisionRequest, Event, EventBody, Page, RawJson, Reply, SessionRecord,
-    SessionStatus, Store, StoreError, Timestamp, UnreadableLine,
+    Answer, Behavior, Commit, DecisionRequest, Event, EventBody, HistoryKind, Page, RawJson, Reply,
+    SessionRecord, SessionStatus, Store, StoreError, Timestamp, UnreadableLine,
 };
 use tiller_message::{Message, ParseError, RAW_BYTES, Summary, UnreadableReason};
 
@@ -84,7 +84,7 @@ pub async fn history_has_prompts_and_messages_by_page<H: Harness>(harness: &H) {
             .await
             .unwrap()
             .into_iter()
-            .map(|(seq, _)| seq)
+            .map(|entry| entry.seq)
             .collect()
     };
     assert_eq!(seqs(Page::All).await, [2, 3, 4, 5]);
@@ -319,8 +319,17 @@ pub async fn messages_that_look_like_our_records_come_back_unchanged<H: Harness>
         let store = harness.open();
         assert_eq!(store.replay(session.id, 0, 100).await.unwrap(), written);
         let history = store.history(session.id, Page::All).await.unwrap();
-        let odd_again: Vec<_> = history.iter().map(|(_, raw)| raw.as_str()).skip(1).collect();
+        let texts = history.iter().map(|entry| entry.json.as_str());
+        let odd_again: Vec<_> = texts.skip(1).collect();
         assert_eq!(odd_again[..odd.len()], odd);
+        let kinds: Vec<_> = history.iter().map(|entry| entry.kind).collect();
+        let mut expected = vec![HistoryKind::Message; odd.len() + 1];
+        expected[0] = HistoryKind::Prompt;
+        assert_eq!(
+            kinds,
+            expected.repeat(times),
+            "what looks like a prompt is a message if an agent wrote it"
+        );
         assert_eq!(
             store.said_since(session.id, 1).await.unwrap(),
             [written[0].clone()]
@@ -352,7 +361,7 @@ pub async fn a_line_that_is_not_a_message_is_kept_whole<H: Harness>(harness: &H)
     assert_eq!(store.replay(session.id, 0, 100).await.unwrap(), written);
     let history = store.history(session.id, Page::All).await.unwrap();
     let shown: Vec<_> = unreadable.iter().filter_map(EventBody::message).collect();
-    let found: Vec<_> = history.into_iter().skip(1).map(|(_, raw)| raw).collect();
+    let found: Vec<_> = history.into_iter().skip(1).map(|entry| entry.json).collect();
     assert_eq!(found, shown);
     assert!(
         found[0].as_str().len() < RAW_BYTES + 200,

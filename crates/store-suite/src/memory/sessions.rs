@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use tiller_core::{
-    AcceptedPrompt, Commit, Epoch, Event, EventBody, Image, ListedSession, Owners, Page, PromptId, RawJson,
-    SessionId, SessionQuery, SessionRecord, SessionStatus, Store, StoreError, StoreFuture, StoredSession,
-    Timestamp, UnfinishedSession,
+    AcceptedPrompt, Commit, Epoch, Event, EventBody, HistoryEntry, HistoryKind, Image, ListedSession, Owners,
+    Page, PromptId, RawJson, SessionId, SessionQuery, SessionRecord, SessionStatus, Store, StoreError,
+    StoreFuture, StoredSession, Timestamp, UnfinishedSession,
 };
 use tiller_message::{PieceEntry, StreamedPieces};
 
@@ -127,7 +127,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn history(&self, session: SessionId, page: Page) -> StoreFuture<'_, Vec<(u64, RawJson)>> {
+    fn history(&self, session: SessionId, page: Page) -> StoreFuture<'_, Vec<HistoryEntry>> {
         self.read(move |data| history(data, session, page))
     }
 
@@ -387,26 +387,31 @@ fn is_wanted(record: &SessionRecord, query: &SessionQuery) -> bool {
         })
 }
 
-fn history(data: &Data, session: SessionId, page: Page) -> Result<Vec<(u64, RawJson)>, StoreError> {
+fn history(data: &Data, session: SessionId, page: Page) -> Result<Vec<HistoryEntry>, StoreError> {
     let Some(session) = data.find(session) else {
         return Ok(Vec::new());
     };
     let mut entries = Vec::new();
     for (seq, event) in &session.events {
-        if let Some(entry) = entry(&event.body)? {
-            entries.push((*seq, entry));
+        let kind = match event.body {
+            EventBody::UserPrompt { .. } => HistoryKind::Prompt,
+            _ => HistoryKind::Message,
+        };
+        if let Some(json) = entry(&event.body)? {
+            let seq = *seq;
+            entries.push(HistoryEntry { seq, kind, json });
         }
     }
     let count = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
     match page {
         Page::All => {}
         Page::After { seq, limit } => {
-            entries.retain(|(found, _)| *found > seq);
+            entries.retain(|entry| entry.seq > seq);
             entries.truncate(count(limit));
         }
         Page::Before { limit, .. } | Page::Last { limit } => {
             if let Page::Before { seq, .. } = page {
-                entries.retain(|(found, _)| *found < seq);
+                entries.retain(|entry| entry.seq < seq);
             }
             entries.drain(..entries.len().saturating_sub(count(limit)));
         }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tiller_core::prompt::UiContext;
 use tiller_core::{
-    Answer, Approval, Attachment, Behavior, DecisionRequest, Event, EventBody, Options, Prompt, PromptId,
-    RawJson, Reply, RequestId, Run, SessionId, SessionRecord, SessionStatus, Settings, StatusChange,
-    StoreError, Timestamp, TitleSource, TurnRecord, UnreadableLine,
+    Answer, Approval, Attachment, Behavior, DecisionRequest, Event, EventBody, HistoryEntry, HistoryKind,
+    Options, Prompt, PromptId, RawJson, Reply, RequestId, Run, SessionId, SessionRecord, SessionStatus,
+    Settings, StatusChange, StoreError, Timestamp, TitleSource, TurnRecord, UnreadableLine,
 };
 use tiller_message::UnreadableReason;
 
@@ -391,16 +391,25 @@ pub(super) fn decode_event_or_damage(session: SessionId, row: &Row<'_>) -> Resul
     }
 }
 
-/// The message in the columns `kind` and `data` as clients see it, or one that says that it can't be read.
-pub(super) fn message_or_damage(row: &Row<'_>, kind: usize, data: usize) -> Result<RawJson, StoreError> {
+/// A row of `seq, kind, data` as clients see it. In place of one that can't be read stands a message that says so.
+pub(super) fn history_entry(row: &Row<'_>) -> Result<HistoryEntry, StoreError> {
     let read = || {
-        let data = text(row, data)?;
-        match named(Kind::parse, text(row, kind)?)? {
-            Kind::Unreadable => Ok(unreadable(data)?.shown()),
-            _ => raw_json(data),
+        let data = text(row, 2)?;
+        match named(Kind::parse, text(row, 1)?)? {
+            Kind::Prompt => Ok((HistoryKind::Prompt, raw_json(data)?)),
+            Kind::Unreadable => Ok((HistoryKind::Message, unreadable(data)?.shown())),
+            _ => Ok((HistoryKind::Message, raw_json(data)?)),
         }
     };
-    read().or_else(|_: StoreError| damaged(row, data))
+    let (kind, json) = match read() {
+        Ok(entry) => entry,
+        Err::<_, StoreError>(_) => (HistoryKind::Message, damaged(row, 2)?),
+    };
+    Ok(HistoryEntry {
+        seq: row.get(0).map_err(store_error)?,
+        kind,
+        json,
+    })
 }
 
 /// A line of an agent that is no message, as it is stored.

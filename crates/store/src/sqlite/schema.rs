@@ -500,7 +500,7 @@ mod tests {
             let page = store.history(id.parse().unwrap(), Page::All).await.unwrap();
             let found: Vec<_> = page
                 .iter()
-                .map(|(seq, raw)| (*seq, raw.as_str().to_owned()))
+                .map(|entry| (entry.seq, entry.json.as_str().to_owned()))
                 .collect();
             let told = |seq| (seq, format!(r#"{{"of":"{id}","seq":{seq}}}"#));
             assert_eq!(found, [told(1), told(3)]);
@@ -625,8 +625,8 @@ mod tests {
                 seq: seq - 1,
                 limit: 1,
             };
-            let (_, raw) = store.history(session, page).await.unwrap().remove(0);
-            let raw: serde_json::Value = serde_json::from_str(raw.as_str()).unwrap();
+            let entry = store.history(session, page).await.unwrap().remove(0);
+            let raw: serde_json::Value = serde_json::from_str(entry.json.as_str()).unwrap();
             assert_eq!((&raw["promptId"], &raw["uuid"]), (&id.into(), &id.into()));
         }
     }
@@ -652,7 +652,7 @@ mod tests {
         drop(older);
         let store = SqliteStore::open(&path).unwrap();
         let page = store.history(session.parse().unwrap(), Page::All).await.unwrap();
-        let found: Vec<_> = page.iter().map(|(_, raw)| raw.as_str()).collect();
+        let found: Vec<_> = page.iter().map(|entry| entry.json.as_str()).collect();
         let stopped = format!(
             r#"{{"type":"system","subtype":"turn_stopped","duration_ms":5,"usage":{{"a":1}},"total_cost_usd":0.50,"result":{failed}}}"#
         );

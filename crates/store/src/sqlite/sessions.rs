@@ -4,9 +4,9 @@ use std::sync::{Arc, LazyLock};
 
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use tiller_core::{
-    AcceptedPrompt, Answer, Behavior, Commit, Epoch, Event, EventBody, Image, ListedSession, Owners, Page,
-    PromptId, RawJson, SessionId, SessionQuery, SessionRecord, Store, StoreError, StoreFuture, StoredSession,
-    Timestamp, UnfinishedSession,
+    AcceptedPrompt, Answer, Behavior, Commit, Epoch, Event, EventBody, HistoryEntry, Image, ListedSession,
+    Owners, Page, PromptId, RawJson, SessionId, SessionQuery, SessionRecord, Store, StoreError, StoreFuture,
+    StoredSession, Timestamp, UnfinishedSession,
 };
 
 use super::codec::{self, Encoded, Kind};
@@ -89,7 +89,7 @@ impl Store for SqliteStore {
         Box::pin(self.remove(session))
     }
 
-    fn history(&self, session: SessionId, page: Page) -> StoreFuture<'_, Vec<(u64, RawJson)>> {
+    fn history(&self, session: SessionId, page: Page) -> StoreFuture<'_, Vec<HistoryEntry>> {
         Box::pin(self.read(move |connection| history(connection, session, page)))
     }
 
@@ -479,11 +479,7 @@ fn write_event(connection: &Connection, session: &Owner, event: &Event) -> rusql
     Ok(())
 }
 
-fn history(
-    connection: &Connection,
-    session: SessionId,
-    page: Page,
-) -> Result<Vec<(u64, RawJson)>, StoreError> {
+fn history(connection: &Connection, session: SessionId, page: Page) -> Result<Vec<HistoryEntry>, StoreError> {
     let (after, before, limit, newest_first) = match page {
         Page::All => (0, END, -1, false),
         Page::After { seq, limit } => (seq, END, i64::from(limit), false),
@@ -504,17 +500,14 @@ fn history(
             limit
         ])
         .map_err(store_error)?;
-    let mut messages = Vec::new();
+    let mut entries = Vec::new();
     while let Some(row) = rows.next().map_err(store_error)? {
-        messages.push((
-            row.get(0).map_err(store_error)?,
-            codec::message_or_damage(row, 1, 2)?,
-        ));
+        entries.push(codec::history_entry(row)?);
     }
     if newest_first {
-        messages.reverse();
+        entries.reverse();
     }
-    Ok(messages)
+    Ok(entries)
 }
 
 fn replay(

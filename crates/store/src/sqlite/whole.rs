@@ -485,7 +485,7 @@ mod tests {
         store.clear(&before).await.unwrap();
         let found = store.history(id, Page::All).await.unwrap();
         assert_eq!(found.len(), ROWS as usize + 1);
-        assert!(found.iter().all(|(_, raw)| raw.as_str().contains("again")));
+        assert!(found.iter().all(|entry| entry.json.as_str().contains("again")));
         assert_eq!(
             store.replay(id, 0, u32::MAX).await.unwrap().len() as u64,
             again.last_seq

@@ -157,7 +157,7 @@ async fn a_row_that_can_not_be_read_hides_no_other() {
     let history = store.history(session.id, Page::All).await.unwrap();
     let readable: Vec<_> = history
         .iter()
-        .map(|(seq, raw)| (*seq, !raw.as_str().contains("unreadable")))
+        .map(|entry| (entry.seq, !entry.json.as_str().contains("unreadable")))
         .collect();
     assert_eq!(
         readable,

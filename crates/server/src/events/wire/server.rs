@@ -202,6 +202,17 @@ pub struct Attachment {
     pub size: u64,
 }
 
+/// What an entry of a history is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, TS, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[ts(export_to = "events.ts")]
+pub enum HistoryKind {
+    /// A prompt: `{type: "user_prompt", prompt, promptId, uuid, attachments?, context?}`. Live it is `stream.user_prompt`.
+    UserPrompt,
+    /// A message of the agent. Live it is `stream.message`.
+    Message,
+}
+
 #[derive(Debug, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts")]
@@ -215,6 +226,8 @@ pub struct History {
     /// The `seq` of each message.
     #[ts(type = "Array<number>")]
     pub seqs: Vec<u64>,
+    /// What each message is. Its JSON does not tell: an agent may write anything, also what looks like a prompt.
+    pub kinds: Vec<HistoryKind>,
     /// The session's newest: subscribe after this one to go on live.
     #[ts(type = "number")]
     pub last_seq: u64,
