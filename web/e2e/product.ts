@@ -32,15 +32,18 @@ function required(variable: string, fallback: string | undefined, remedy: string
   return path;
 }
 
+/** The older one still has TodoWrite without being asked for it. */
+type ClaudeVersion = "2.1.325" | "2.1.113";
+
 const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache");
 const executables = {
   tiller: () => required("TILLER_TEST_BIN", undefined, "run `cargo xtask test`, or set it to a built tiller"),
   testkit: () =>
     required("TILLER_TEST_TESTKIT", undefined, "run `cargo xtask test`, or set it to a built tiller-testkit"),
-  claude: () =>
+  claude: (version: ClaudeVersion = "2.1.325") =>
     required(
-      "TILLER_TEST_CLAUDE_325",
-      join(cache, "tiller/claude/2.1.325/node_modules/@anthropic-ai/claude-code-linux-x64/claude"),
+      `TILLER_TEST_CLAUDE_${version.split(".").at(-1)}`,
+      join(cache, `tiller/claude/${version}/node_modules/@anthropic-ai/claude-code-linux-x64/claude`),
       "run `cargo xtask setup`",
     ),
 };
@@ -123,6 +126,8 @@ export class Product {
   model: Model | undefined;
   /** Whether Claude Code has something to sign in with. */
   signedIn = true;
+  /** Which Claude Code the server drives. */
+  claude: ClaudeVersion = "2.1.325";
   private server: ChildProcess | undefined;
   private readonly others: ChildProcess[] = [];
 
@@ -146,7 +151,7 @@ export class Product {
       return this.serve(port, ["--backend", "demo"], environment);
     }
     this.model ??= await Model.start(script, this.home);
-    return this.serve(port, ["--claude-bin", executables.claude()], this.agentEnvironment());
+    return this.serve(port, ["--claude-bin", executables.claude(this.claude)], this.agentEnvironment());
   }
 
   /** Adds a line to the server's configuration. */

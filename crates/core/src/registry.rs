@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore, oneshot};
 
+use tiller_message::Summary;
+
 use crate::backend::{
     Backend, BackendInfo, Backends, Connections, Driver, Drivers, Inquiry, InquiryFailed, InquiryReply,
     OptionInfo, OptionRefused, Options, Steering, UnknownBackend,
@@ -101,6 +103,8 @@ pub struct StartSession {
     pub id: Option<SessionId>,
     /// Goes on with a conversation that the agent had elsewhere, under its id. Only the person at the machine may.
     pub resume: Option<SessionId>,
+    /// What that conversation has cost so far, in dollars: it does not count for the session.
+    pub spent_before_usd: f64,
     /// Begins with what was said in a conversation that the agent had elsewhere, and leaves that one to whoever drives
     /// it. Only the person at the machine may.
     pub fork_of: Option<SessionId>,
@@ -394,7 +398,7 @@ impl Sessions {
             expired: false,
             fork_of: start.fork_of.map(|id| id.to_string()),
             fork_at: None,
-            summary: Some(Arc::default()),
+            summary: Some(Arc::new(Summary::resumed(start.spent_before_usd))),
             delete_at: None,
             status: SessionStatus::Idle,
             cwd: cwd.to_string_lossy().into_owned(),

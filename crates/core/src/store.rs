@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use tiller_message::Summary;
 
 use crate::event::{DecisionRequest, Event};
 use crate::ids::{PromptId, SessionId, Timestamp};
@@ -37,6 +38,16 @@ pub trait Store: Send + Sync + 'static {
     /// session does not end where the caller thinks. [`StoreError::Duplicate`] if one of its `prompts` was accepted
     /// before.
     fn commit(&self, commit: Commit) -> StoreFuture<'_, ()>;
+
+    /// Stores the totals of a session that was stored without them. They were counted from its log up to `last_seq`:
+    /// nothing is written if the session has gone on since, or has totals already. Everything else of the session stays
+    /// as it is, the time of its last change too. Any node may do this, since all of them count the same.
+    fn backfill_summary(
+        &self,
+        session: SessionId,
+        last_seq: u64,
+        summary: Arc<Summary>,
+    ) -> StoreFuture<'_, ()>;
 
     /// A page of sessions, the last changed first; of two that changed at the same time, the smaller id first.
     fn list(&self, query: SessionQuery) -> StoreFuture<'_, Vec<ListedSession>>;
@@ -209,6 +220,8 @@ pub struct SessionQuery {
     pub cwd: Option<String>,
     /// Only those that have one of these ids, or whose conversation has. Empty: all.
     pub conversations: Vec<String>,
+    /// Only those that are stored without totals.
+    pub without_summary: bool,
     /// Begins after this place.
     pub after: Option<SessionCursor>,
     /// `None`: all.

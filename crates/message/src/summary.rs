@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cost::Cost;
 use crate::files::{changed_file, is_editing_tool};
-use crate::message::{Body, Kind, Message, SystemMessage, TurnResult};
+use crate::message::{Body, Kind, Message, SystemMessage, TurnResult, Usage};
 use crate::tasks::{RunningTask, RunningTasks};
 use crate::todos::{Todo, Todos};
 
@@ -38,6 +38,9 @@ pub struct Summary {
     working_ms: u64,
     tokens_in: u64,
     tokens_out: u64,
+    /// How many tokens the model read for the main agent's last message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_tokens: Option<u64>,
     cost: Cost,
     files_changed: Vec<String>,
     todos: Todos,
@@ -75,6 +78,10 @@ pub struct SummaryView {
     /// Tokens that models have written.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub tokens_out: u64,
+    /// How many tokens the model read for the main agent's last message: the size of the conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional, type = "number"))]
+    pub context_tokens: Option<u64>,
     /// The cost in dollars. What was spent before the session began is not included.
     pub cost_usd: f64,
     /// The files that were changed, relative to the working directory where inside it, in the order of their first
@@ -117,6 +124,10 @@ impl Summary {
         self.todos.push(&body);
         match &body {
             Body::Assistant(assistant) => {
+                let read = tokens_read(&assistant.message.usage);
+                if assistant.parent_tool_use_id.is_none() && read > 0 {
+                    self.context_tokens = Some(read);
+                }
                 let calls = assistant
                     .message
                     .content
@@ -171,19 +182,33 @@ impl Summary {
         !json.starts_with(r#"{"type":"stream_event""#)
     }
 
+    /// Whether readers should be told. The time of the last activity and the size of the conversation change with almost
+    /// every message, which readers see anyway.
+    #[must_use]
+    pub fn differs(&self, other: &Self) -> bool {
+        let numbers = |summary: &Self| {
+            (
+                summary.turns,
+                summary.working_ms,
+                summary.tokens_in,
+                summary.tokens_out,
+                summary.turn_began,
+            )
+        };
+        numbers(self) != numbers(other)
+            || self.cost != other.cost
+            || self.files_changed != other.files_changed
+            || self.todos.items() != other.todos.items()
+            || self.tasks != other.tasks
+            || self.mcp != other.mcp
+    }
+
     /// A turn ended, stopped or not.
     fn result(&mut self, result: &TurnResult, at: i64) {
         self.turn_ended(at);
         self.cost.push(result);
-        let usage = &result.usage;
-        for tokens in [
-            usage.input_tokens,
-            usage.cache_creation_input_tokens,
-            usage.cache_read_input_tokens,
-        ] {
-            self.tokens_in = self.tokens_in.saturating_add(tokens);
-        }
-        self.tokens_out = self.tokens_out.saturating_add(usage.output_tokens);
+        self.tokens_in = self.tokens_in.saturating_add(tokens_read(&result.usage));
+        self.tokens_out = self.tokens_out.saturating_add(result.usage.output_tokens);
     }
 
     /// A prompt was sent, and a turn begins.
@@ -222,6 +247,7 @@ impl Summary {
             working_ms: self.working_ms,
             tokens_in: self.tokens_in,
             tokens_out: self.tokens_out,
+            context_tokens: self.context_tokens,
             cost_usd: self.cost.spent_usd,
             files_changed: self.files_changed.clone(),
             todos: self.todos.items().to_vec(),
@@ -233,6 +259,13 @@ impl Summary {
     }
 }
 
+/// The tokens that a model read, from caches too.
+fn tokens_read(usage: &Usage) -> u64 {
+    [usage.cache_creation_input_tokens, usage.cache_read_input_tokens]
+        .into_iter()
+        .fold(usage.input_tokens, u64::saturating_add)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,9 +275,9 @@ mod tests {
         r#"{"type":"stream_event","event":{"type":"message_start"}}"#,
         r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"TodoWrite","input":{"todos":[{"content":"Write it","status":"in_progress"}]}}]}}"#,
         r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1"}]}}"#,
-        r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t2","name":"Edit","input":{}}]}}"#,
+        r#"{"type":"assistant","message":{"usage":{"input_tokens":3,"cache_read_input_tokens":40},"content":[{"type":"tool_use","id":"t2","name":"Edit","input":{}}]}}"#,
         r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t2"}]},"tool_use_result":{"filePath":"/work/a.rs"}}"#,
-        r#"{"type":"assistant","parent_tool_use_id":"t0","message":{"content":[{"type":"tool_use","id":"t3","name":"Write","input":{}}]}}"#,
+        r#"{"type":"assistant","parent_tool_use_id":"t0","message":{"usage":{"input_tokens":9},"content":[{"type":"tool_use","id":"t3","name":"Write","input":{}}]}}"#,
         r#"{"type":"user","parent_tool_use_id":"t0","message":{"content":[{"type":"tool_result","tool_use_id":"t3"}]},"tool_use_result":{"filePath":"/tmp/b.rs"}}"#,
         r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t4","name":"Write","input":{}}]}}"#,
         r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t4","is_error":true}]},"tool_use_result":"Error: no"}"#,
@@ -268,6 +301,7 @@ mod tests {
         let view = summary.view();
         assert_eq!((view.turns, view.working_ms), (2, 10), "up to the results");
         assert_eq!((view.tokens_in, view.tokens_out), (14, 16));
+        assert_eq!(view.context_tokens, Some(43), "of the main agent");
         assert_eq!(view.files_changed, ["a.rs", "/tmp/b.rs"]);
         assert_eq!(view.todos[0].content, "Write it");
         assert_eq!(view.tasks[0].description, "build");
@@ -303,6 +337,21 @@ mod tests {
         let piece = r#"{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}}"#;
         assert!(!summary.push(&Message::parse(piece).unwrap(), 7));
         assert_eq!(summary, Summary::default());
+    }
+
+    #[test]
+    fn readers_are_told_of_totals_and_not_of_every_message() {
+        let mut summary = Summary::default();
+        summary.turn_started(1);
+        let mut told = Vec::new();
+        for line in TURN {
+            let before = summary.clone();
+            summary.push(&Message::parse(line).unwrap(), 2);
+            told.push(summary.differs(&before));
+        }
+        // The server, the to-do, a file, another one, the task, the result.
+        let changes = [0, 2, 5, 7, 10, 11];
+        assert_eq!(told, std::array::from_fn::<_, 12, _>(|at| changes.contains(&at)));
     }
 
     #[test]

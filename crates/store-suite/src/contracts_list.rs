@@ -33,6 +33,7 @@ macro_rules! conformance {
             }
             listing {
                 sessions_are_listed_by_page,
+                missing_totals_are_stored_once_and_change_nothing_else,
                 only_sessions_that_need_someone_are_unfinished_or_due,
             }
             prompts {

@@ -351,8 +351,8 @@ queueItems?: Array<QueuedPrompt>, agent: AgentInfo,
  */
 deleteAt?: number, lastSeq: number, 
 /**
- * The totals of the whole session as of `lastSeq`. Absent for a session that an earlier version stored, until it is
- * used again.
+ * The totals of the whole session as of `lastSeq`. Absent for a session that an earlier version stored, until the
+ * server has counted them.
  */
 summary?: Summary, 
 /**

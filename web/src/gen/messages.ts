@@ -1054,6 +1054,10 @@ tokensIn: number,
  */
 tokensOut: number, 
 /**
+ * How many tokens the model read for the main agent's last message: the size of the conversation.
+ */
+contextTokens?: number, 
+/**
  * The cost in dollars. What was spent before the session began is not included.
  */
 costUsd: number, 

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { historyEntry, messageEntry } from "./entries";
 import { acceptEvents, openLog } from "./log";
 import { projectRows } from "./rows";
-import { costOf, filesOf, todosOf } from "./summary";
-import { tasksOf } from "./tasks";
+import { emptySummary, filesOf, tasksOf } from "./summary";
+import { answersOf, linesRead, shellCallOf, todosWritten } from "./toolCalls";
 import { append, emptyTranscript, prepend, rawEntries } from "./transcript";
 
 const VALUES = [
@@ -113,8 +113,13 @@ describe("odd messages", () => {
       for (const [name, value] of Object.entries(item))
         if (["text", "name", "output", "model", "cwd", "subtype"].includes(name) && value !== undefined)
           expect(typeof value).toBe("string");
-    expect(() => [todosOf, filesOf, costOf].map((project) => project(transcript.items))).not.toThrow();
-    expect(() => tasksOf(transcript)).not.toThrow();
+    const summary = { ...emptySummary, filesChanged: ["a"], tasks: [{ id: "t", description: "" }] };
+    expect(filesOf(summary, transcript.items, "/p", true)).toHaveLength(1);
+    expect(tasksOf(summary, transcript.tasks)).toHaveLength(1);
+    for (const item of transcript.items)
+      if (item.kind === "tool")
+        for (const read of [shellCallOf, linesRead, answersOf, todosWritten])
+          expect(() => read(item)).not.toThrow();
   });
 
   it("are there as they were said", () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ServerEvent, SessionInfo } from "../gen/events";
 import { listSessions, reduceSessions, sortedSessions } from "./sessions";
+import { emptySummary } from "./summary";
 
 const info: SessionInfo = {
   id: "a",
@@ -56,6 +57,32 @@ describe("the list of sessions", () => {
       claudeSessionId: "claude",
       model: "m",
     });
+  });
+
+  it("takes the totals that come with a page of history, unless it knows later ones", () => {
+    const page = (lastSeq: number, turns: number): ServerEvent => ({
+      type: "session.history",
+      payload: {
+        sessionId: "a",
+        status: "idle",
+        messages: [],
+        seqs: [],
+        kinds: [],
+        lastSeq,
+        pending: [],
+        queue: [],
+        summary: { ...emptySummary, turns },
+      },
+    });
+    expect(reduce(page(9, 2))?.summary).toMatchObject({ turns: 2 });
+    const known = reduceSessions(sessions, page(10, 3), 1);
+    expect(reduceSessions(known, page(9, 2), 1).get("a")?.summary).toMatchObject({ turns: 3 });
+    expect(reduceSessions(known, page(12, 4), 1).get("a")).toMatchObject({
+      summary: { turns: 4 },
+      lastSeq: 10,
+      updatedAt: 1,
+    });
+    expect(reduceSessions(new Map(), page(10, 3), 1).size).toBe(0);
   });
 
   it("forgets what was deleted, and does not mind what it never knew", () => {

@@ -1,5 +1,5 @@
 /** The list of all sessions: what the server listed, kept up to date by the events that pass by. */
-import type { ServerEvent, SessionInfo } from "../gen/events";
+import type { History, ServerEvent, SessionInfo } from "../gen/events";
 import { asString } from "../wire/json";
 import { isPiece, isSequenced, type SequencedEvent } from "./log";
 import { readMessage } from "./message";
@@ -35,6 +35,7 @@ export function reduceSessions(sessions: Sessions, event: ServerEvent, now: numb
     const lastSeq = Math.max(before?.lastSeq ?? 0, session.lastSeq);
     return new Map(sessions).set(session.id, { ...session, lastSeq });
   }
+  if (event.type === "session.history") return mergeSummary(sessions, event.payload);
   if (!isSequenced(event)) return sessions;
   // Pieces of a message change nothing that the list shows.
   if (isPiece(event)) return sessions;
@@ -42,6 +43,14 @@ export function reduceSessions(sessions: Sessions, event: ServerEvent, now: numb
   // What the listing already counted, a replay says again.
   if (!session || event.payload.seq <= session.lastSeq) return sessions;
   return new Map(sessions).set(session.id, { ...applyTo(session, event, now), lastSeq: event.payload.seq });
+}
+
+/** Totals that came with a page of history, unless later ones are known. */
+function mergeSummary(sessions: Sessions, { sessionId, summary, lastSeq }: History): Sessions {
+  const session = sessions.get(sessionId);
+  if (!session || !summary) return sessions;
+  if (session.summary && lastSeq < session.lastSeq) return sessions;
+  return new Map(sessions).set(sessionId, { ...session, summary });
 }
 
 function applyTo(session: SessionInfo, event: SequencedEvent, now: number): SessionInfo {

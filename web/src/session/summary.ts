@@ -1,94 +1,101 @@
-/** What a session has come to so far: its list of things to do, the files it changed, what it cost. Pure. */
-import { changesOf } from "./patch";
+/**
+ * What a session has come to. The server keeps the totals of the whole session and tells them with the session; nothing here
+ * adds up what happens to be loaded. What is loaded only says more about single entries: the edits of a file, what a running
+ * task has used so far. Pure.
+ */
+import type { Summary, TaskReport } from "../gen/messages";
+import { relativePath } from "../lib/format";
+import { asNumber, asString } from "../wire/json";
 import { familyOf } from "./describe";
-import { asObject, asObjects, asString, type Json } from "../wire/json";
 import type { Item, ToolItem } from "./items";
+import { type Changes, changesOf } from "./patch";
+import { pathOf } from "./toolCalls";
 
-export type TodoState = "completed" | "in_progress" | "pending";
+export type { Summary, Todo } from "../gen/messages";
 
-export interface Todo {
-  readonly text: string;
-  readonly state: TodoState;
+/** The totals of a session that has not begun. */
+export const emptySummary: Summary = {
+  turns: 0,
+  workingMs: 0,
+  tokensIn: 0,
+  tokensOut: 0,
+  costUsd: 0,
+  filesChanged: [],
+  todos: [],
+  tasks: [],
+  mcp: {},
+  lastActivity: 0,
+};
+
+/** How long turns have run, the running one included. */
+export function workingTime({ workingMs, turnBegan }: Summary, now: number): number {
+  return workingMs + (turnBegan === undefined ? 0 : Math.max(0, now - turnBegan));
 }
 
-/** The newest list: written whole by older agents, entry by entry by newer ones. */
-export function todosOf(items: readonly Item[]): Todo[] {
-  let todos = new Map<string, Todo>();
-  for (const item of items) {
-    if (item.kind !== "tool" || item.parent !== undefined || item.phase === "error") continue;
-    if (item.name === "TodoWrite") {
-      todos = new Map(asObjects(item.input.todos).map((each, index) => [`${index}`, todoOf(each)]));
-    } else if (item.name === "TaskCreate") {
-      const id = asString(asObject(item.details?.task)?.id) ?? `${todos.size + 1}`;
-      todos.set(id, { text: asString(item.input.subject) ?? "", state: "pending" });
-    } else if (item.name === "TaskUpdate") {
-      const id = asString(item.input.taskId) ?? "";
-      const before = todos.get(id);
-      if (item.input.status === "deleted") todos.delete(id);
-      else if (before) {
-        const text = asString(item.input.subject) ?? before.text;
-        todos.set(id, {
-          text,
-          state: item.input.status === undefined ? before.state : stateOf(item.input.status),
-        });
-      }
-    }
-  }
-  return [...todos.values()];
+export interface LiveServer {
+  readonly name: string;
+  readonly status: string;
 }
 
-function todoOf(each: Json): Todo {
-  return { text: asString(each.content) ?? "", state: stateOf(each.status) };
+/** The MCP servers, as they were when the last turn began. */
+export const serversOf = ({ mcp }: Summary): LiveServer[] =>
+  Object.entries(mcp).map(([name, status]) => ({ name, status }));
+
+export interface Task {
+  readonly id: string;
+  readonly description: string;
+  /** The kind of subagent, if it is one. */
+  readonly agent: string | undefined;
+  readonly background: boolean;
+  readonly tokens: number | undefined;
+  readonly tools: number | undefined;
+  readonly durationMs: number | undefined;
 }
 
-function stateOf(status: unknown): TodoState {
-  return status === "completed" || status === "in_progress" ? status : "pending";
+/** The tasks that run. `reports`: what each was last reported to have used, as far as that is loaded. */
+export function tasksOf({ tasks }: Summary, reports: ReadonlyMap<string, TaskReport> = new Map()): Task[] {
+  return tasks.map(({ id, description, taskType, subagentType }) => {
+    const report = reports.get(id);
+    return {
+      id,
+      description: description || asString(report?.summary) || id,
+      agent: subagentType,
+      background: taskType === "local_bash" || report?.is_backgrounded === true,
+      tokens: asNumber(report?.usage?.total_tokens),
+      tools: asNumber(report?.usage?.tool_uses),
+      durationMs: asNumber(report?.usage?.duration_ms),
+    };
+  });
 }
 
 export interface ChangedFile {
+  /** Relative to the working directory where inside it. */
   readonly path: string;
-  readonly added: number;
-  readonly removed: number;
-  /** The edits that made it so, oldest first. */
+  /** The edits that are loaded, oldest first. */
   readonly edits: readonly ToolItem[];
+  /** How many lines they changed; unknown unless all of them are loaded. */
+  readonly changes: Changes | undefined;
 }
 
-export function filesOf(items: readonly Item[]): ChangedFile[] {
-  const files = new Map<string, ChangedFile>();
-  for (const item of items) {
-    if (item.kind !== "tool" || item.phase !== "success" || familyOf(item.name) !== "edit") continue;
-    const path = asString(item.input.file_path) ?? asString(item.input.notebook_path);
-    if (!path) continue;
-    const { added, removed } = changesOf(item.input, item.details);
-    const before = files.get(path);
-    files.set(path, {
-      path,
-      added: (before?.added ?? 0) + added,
-      removed: (before?.removed ?? 0) + removed,
-      edits: [...(before?.edits ?? []), item],
-    });
-  }
-  return [...files.values()];
+/** `whole`: all of the session is loaded. */
+export function filesOf(
+  { filesChanged }: Summary,
+  items: readonly Item[],
+  cwd: string,
+  whole: boolean,
+): ChangedFile[] {
+  const edits = items.filter(isEdit);
+  return filesChanged.map((path) => {
+    const own = edits.filter(({ input }) => relativePath(pathOf(input) ?? "", cwd) === path);
+    return { path, edits: own, changes: whole && own.length > 0 ? sumOf(own) : undefined };
+  });
 }
 
-export interface Cost {
-  /** All turns of the conversation: the agent itself adds them up. */
-  readonly usd: number | undefined;
-  readonly turns: number;
-  readonly durationMs: number;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-}
+const isEdit = (item: Item): item is ToolItem =>
+  item.kind === "tool" && item.phase === "success" && familyOf(item.name) === "edit";
 
-export function costOf(items: readonly Item[]): Cost {
-  const results = items.filter((item) => item.kind === "result");
-  const total = (pick: (item: (typeof results)[number]) => number | undefined) =>
-    results.reduce((sum, item) => sum + (pick(item) ?? 0), 0);
-  return {
-    usd: results.findLast((item) => item.costUsd !== undefined)?.costUsd,
-    turns: total((item) => item.turns),
-    durationMs: total((item) => item.durationMs),
-    inputTokens: total((item) => (item.inputTokens ?? 0) + (item.cachedTokens ?? 0)),
-    outputTokens: total((item) => item.outputTokens),
-  };
+function sumOf(edits: readonly ToolItem[]): Changes {
+  return edits
+    .map(({ input, details }) => changesOf(input, details))
+    .reduce((sum, { added, removed }) => ({ added: sum.added + added, removed: sum.removed + removed }));
 }

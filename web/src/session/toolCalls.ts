@@ -1,5 +1,6 @@
 /** What a tool was called with and what came of it, for each family of tools. Pure. */
-import { asObject, asString, type Json } from "../wire/json";
+import type { Todo } from "../gen/messages";
+import { asObject, asObjects, asString, type Json } from "../wire/json";
 import type { ToolItem } from "./items";
 
 type Call = Pick<ToolItem, "input" | "output" | "details">;
@@ -56,6 +57,14 @@ export const planOf = (...sources: readonly (Json | undefined)[]): string | unde
 
 /** What a subagent was asked. */
 export const taskPromptOf = ({ input }: Pick<Call, "input">): string | undefined => asString(input.prompt);
+
+/** The list that a call of TodoWrite writes. */
+export function todosWritten({ input }: Pick<Call, "input">): Todo[] {
+  return asObjects(input.todos).map(({ content, status }) => ({
+    content: asString(content) ?? "",
+    status: status === "completed" || status === "in_progress" ? status : "pending",
+  }));
+}
 
 /** The parts of an input that say by themselves what is to be done. */
 export function exactParts(input: Json): { command?: string; url?: string; path?: string } {

@@ -14,16 +14,16 @@ export function TodoRows({ todos }: { todos: readonly Todo[] }) {
   return (
     <ul className="flex flex-col gap-1 text-sm">
       {todos.map((todo, index) => {
-        const { icon: Icon, mark, text } = looks[todo.state];
+        const { icon: Icon, mark, text } = looks[todo.status];
         return (
           // oxlint-disable-next-line react/no-array-index-key -- two entries may say the same
           <li key={index} className="flex items-start gap-2">
             <Icon
               role="img"
-              aria-label={t(`todo.${todo.state}`)}
+              aria-label={t(`todo.${todo.status}`)}
               className={cn("mt-[3px] size-3.5 shrink-0", mark)}
             />
-            <span className={cn("min-w-0 break-words", text)}>{todo.text}</span>
+            <span className={cn("min-w-0 break-words", text)}>{todo.content}</span>
           </li>
         );
       })}

@@ -9,7 +9,6 @@ import { HighlightedCode } from "../markdown/HighlightedCode";
 import { languageOf } from "../markdown/language";
 import { Markdown } from "../markdown/Markdown";
 import type { ToolItem } from "../session/items";
-import { todosOf } from "../session/summary";
 import {
   answersOf,
   linesRead,
@@ -18,6 +17,7 @@ import {
   shellCallOf,
   shortValues,
   taskPromptOf,
+  todosWritten,
 } from "../session/toolCalls";
 import { familyOf } from "../session/describe";
 import { Diff } from "./Diff";
@@ -115,7 +115,7 @@ function EditView({ tool, sessionId }: { tool: ToolItem; sessionId: string }) {
 }
 
 function TodoView({ tool }: { tool: ToolItem }) {
-  const todos = useMemo(() => todosOf([tool]), [tool]);
+  const todos = useMemo(() => todosWritten(tool), [tool]);
   if (todos.length === 0) return <JsonView tool={tool} />;
   return (
     <div className="px-3 py-2.5">

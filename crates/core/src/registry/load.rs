@@ -380,7 +380,7 @@ impl Sessions {
         }
     }
 
-    /// Counts the totals of a session that was stored before they were kept.
+    /// Counts the totals of a session that was stored without them, and stores them.
     pub(super) async fn complete_totals(&self, record: &mut SessionRecord) -> Result<(), StoreError> {
         if record.summary.is_some() {
             return Ok(());
@@ -403,6 +403,14 @@ impl Sessions {
         }
         if record.run.is_none() {
             Arc::make_mut(&mut summary).agent_ended();
+        }
+        let (session, last_seq) = (record.id, record.last_seq);
+        let stored = self
+            .shared
+            .store
+            .backfill_summary(session, last_seq, Arc::clone(&summary));
+        if let Err(error) = stored.await {
+            tracing::warn!(%error, %session, "can't store the totals of a session; they are counted again when needed");
         }
         record.summary = Some(summary);
         Ok(())

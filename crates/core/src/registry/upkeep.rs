@@ -1,5 +1,5 @@
-//! What is done from time to time: sessions are deleted when their time has come, old ones removed, streamed pieces taken
-//! out. Only ever of our own data; what the agent keeps is its own.
+//! Background work: sessions are deleted when they are due, old sessions and streamed pieces are removed, and totals are
+//! counted for sessions that an earlier version stored without them. It changes only our own data, never the agent's.
 
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::{CommandError, Sessions};
 use crate::ids::Timestamp;
 use crate::session::{AgentStatus, Deletion};
+use crate::store::{ListedSession, SessionQuery, StoreError};
 
 /// How often old things are looked for.
 const INTERVAL: Duration = Duration::from_hours(1);
@@ -17,6 +18,12 @@ const RETRY: Duration = Duration::from_mins(1);
 
 /// How many old sessions are looked for at once.
 const TOGETHER: u32 = 500;
+
+/// How long after the start totals are counted for sessions that have none: clients that connect at the start come first.
+const BACKFILL_DELAY: Duration = Duration::from_secs(5);
+
+/// How many sessions without totals are looked for at once.
+const BACKFILL_PAGE: u32 = 100;
 
 /// How long things are kept.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -28,9 +35,51 @@ pub struct Retention {
 }
 
 impl Sessions {
-    /// Keeps the house tidy, for ever.
+    /// Does the background work. Never returns.
     pub async fn upkeep(&self, retention: Retention) {
-        // Not at once: a server that starts has better things to do.
+        let backfill = async {
+            tokio::time::sleep(BACKFILL_DELAY).await;
+            if let Err(error) = self.backfill_totals().await {
+                tracing::error!(%error, "can't count the totals of older sessions; the next start tries again");
+            }
+        };
+        tokio::join!(self.tidy_forever(retention), backfill);
+    }
+
+    /// Counts the totals of every session that is stored without them, one session after the other. A session whose log
+    /// can't be read is skipped.
+    pub async fn backfill_totals(&self) -> Result<(), CommandError> {
+        let mut query = SessionQuery {
+            without_summary: true,
+            limit: Some(BACKFILL_PAGE),
+            ..SessionQuery::default()
+        };
+        loop {
+            let page = self.shared.store.list(query.clone()).await?;
+            let Some(last) = page.last().map(ListedSession::cursor) else {
+                return Ok(());
+            };
+            query.after = Some(last);
+            for session in page {
+                let ListedSession::Readable { mut record, .. } = session else {
+                    continue;
+                };
+                let began = Instant::now();
+                match self.complete_totals(&mut record).await {
+                    Ok(()) => {}
+                    Err(StoreError::Damaged(reason)) => {
+                        tracing::warn!(session = %record.id, reason, "can't count the totals of a session");
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+                // Counting takes at most half of the time, so that others can use the store.
+                tokio::time::sleep(began.elapsed()).await;
+            }
+        }
+    }
+
+    async fn tidy_forever(&self, retention: Retention) {
+        // Not at once: clients that connect at the start come first.
         let mut next_tidying = Instant::now() + RETRY;
         loop {
             let now = Timestamp::now();

@@ -21,7 +21,7 @@ use crate::prompt::Image;
 use crate::session::inbox::{self, Command, CommandFailed, Inbox, Refused, Taken};
 use crate::session::journal::{Journal, Progress, RETRY, StepContent, Tail};
 use crate::session::state::{AgentState, AgentStatus, Delivery, SessionRecord, State};
-use crate::session::step::{Effect, Input, Refusal, step, step_on};
+use crate::session::step::{Effect, Input, Refusal, step, step_on, totals};
 use crate::store::{Epoch, Store, StoreError};
 
 /// How long a stopped turn may take to end by itself before its agent is ended. The CLI needs about 25 ms.
@@ -426,12 +426,13 @@ impl Actor {
     }
 
     fn show(&mut self, events: Vec<Arc<Event>>, queue_changed: bool, record_changed: bool) {
-        let agent = self.view.borrow().agent;
-        let view = View::of(&self.state);
+        let view = Arc::new(View::of(&self.state));
+        let before = self.view.send_replace(view.clone());
         // Whether it works or waits the status tells.
         let working = |agent| matches!(agent, AgentStatus::Running | AgentStatus::Idle);
-        let updated = record_changed || (agent != view.agent && !(working(agent) && working(view.agent)));
-        self.view.send_replace(Arc::new(view));
+        let updated = record_changed
+            || (before.agent != view.agent && !(working(before.agent) && working(view.agent)))
+            || totals::changed(before.record.summary.as_ref(), view.record.summary.as_ref());
         self.hub.publish_events(self.owner.as_ref(), events);
         if queue_changed {
             let session = self.state.record.id;

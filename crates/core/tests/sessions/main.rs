@@ -5,6 +5,7 @@ mod agent;
 mod damaged;
 mod found_again;
 mod held_up;
+mod totals;
 mod upkeep;
 
 use std::path::Path;

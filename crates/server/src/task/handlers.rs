@@ -285,9 +285,13 @@ async fn begin(app: App, visitor: Visitor, order: Ordered) -> Result<Run, Refuse
         Place::Elsewhere { conversation, cwd } => {
             // Asked before the agent goes on counting.
             let spent = app.history.spent(conversation.to_string()).await?;
-            let start = start(&task, Some(cwd), Some(conversation));
+            let spent = spent.unwrap_or(0.0);
+            let start = StartSession {
+                spent_before_usd: spent,
+                ..start(&task, Some(cwd), Some(conversation))
+            };
             let accepted = sessions.start(start).await?;
-            note_cost(&sessions, accepted.session, spent.unwrap_or(0.0)).await?;
+            note_cost(&sessions, accepted.session, spent).await?;
             accepted
         }
         Place::Ours(record) => {

@@ -1,12 +1,15 @@
 //! Which sessions a list finds, and which a server that starts.
 
+use std::sync::Arc;
+
 use tiller_core::{
-    EventBody, ListedSession, Owners, SessionQuery, SessionRecord, SessionStatus, Store, Timestamp,
-    UnfinishedSession,
+    EventBody, ListedSession, Owners, SessionId, SessionQuery, SessionRecord, SessionStatus, Store,
+    StoredSession, Timestamp, UnfinishedSession,
 };
+use tiller_message::Summary;
 
 use crate::Harness;
-use crate::fixtures::{append, put, quiet, record, request};
+use crate::fixtures::{append, message, put, quiet, record, request};
 
 pub async fn sessions_are_listed_by_page<H: Harness>(harness: &H) {
     let store = harness.open();
@@ -126,4 +129,45 @@ pub async fn only_sessions_that_need_someone_are_unfinished_or_due<H: Harness>(h
         [unused[1]]
     );
     assert_eq!(store.unused_since(Timestamp(20), None, 9).await.unwrap(), []);
+}
+
+pub async fn missing_totals_are_stored_once_and_change_nothing_else<H: Harness>(harness: &H) {
+    let store = harness.open();
+    let mut session = SessionRecord {
+        summary: None,
+        ..quiet("older", 7)
+    };
+    append(&store, &mut session, vec![message("one")]).await;
+    put(&store, &record("counted"), Vec::new()).await;
+    let without_summary = async || -> Vec<SessionId> {
+        let query = SessionQuery {
+            without_summary: true,
+            ..SessionQuery::default()
+        };
+        let found = store.list(query).await.unwrap();
+        found.iter().map(ListedSession::id).collect()
+    };
+    assert_eq!(without_summary().await, [session.id]);
+
+    let stored = async || match store.load(session.id).await.unwrap() {
+        Some(StoredSession::Readable { record, .. }) => *record,
+        other => panic!("{other:?}"),
+    };
+    let mut totals = Summary::default();
+    totals.turn_started(1);
+    let totals = Arc::new(totals);
+    let backfill = |last_seq, summary| store.backfill_summary(session.id, last_seq, summary);
+    backfill(session.last_seq - 1, Arc::clone(&totals)).await.unwrap();
+    assert_eq!(stored().await, session, "counted from another state of the log");
+    backfill(session.last_seq, Arc::clone(&totals)).await.unwrap();
+    let counted = SessionRecord {
+        summary: Some(totals),
+        ..session.clone()
+    };
+    assert_eq!(stored().await, counted, "only the totals changed");
+    backfill(session.last_seq, Arc::default()).await.unwrap();
+    assert_eq!(stored().await, counted, "totals that exist stay");
+    assert_eq!(without_summary().await, []);
+    let unknown = record("unknown").id;
+    store.backfill_summary(unknown, 0, Arc::default()).await.unwrap();
 }

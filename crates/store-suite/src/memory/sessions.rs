@@ -9,7 +9,7 @@ use tiller_core::{
     Page, PromptId, RawJson, SessionId, SessionQuery, SessionRecord, SessionStatus, Store, StoreError,
     StoreFuture, StoredSession, Timestamp, UnfinishedSession,
 };
-use tiller_message::{PieceEntry, StreamedPieces};
+use tiller_message::{PieceEntry, StreamedPieces, Summary};
 
 use super::{DAMAGED, Data, Decision, MemorySession, MemoryStore, entry};
 
@@ -57,6 +57,22 @@ impl Store for MemoryStore {
         self.write(move |data| {
             check(data, &commit)?;
             apply(data, commit);
+            Ok(())
+        })
+    }
+
+    fn backfill_summary(
+        &self,
+        session: SessionId,
+        last_seq: u64,
+        summary: Arc<Summary>,
+    ) -> StoreFuture<'_, ()> {
+        self.write(move |data| {
+            if let Some(session) = data.sessions.get_mut(&session)
+                && session.record.last_seq == last_seq
+            {
+                session.record.summary.get_or_insert(summary);
+            }
             Ok(())
         })
     }
@@ -380,6 +396,7 @@ fn is_wanted(record: &SessionRecord, query: &SessionQuery) -> bool {
     let is_conversation =
         |id: &String| record.id.to_string() == *id || record.conversation.as_ref() == Some(id);
     query.cwd.as_ref().is_none_or(|cwd| record.cwd == *cwd)
+        && (!query.without_summary || record.summary.is_none())
         && (query.conversations.is_empty() || query.conversations.iter().any(is_conversation))
         && query.after.is_none_or(|after| {
             record.updated_at < after.updated_at

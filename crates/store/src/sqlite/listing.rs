@@ -145,6 +145,9 @@ pub(super) fn list(connection: &Connection, query: &SessionQuery) -> Result<Vec<
             values.extend(query.conversations.iter().cloned().map(Value::from));
         }
     }
+    if query.without_summary {
+        conditions.push("summary IS NULL");
+    }
     if let Some(after) = &query.after {
         conditions.push("updated_at <= ? AND (updated_at < ? OR id > ?)");
         let time = after.updated_at.0;

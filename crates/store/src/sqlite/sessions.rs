@@ -8,6 +8,7 @@ use tiller_core::{
     Owners, Page, PromptId, RawJson, SessionId, SessionQuery, SessionRecord, Store, StoreError, StoreFuture,
     StoredSession, Timestamp, UnfinishedSession,
 };
+use tiller_message::Summary;
 
 use super::codec::{self, Encoded, Kind};
 use super::whole::make_room;
@@ -62,6 +63,20 @@ impl Store for SqliteStore {
                 .writer
                 .write(move |connection| write_commit(connection, &commit)),
         )
+    }
+
+    fn backfill_summary(
+        &self,
+        session: SessionId,
+        last_seq: u64,
+        summary: Arc<Summary>,
+    ) -> StoreFuture<'_, ()> {
+        Box::pin(self.shared.writer.write(move |connection| {
+            let summary = serde_json::to_string(&*summary).map_err(cannot_encode)?;
+            let sql = "UPDATE sessions SET summary = ?3 WHERE id = ?1 AND last_seq = ?2 AND summary IS NULL";
+            let values = params![session.to_string(), last_seq, summary];
+            connection.prepare_cached(sql)?.execute(values).map(drop)
+        }))
     }
 
     fn list(&self, query: SessionQuery) -> StoreFuture<'_, Vec<ListedSession>> {

@@ -5,7 +5,8 @@ import { openTab } from "../../store/tabs";
 import { HookCalls } from "../hooks/HookCalls";
 import { Panel } from "../panel/Panel";
 import { usePanel } from "../../store/panel";
-import { isLoading } from "../../session/log";
+import { hasOlder, isLoading } from "../../session/log";
+import { emptySummary } from "../../session/summary";
 import { useMarkSeen } from "../../store/seen";
 import type { Transcript } from "../../session/transcript";
 import { lookUp, openSession } from "../../store/controller";
@@ -45,6 +46,9 @@ export function SessionView({ id }: { id: string }) {
     openTab(id);
   }, [id, known, damaged]);
 
+  // A cleared view stands for a session that has not begun.
+  const summary = (!anew && session?.summary) || emptySummary;
+
   if (!session) return missing ? <Missing /> : <Opening />;
   if (damaged) return <Damaged session={session} />;
   return (
@@ -55,11 +59,20 @@ export function SessionView({ id }: { id: string }) {
           {/* Drawn once the whole page of it is there: half of it would be drawn again and again. */}
           {!log || isLoading(log) ? <Opening /> : <Conversation key={id} session={session} log={log} />}
           <HookCalls sessionId={id} />
-          {shown && <StatisticsBar session={session} transcript={shown} />}
+          {shown && <StatisticsBar session={session} summary={summary} transcript={shown} />}
           <DrivenElsewhere session={session} />
           <Composer key={`composer:${id}`} session={session} />
         </div>
-        {panelOpen && <Panel key={`panel:${id}`} session={session} transcript={shown} anew={anew} />}
+        {panelOpen && (
+          <Panel
+            key={`panel:${id}`}
+            session={session}
+            summary={summary}
+            transcript={shown}
+            whole={log !== undefined && !hasOlder(log)}
+            anew={anew}
+          />
+        )}
       </div>
     </>
   );

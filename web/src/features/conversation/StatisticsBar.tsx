@@ -1,32 +1,35 @@
-import { memo, useMemo } from "react";
+import { memo } from "react";
 import { useTranslation } from "react-i18next";
 import { CopyButton } from "../../ui/CopyButton";
 import { useMark } from "../../ui/StatusMark";
 import type { SessionInfo } from "../../gen/events";
 import { formatCost, formatCount, formatDuration } from "../../lib/format";
-import { costOf } from "../../session/summary";
+import { useNow } from "../../lib/useNow";
+import { type Summary, workingTime } from "../../session/summary";
 import type { Transcript } from "../../session/transcript";
 
 /** The session in numbers, between what was said and what comes next. */
 export const StatisticsBar = memo(function StatisticsBar({
   session,
+  summary,
   transcript,
 }: {
   session: SessionInfo;
+  summary: Summary;
   transcript: Transcript;
 }) {
   const { t, i18n } = useTranslation();
   const mark = useMark(session);
-  const { items, contextTokens } = transcript;
-  const cost = useMemo(() => costOf(items), [items]);
+  const now = useNow();
+  const contextTokens = transcript.contextTokens ?? summary.contextTokens;
   const { language } = i18n;
-  if (cost.turns === 0) return null;
+  if (summary.turns === 0) return null;
   const facts = [
     t(`status.${mark}`),
-    formatDuration(cost.durationMs, language),
-    t("result.turns", { count: cost.turns }),
-    cost.usd !== undefined && formatCost(cost.usd, language),
-  ].filter((fact): fact is string => Boolean(fact));
+    formatDuration(workingTime(summary, now), language),
+    t("result.turns", { count: summary.turns }),
+    formatCost(summary.costUsd, language),
+  ];
   return (
     <div
       role="group"

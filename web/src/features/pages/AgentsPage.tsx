@@ -1,11 +1,10 @@
-import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
 import { SessionMark } from "../../ui/StatusMark";
 import type { SessionInfo } from "../../gen/events";
 import { formatBytes } from "../../lib/format";
 import { TaskList } from "../panel/TaskList";
-import { tasksOf } from "../../session/tasks";
-import { openSession, stopSession } from "../../store/controller";
+import { emptySummary, tasksOf } from "../../session/summary";
+import { stopSession } from "../../store/controller";
 import { useLog, useSessionList } from "../../store/hooks";
 import { Button } from "../../ui/Button";
 import { Badge, Empty, Group, Page, Rows } from "../../ui/Page";
@@ -48,12 +47,8 @@ function AgentRow({ session }: { session: SessionInfo }) {
   const { t, i18n } = useTranslation();
   const log = useLog(session.id);
   const running = session.status === "running";
-  useEffect(() => {
-    if (running) openSession(session.id);
-  }, [running, session.id]);
   const { agent } = session;
-
-  const tasks = log ? tasksOf(log.transcript) : [];
+  const tasks = tasksOf(session.summary ?? emptySummary, log?.transcript.tasks);
   return (
     <li className="px-4 py-3">
       <div className="flex items-start gap-3">

@@ -1,11 +1,12 @@
 import { expect, it } from "vitest";
 import type { SessionInfo } from "../../gen/events";
+import { emptySummary } from "../../session/summary";
 import { byServer } from "./LiveServers";
 
 it("names each server once, with the sessions that say how it does", () => {
-  const sessions = ["a", "b", "c"].map((id) => ({ id }) as SessionInfo);
-  const said: Record<string, string> = { a: "connected", b: "failed", c: "connected" };
-  const live = byServer(sessions, (id) => ({ mcp_servers: [{ name: "notes", status: said[id] }] }));
+  const session = (id: string, status: string) =>
+    ({ id, summary: { ...emptySummary, mcp: { notes: status } } }) as unknown as SessionInfo;
+  const live = byServer([session("a", "connected"), session("b", "failed"), session("c", "connected")]);
   expect(
     live.map(({ name, statuses }) => [
       name,

@@ -1,8 +1,7 @@
 import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../../gen/events";
-import { useApp, useSessionList } from "../../store/hooks";
-import { serversOf } from "../../session/servers";
-import type { Transcript } from "../../session/transcript";
+import { useSessionList } from "../../store/hooks";
+import { emptySummary, serversOf } from "../../session/summary";
 import { Badge, Group, Rows } from "../../ui/Page";
 
 const tones: Record<string, "good" | "wait" | "bad" | "plain"> = {
@@ -21,13 +20,10 @@ interface SaidOf {
 }
 
 /** One entry for each server, whatever the number of sessions that know it. Pure. */
-export function byServer(
-  sessions: readonly SessionInfo[],
-  initOf: (id: string) => Transcript["init"],
-): SaidOf[] {
+export function byServer(sessions: readonly SessionInfo[]): SaidOf[] {
   const servers = new Map<string, Map<string, SessionInfo[]>>();
   for (const session of sessions)
-    for (const { name, status } of serversOf(initOf(session.id))) {
+    for (const { name, status } of serversOf(session.summary ?? emptySummary)) {
       const statuses = servers.get(name) ?? new Map<string, SessionInfo[]>();
       servers.set(name, statuses.set(status, [...(statuses.get(status) ?? []), session]));
     }
@@ -37,9 +33,7 @@ export function byServer(
 /** What agents said about their servers when their last turn began. */
 export function LiveServers() {
   const { t } = useTranslation();
-  const logs = useApp((state) => state.logs);
-  const sessions = useSessionList();
-  const live = byServer(sessions, (id) => logs.get(id)?.transcript.init);
+  const live = byServer(useSessionList());
   if (live.length === 0) return null;
   return (
     <Group title={t("inventory.live")} count={live.length}>

@@ -3,10 +3,9 @@ import { memo, type ReactNode, useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../../gen/events";
 import { formatCost, formatCount, formatDuration } from "../../lib/format";
-import { serversOf } from "../../session/servers";
 import { ServerStatus } from "./LiveServers";
-import { costOf, filesOf, todosOf } from "../../session/summary";
-import { tasksOf } from "../../session/tasks";
+import { useNow } from "../../lib/useNow";
+import { filesOf, serversOf, type Summary, tasksOf, workingTime } from "../../session/summary";
 import type { Transcript } from "../../session/transcript";
 import { TodoRows } from "../../tools/TodoRows";
 import { IconButton } from "../../ui/IconButton";
@@ -18,24 +17,32 @@ import { TaskList } from "./TaskList";
 
 export interface SidePanelProps {
   session: SessionInfo;
-  /** What it has come to, as far as it is shown. */
+  /** The totals of what it has come to. */
+  summary: Summary;
+  /** What was said, as far as it is loaded and shown. */
   transcript: Transcript | undefined;
+  /** All of the session is loaded. */
+  whole: boolean;
   /** The view has been cleared, and stands for a session that has not begun. */
   anew: boolean;
 }
 
 /** What the session has come to so far, beside its conversation. */
-const SidePanel = memo(function SidePanel({ session, transcript, anew }: SidePanelProps) {
+const SidePanel = memo(function SidePanel({ session, summary, transcript, whole, anew }: SidePanelProps) {
   const { t, i18n } = useTranslation();
   const close = usePanel((state) => state.close);
+  const now = useNow();
   const items = transcript?.items;
-  const { todos, files, cost } = useMemo(
-    () => ({ todos: todosOf(items ?? []), files: filesOf(items ?? []), cost: costOf(items ?? []) }),
-    [items],
+  const files = useMemo(
+    () => filesOf(summary, items ?? [], session.cwd, whole),
+    [summary, items, session.cwd, whole],
   );
-  const tasks = useMemo(() => (transcript ? tasksOf(transcript) : []), [transcript]);
-  const servers = serversOf(transcript?.init);
-  const done = todos.filter((todo) => todo.state === "completed").length;
+  const tasks = tasksOf(summary, transcript?.tasks);
+  const servers = serversOf(summary);
+  const { todos } = summary;
+  const done = todos.filter((todo) => todo.status === "completed").length;
+  // Nothing is known before the first turn has ended.
+  const known = (value: string) => (summary.turns === 0 ? "–" : value);
   const { language } = i18n;
   return (
     <aside aria-label={t("panel.label")} className={panelClass}>
@@ -53,29 +60,20 @@ const SidePanel = memo(function SidePanel({ session, transcript, anew }: SidePan
           {anew ? (
             <p className="text-sm text-ink-2">{t("panel.contextUnknown")}</p>
           ) : (
-            <ContextPicture session={session} tokens={transcript?.contextTokens} />
+            <ContextPicture session={session} tokens={transcript?.contextTokens ?? summary.contextTokens} />
           )}
         </Section>
         <Section title={t("panel.cost")}>
           <dl className="grid grid-cols-2 gap-x-4 gap-y-1 text-sm">
-            <Fact
-              label={t("panel.spent")}
-              value={cost.usd === undefined ? "–" : formatCost(cost.usd, language)}
-            />
+            <Fact label={t("panel.spent")} value={known(formatCost(summary.costUsd, language))} />
             <Fact
               label={t("panel.time")}
-              value={cost.turns === 0 ? "–" : formatDuration(cost.durationMs, language)}
+              value={known(formatDuration(workingTime(summary, now), language))}
             />
-            <Fact
-              label={t("panel.tokensIn")}
-              value={cost.turns === 0 ? "–" : formatCount(cost.inputTokens, language)}
-            />
-            <Fact
-              label={t("panel.tokensOut")}
-              value={cost.turns === 0 ? "–" : formatCount(cost.outputTokens, language)}
-            />
+            <Fact label={t("panel.tokensIn")} value={known(formatCount(summary.tokensIn, language))} />
+            <Fact label={t("panel.tokensOut")} value={known(formatCount(summary.tokensOut, language))} />
           </dl>
-          <Budget session={session} spent={cost.usd} />
+          <Budget session={session} spent={summary.costUsd} />
         </Section>
         <Section
           title={t("panel.todos")}
@@ -102,7 +100,7 @@ const SidePanel = memo(function SidePanel({ session, transcript, anew }: SidePan
           {files.length > 0 ? (
             <ul className="-mx-2 flex flex-col gap-px">
               {files.map((file) => (
-                <FileRow key={file.path} file={file} cwd={session.cwd} />
+                <FileRow key={file.path} file={file} session={session} whole={whole} />
               ))}
             </ul>
           ) : (

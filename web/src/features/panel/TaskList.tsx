@@ -1,23 +1,14 @@
-import { CircleAlert, CircleCheck, CircleSlash, LoaderCircle } from "lucide-react";
+import { LoaderCircle } from "lucide-react";
 import { useTranslation } from "react-i18next";
-import { cn } from "../../lib/cn";
 import { formatCount, formatDuration } from "../../lib/format";
-import type { Task, TaskState } from "../../session/tasks";
+import type { Task } from "../../session/summary";
 
-const marks: Record<TaskState, { icon: typeof CircleCheck; className: string }> = {
-  running: { icon: LoaderCircle, className: "text-accent motion-safe:animate-spin" },
-  completed: { icon: CircleCheck, className: "text-good" },
-  failed: { icon: CircleAlert, className: "text-bad" },
-  stopped: { icon: CircleSlash, className: "text-ink-3" },
-};
-
-/** Subagents and background tasks, with what they took. */
+/** Subagents and background tasks that run, with what they took so far. */
 export function TaskList({ tasks }: { tasks: readonly Task[] }) {
   const { t, i18n } = useTranslation();
   return (
     <ul className="flex flex-col gap-1.5">
       {tasks.map((task) => {
-        const { icon: Icon, className } = marks[task.state];
         const facts = [
           task.agent,
           task.background && t("task.background"),
@@ -27,10 +18,10 @@ export function TaskList({ tasks }: { tasks: readonly Task[] }) {
         ].filter(Boolean);
         return (
           <li key={task.id} className="flex items-start gap-2 text-sm">
-            <Icon
+            <LoaderCircle
               role="img"
-              aria-label={t(`task.state.${task.state}`)}
-              className={cn("mt-[3px] size-3.5 shrink-0", className)}
+              aria-label={t("task.running")}
+              className="mt-[3px] size-3.5 shrink-0 text-accent motion-safe:animate-spin"
             />
             <span className="min-w-0 flex-1">
               <span className="block break-words">{task.description}</span>

@@ -25,6 +25,15 @@ pub(crate) fn add(summary: &mut Arc<Summary>, event: &Event) {
     }
 }
 
+/// Whether the totals changed in a way that watchers should be told. Pieces of streamed messages change nothing.
+pub(crate) fn changed(before: Option<&Arc<Summary>>, after: Option<&Arc<Summary>>) -> bool {
+    match (before, after) {
+        (Some(before), Some(after)) => !Arc::ptr_eq(before, after) && before.differs(after),
+        (None, None) => false,
+        (None, Some(_)) | (Some(_), None) => true,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

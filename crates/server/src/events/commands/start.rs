@@ -148,15 +148,27 @@ async fn begin(
         // Whether there is such a transcript, and whether its folder is still there, is not for a key to learn.
         return Err(CommandError::UnknownSession);
     }
-    let found = app.history.conversation(resume).await;
+    let found = app.history.conversation(resume.clone()).await;
     let cwd = found.ok().flatten().ok_or(CommandError::UnknownSession)?;
     wanted.cwd = Some(cwd);
     if forks {
         wanted.fork_of = Some(conversation);
     } else {
         wanted.resume = Some(conversation);
+        wanted.spent_before_usd = spent_before(app, resume).await;
     }
     sessions.start(wanted).await
+}
+
+/// What a conversation has cost before it is resumed here. Where that can't be found out, all of it counts.
+async fn spent_before(app: &App, conversation: String) -> f64 {
+    match app.history.spent(conversation).await {
+        Ok(spent) => spent.unwrap_or(0.0),
+        Err(error) => {
+            tracing::warn!(?error, "can't find out what a conversation has cost so far");
+            0.0
+        }
+    }
 }
 
 /// Who answers where the client does not say: as its key or the server is configured. Only a client that may approve can

@@ -130,8 +130,8 @@ pub struct SessionInfo {
     pub delete_at: Option<i64>,
     #[ts(type = "number")]
     pub last_seq: u64,
-    /// The totals of the whole session as of `lastSeq`. Absent for a session that an earlier version stored, until it is
-    /// used again.
+    /// The totals of the whole session as of `lastSeq`. Absent for a session that an earlier version stored, until the
+    /// server has counted them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub summary: Option<SummaryView>,
