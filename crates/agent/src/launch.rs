@@ -79,7 +79,9 @@ pub fn prepare_with(
         args,
         env: environment(options, std::env::vars_os()),
         cwd: options.cwd.clone(),
+        exact_cwd: options.exact_cwd,
         open_files: tiller_process::given_open_files(),
+        sandbox: None,
     })
 }
 

@@ -146,6 +146,7 @@ pub struct Options {
     pub(crate) executable: Option<PathBuf>,
     pub(crate) claude_home: Option<PathBuf>,
     pub(crate) cwd: Option<PathBuf>,
+    pub(crate) exact_cwd: bool,
     pub(crate) env: Vec<(OsString, Option<OsString>)>,
     pub(crate) env_remove_prefixes: Vec<String>,
     pub(crate) conversation: Conversation,
@@ -194,6 +195,7 @@ impl Default for Options {
             executable: None,
             claude_home: None,
             cwd: None,
+            exact_cwd: false,
             env: Vec::new(),
             env_remove_prefixes: Vec::new(),
             conversation: Conversation::New,
@@ -260,6 +262,13 @@ impl Options {
     /// The folder to work in.
     pub fn cwd(mut self, path: impl Into<PathBuf>) -> Self {
         self.cwd = Some(path.into());
+        self
+    }
+
+    /// The folder to work in was checked under its path, in which nothing is a symbolic link: if something is by the time the
+    /// agent is started, it is not started.
+    pub fn exact_cwd(mut self, exact: bool) -> Self {
+        self.exact_cwd = exact;
         self
     }
 

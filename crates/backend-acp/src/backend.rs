@@ -67,7 +67,10 @@ impl AcpBackend {
             args: self.agent.args.clone(),
             env: std::env::vars_os().filter(|(name, _)| !is_ours(name)).collect(),
             cwd: Some(cwd),
+            // As it was checked when the session was made.
+            exact_cwd: true,
             open_files: tiller_process::given_open_files(),
+            sandbox: None,
         }
     }
 }

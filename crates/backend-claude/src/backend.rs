@@ -24,7 +24,7 @@ use tiller_core::backend::{
     TitleWriter,
 };
 use tiller_core::{SessionId, Timestamp, title_from_model};
-use tiller_process::is_running;
+use tiller_process::{Shield, is_running};
 
 /// How many commands may wait for an agent that does not read.
 const COMMANDS: usize = 64;
@@ -105,6 +105,12 @@ impl ClaudeBackend {
         self
     }
 
+    /// What agents that have no keeper are shielded with.
+    fn shield(&self) -> Shield {
+        let kept = self.keeping.as_ref();
+        kept.map_or_else(Shield::none, |keeping| keeping.shield.clone())
+    }
+
     /// Ends what an earlier server has left behind. For one of the backends that share a folder of runs.
     #[must_use]
     pub fn sweeping(mut self) -> Self {
@@ -149,6 +155,7 @@ impl Backend for ClaudeBackend {
         let titles = Titles {
             executable: self.executable.clone(),
             claude_home: self.claude_home.clone(),
+            shield: self.shield(),
         };
         #[cfg(target_os = "linux")]
         let drivers: Option<Arc<dyn Drivers>> = Some(Arc::new(FoundDrivers {
@@ -186,6 +193,7 @@ impl Backend for ClaudeBackend {
             offers: self.offers.clone(),
         };
         let (keeping, runs) = (self.keeping.clone(), self.runs.clone());
+        let shield = self.shield();
         let claimed = self.claims.take(&greeting.conversation);
         tokio::spawn(async move {
             // Held for as long as the agent lives.
@@ -198,14 +206,18 @@ impl Backend for ClaudeBackend {
             };
             if let Some(runs) = runs {
                 // The guard is kept until the agent is gone: it may connect again.
-                let (started, _guard) = match start_connecting(&executable, &options, &runs, launch.session) {
-                    Ok(started) => started,
-                    Err(message) => return ends.exited(Exit::NotStarted { message }, None).await,
-                };
+                let (started, _guard) =
+                    match start_connecting(&executable, &options, &runs, &shield, launch.session) {
+                        Ok(started) => started,
+                        Err(message) => return ends.exited(Exit::NotStarted { message }, None).await,
+                    };
                 let asked = initialize(&started.link, &greeting.hooks, ends.hook_time, greeting.offers);
                 return ends.relay(started, asked, Found::New, lease).await;
             }
-            let exit = match start(&executable, &options, keeping.as_ref(), &launch.run).await {
+            let place = keeping
+                .as_ref()
+                .map_or(Place::Here(&shield), |keeping| Place::Kept(keeping, &launch.run));
+            let exit = match start(&executable, &options, place).await {
                 Ok(started) => {
                     let asked = initialize(&started.link, &greeting.hooks, ends.hook_time, greeting.offers);
                     return ends.relay(started, asked, Found::New, lease).await;
@@ -290,13 +302,15 @@ impl Leftovers for Swept {
 struct Titles {
     executable: Executable,
     claude_home: Option<PathBuf>,
+    shield: Shield,
 }
 
 impl TitleWriter for Titles {
     fn title(&self, prompt: String, cwd: PathBuf) -> BoxFuture<'static, Option<String>> {
-        let executable = self.executable.clone();
+        let (executable, shield) = (self.executable.clone(), self.shield.clone());
         let mut options = Options::new()
             .cwd(cwd)
+            .exact_cwd(true)
             .persist(false)
             .strict_mcp(true)
             .tools([""; 0])
@@ -307,7 +321,7 @@ impl TitleWriter for Titles {
         }
         Box::pin(async move {
             // Nothing is lost with it, so it needs no keeper.
-            let (link, mut inbox) = match start(&executable, &options, None, "").await {
+            let (link, mut inbox) = match start(&executable, &options, Place::Here(&shield)).await {
                 Ok(started) => (started.link, started.inbox),
                 Err(error) => {
                     tracing::debug!(%error, "no agent for a title");
@@ -402,6 +416,7 @@ fn options(launch: &Launch, claude_home: Option<PathBuf>) -> Options {
     let chosen = Chosen(&launch.options);
     let mut options = Options::new()
         .cwd(&launch.cwd)
+        .exact_cwd(true)
         .partial_messages(true)
         .ask_permission(true)
         .permission_mode(chosen.mode())
@@ -615,22 +630,29 @@ struct Started {
     run: Option<Run>,
 }
 
-async fn start(
-    executable: &Executable,
-    options: &Options,
-    keeping: Option<&Keeping>,
-    run: &str,
-) -> Result<Started, String> {
+/// Who starts a CLI.
+enum Place<'a> {
+    /// A keeper, under the name of the run.
+    Kept(&'a Keeping, &'a str),
+    /// This process.
+    Here(&'a Shield),
+}
+
+async fn start(executable: &Executable, options: &Options, place: Place<'_>) -> Result<Started, String> {
     let launch =
         tiller_agent::prepare_with(executable, options, Channel::Stdio).map_err(|error| error.to_string())?;
     let not_started = |error: std::io::Error| format!("The agent could not be started: {error}");
-    let (wire, run) = if let Some(keeping) = keeping {
-        let kept = tiller_keeper::start(keeping, run, &launch).await;
-        let kept = kept.map_err(not_started)?;
-        (kept.wire, Some(kept.run))
-    } else {
-        let spawned = tiller_agent::spawn(&launch, None).map_err(not_started)?;
-        (tiller_agent::stdio(spawned), None)
+    let (wire, run) = match place {
+        Place::Kept(keeping, run) => {
+            let kept = tiller_keeper::start(keeping, run, &launch).await;
+            let kept = kept.map_err(not_started)?;
+            (kept.wire, Some(kept.run))
+        }
+        Place::Here(shield) => {
+            let launch = shield.wrap(&launch).map_err(not_started)?;
+            let spawned = tiller_agent::spawn(&launch, None).map_err(not_started)?;
+            (tiller_agent::stdio(spawned), None)
+        }
     };
     let (link, inbox) = tiller_agent::connect_over(wire, LinkSettings::from(options));
     Ok(Started { link, inbox, run })
@@ -641,12 +663,15 @@ fn start_connecting(
     executable: &Executable,
     options: &Options,
     runs: &Runs,
+    shield: &Shield,
     session: SessionId,
 ) -> Result<(Started, runs::Guard), String> {
     let run = runs.expect(session).map_err(|error| error.to_string())?;
     let launch = tiller_agent::prepare_with(executable, options, Channel::SdkUrl(&run.url))
         .map_err(|error| error.to_string())?;
-    let spawned = tiller_agent::spawn(&launch, None)
+    let spawned = shield
+        .wrap(&launch)
+        .and_then(|launch| tiller_agent::spawn(&launch, None))
         .map_err(|error| format!("The agent could not be started: {error}"))?;
     let wire = tiller_agent::websocket(spawned, run.sockets);
     let (link, inbox) = tiller_agent::connect_over(wire, LinkSettings::from(options));
@@ -678,6 +703,7 @@ mod tests {
                 args: Vec::new(),
                 grace: Duration::ZERO,
                 turn_end: Vec::new(),
+                shield: Shield::none(),
             });
         for name in ["left", "wanted"] {
             std::fs::create_dir(run(name)).unwrap();

@@ -263,12 +263,17 @@ struct Note {
     proc_start: String,
 }
 
-/// The conversation that a process has, by its own note.
+/// The conversation that a process has, by its own note. A process in a PID namespace of its own knows itself by another
+/// number than ours: its note has that one. A shield gives an agent the number of its parent, see `process/src/shield`.
 fn noted(claude_home: &Path, pid: u32) -> Option<String> {
-    let note = std::fs::read(claude_home.join("sessions").join(format!("{pid}.json"))).ok()?;
-    let note: Note = serde_json::from_slice(&note).ok()?;
-    let started = Stat::of(pid)?.started()?;
-    (note.proc_start == started.to_string()).then_some(note.session_id)
+    let notes = claude_home.join("sessions");
+    let note_of = |number: u32, stat: &Stat| {
+        let note = std::fs::read(notes.join(format!("{number}.json"))).ok()?;
+        let note: Note = serde_json::from_slice(&note).ok()?;
+        (note.proc_start == stat.started()?.to_string()).then_some(note.session_id)
+    };
+    let stat = Stat::of(pid)?;
+    note_of(pid, &stat).or_else(|| note_of(stat.parent()?, &stat))
 }
 
 /// The conversation that a command line names as the one to be written to.

@@ -159,7 +159,8 @@ fn lock(path: &Path, create: bool) -> io::Result<Option<File>> {
     Ok(same.then_some(file))
 }
 
-fn folder() -> PathBuf {
+/// Where the leases of this user are.
+pub fn folder() -> PathBuf {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     if let Some(folder) = runtime.filter(|folder| folder.is_absolute() && folder.is_dir()) {
         folder.join("tiller-leases")

@@ -14,3 +14,4 @@ mod relay;
 mod runs;
 
 pub use backend::ClaudeBackend;
+pub use lease::folder as lease_folder;

@@ -253,6 +253,11 @@ impl Sessions {
         self.shared.backends.default_one().info()
     }
 
+    /// Why agents are not shielded and what to do about it, for a person; `None` if they are.
+    pub fn not_shielded(&self) -> Option<String> {
+        self.shared.backends.not_shielded()
+    }
+
     /// All backends, the default one first, each with what can be chosen for its agents.
     pub fn backends(&self) -> Vec<(BackendInfo, Vec<OptionInfo>)> {
         let all = self.shared.backends.iter();

@@ -13,7 +13,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, sink, stream};
 use rustix::process::Pid;
-use tiller_process::{Ended, Launch, Line, Process, SharedTree, Tree, TreeIdentity, Wire};
+use tiller_process::{Ended, Launch, Line, Process, SharedTree, Shield, Tree, TreeIdentity, Wire};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -56,6 +56,8 @@ pub struct Keeping {
     /// What an agent writes when it has done its work: from then on, and until it is given more, it is without work.
     /// Empty: nothing tells, and it is never without work.
     pub turn_end: Vec<u8>,
+    /// What agents are shielded with.
+    pub shield: Shield,
 }
 
 /// An agent with a keeper.
@@ -140,6 +142,8 @@ pub async fn start(keeping: &Keeping, run: &str, launch: &Launch) -> io::Result<
     let folder = keeping.folder.join(run);
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700).create(&keeping.folder)?;
+    // Only what is there can be hidden.
+    let launch = keeping.shield.wrap(launch)?;
     builder.recursive(false).create(&folder)?;
     let outcome = start_in(keeping, &folder, run, launch).await;
     if outcome.is_err() {
@@ -148,7 +152,7 @@ pub async fn start(keeping: &Keeping, run: &str, launch: &Launch) -> io::Result<
     outcome
 }
 
-async fn start_in(keeping: &Keeping, folder: &Path, run: &str, launch: &Launch) -> io::Result<Kept> {
+async fn start_in(keeping: &Keeping, folder: &Path, run: &str, launch: Launch) -> io::Result<Kept> {
     let secret = create_secret(folder)?;
     let listener = Address::of(folder)?.bind()?;
     let (ours, theirs) = StdStream::pair()?;
@@ -171,7 +175,7 @@ async fn start_in(keeping: &Keeping, folder: &Path, run: &str, launch: &Launch) 
         }
     });
     let instruction = Instruction {
-        launch: launch.clone(),
+        launch,
         mark: run.to_owned(),
         grace: keeping.grace,
         turn_end: keeping.turn_end.clone(),

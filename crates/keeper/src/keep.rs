@@ -221,13 +221,14 @@ impl Keeper {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        if let Some(cwd) = &launch.cwd {
-            command.current_dir(cwd);
+        let cwd = launch.open_cwd()?;
+        if let Some(cwd) = &cwd {
+            command.current_dir(cwd.path());
         }
         let started = Instant::now();
         let mut child = command.spawn()?;
         // With the agent's end of the sockets, which must be closed when the agent is gone.
-        drop(command);
+        drop((command, cwd));
         let pid = Pid::from_child(&child);
         let mut tree = Tree::new(pid, mark).kept_by_this_process();
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -299,7 +300,7 @@ impl Keeper {
     fn run(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; READ];
         #[cfg(target_os = "linux")]
-        crate::slim::let_go_of_code();
+        tiller_process::let_go_of_code();
         loop {
             self.advance();
             if self.is_done() {

@@ -15,8 +15,6 @@ mod files;
 mod keep;
 mod lines;
 mod output;
-#[cfg(target_os = "linux")]
-mod slim;
 mod turn_ends;
 mod waiting;
 mod wire;

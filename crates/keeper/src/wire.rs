@@ -222,7 +222,10 @@ impl Instruction {
             args,
             env,
             cwd,
+            exact_cwd,
             open_files,
+            // The program is a launcher by now that makes it.
+            sandbox: _,
         } = &self.launch;
         writer.text(program.as_os_str().as_bytes());
         writer.number(args.len() as u64);
@@ -243,6 +246,7 @@ impl Instruction {
         writer.number(open_files.unwrap_or(0));
         writer.text(&self.turn_end);
         writer.text(&self.secret);
+        writer.number(u64::from(*exact_cwd));
     }
 
     fn decode(reader: &mut Reader<'_>) -> io::Result<Self> {
@@ -263,13 +267,16 @@ impl Instruction {
         let open_files = Some(reader.number()?).filter(|count| *count > 0);
         let turn_end = reader.text()?.to_vec();
         let secret = reader.last_text()?;
+        let exact_cwd = !reader.0.is_empty() && reader.number()? != 0;
         Ok(Self {
             launch: Launch {
                 program,
                 args,
                 env,
                 cwd,
+                exact_cwd,
                 open_files,
+                sandbox: None,
             },
             mark,
             grace,
@@ -354,7 +361,9 @@ mod tests {
                     args: vec!["--flag=value".into(), OsString::from_vec(vec![0xff, b'a'])],
                     env: [("NAME".into(), "value".into()), ("EMPTY".into(), "".into())].into(),
                     cwd: Some("/some where".into()),
+                    exact_cwd: true,
                     open_files: Some(1024),
+                    sandbox: None,
                 },
                 mark: "mark".to_owned(),
                 grace: Duration::from_mins(10),

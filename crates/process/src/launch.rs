@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// A process that is ready to be started: data only, so that somebody else may start it.
 #[derive(Clone, PartialEq, Eq)]
@@ -15,8 +17,79 @@ pub struct Launch {
     pub env: BTreeMap<OsString, OsString>,
     /// Its working directory; ours if `None`.
     pub cwd: Option<PathBuf>,
+    /// The working directory was checked under this path, in which nothing is a symbolic link. If something is by now, the
+    /// process is not started.
+    pub exact_cwd: bool,
     /// How many files it may have open at once; as many as whoever starts it if `None`.
     pub open_files: Option<u64>,
+    /// The process, and what it starts, can write to some folders only; see [`Shield::wrap`](crate::Shield::wrap).
+    pub sandbox: Option<Sandbox>,
+}
+
+/// A file system that can't be written to, but for some folders and a `/tmp` of its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sandbox {
+    /// What can be written to all the same.
+    pub writable: Vec<PathBuf>,
+}
+
+impl Launch {
+    /// The working directory, opened: the process is started in what was found there now, whatever the path leads to a
+    /// moment later.
+    pub fn open_cwd(&self) -> io::Result<Option<WorkingDirectory>> {
+        let Some(path) = &self.cwd else { return Ok(None) };
+        WorkingDirectory::open(path, self.exact_cwd).map(Some)
+    }
+}
+
+/// An open working directory.
+pub struct WorkingDirectory {
+    path: PathBuf,
+    _handle: File,
+}
+
+impl WorkingDirectory {
+    #[cfg(target_os = "linux")]
+    fn open(path: &Path, exact: bool) -> io::Result<Self> {
+        use std::os::fd::AsRawFd as _;
+
+        use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+        use rustix::io::Errno;
+
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let resolve = if exact {
+            ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS
+        } else {
+            ResolveFlags::empty()
+        };
+        let opened = match openat2(CWD, path, flags, Mode::empty(), resolve) {
+            // A kernel or a filter that does not know the call.
+            Err(Errno::NOSYS | Errno::PERM) => rustix::fs::open(path, flags, Mode::empty())?,
+            opened => opened?,
+        };
+        let handle = File::from(opened);
+        let place = PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()));
+        if exact && std::fs::read_link(&place)? != path {
+            return Err(io::Error::other("the working directory is not where it was"));
+        }
+        Ok(Self {
+            path: place,
+            _handle: handle,
+        })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn open(path: &Path, _exact: bool) -> io::Result<Self> {
+        Ok(Self {
+            path: path.to_owned(),
+            _handle: File::open(path)?,
+        })
+    }
+
+    /// By which a child of this process can go there, for as long as this lives.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
 }
 
 impl std::fmt::Debug for Launch {
@@ -28,6 +101,55 @@ impl std::fmt::Debug for Launch {
             .field("env", &self.env.keys())
             .field("cwd", &self.cwd)
             .field("open_files", &self.open_files)
-            .finish()
+            .field("sandbox", &self.sandbox)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// A folder that was checked, and is exchanged for a link to another again and again.
+    #[test]
+    fn a_folder_that_becomes_a_link_is_not_used() {
+        let place = tempfile::tempdir().unwrap();
+        let base = place.path().canonicalize().unwrap();
+        let (project, aside, secret) = (base.join("project"), base.join("aside"), base.join("secret"));
+        std::fs::create_dir(&project).unwrap();
+        std::fs::create_dir(&secret).unwrap();
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    std::fs::rename(&project, &aside).unwrap();
+                    symlink(&secret, &project).unwrap();
+                    std::fs::remove_file(&project).unwrap();
+                    std::fs::rename(&aside, &project).unwrap();
+                }
+            });
+            let (mut started, mut refused) = (0, 0);
+            while (started < 20 || refused < 20) && started + refused < 100_000 {
+                match WorkingDirectory::open(&project, true) {
+                    Ok(opened) => {
+                        // Whatever becomes of the path: what was opened is what was checked.
+                        let there = std::fs::read_link(opened.path()).unwrap();
+                        assert_ne!(there, secret);
+                        started += 1;
+                    }
+                    Err(_) => refused += 1,
+                }
+            }
+            stop.store(true, Ordering::Relaxed);
+            assert!(started > 0);
+        });
+        // Where nothing was checked, links are as good as folders.
+        symlink(&secret, base.join("link")).unwrap();
+        let opened = WorkingDirectory::open(&base.join("link"), false).unwrap();
+        assert_eq!(std::fs::read_link(opened.path()).unwrap(), secret);
+        assert!(WorkingDirectory::open(&base.join("link"), true).is_err());
     }
 }

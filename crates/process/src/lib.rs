@@ -6,14 +6,20 @@
 mod frame;
 mod launch;
 mod limits;
+mod shield;
+#[cfg(target_os = "linux")]
+mod slim;
 mod spawn;
 mod tree;
 mod usage;
 mod wire;
 
 pub use frame::{Frame, Framer, Located, MAX_LINE, lines};
-pub use launch::Launch;
+pub use launch::{Launch, Sandbox, WorkingDirectory};
 pub use limits::{given_open_files, limit_open_files, raise_open_files, restore_open_files};
+pub use shield::{Shield, ShieldMode, ShieldState, launch as launch_shielded};
+#[cfg(target_os = "linux")]
+pub use slim::let_go_of_code;
 pub use spawn::{Ended, LocalProcess, Process, Spawned, StderrCallback, spawn};
 pub use tree::{RUN_MARK, SharedTree, Tree, TreeIdentity};
 pub use usage::{Processes, Sample, Stat, is_running};

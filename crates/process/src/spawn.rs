@@ -76,8 +76,9 @@ pub fn spawn(launch: &Launch, on_stderr: Option<StderrCallback>) -> io::Result<S
         .stderr(Stdio::piped())
         .process_group(0)
         .kill_on_drop(true);
-    if let Some(cwd) = &launch.cwd {
-        command.current_dir(cwd);
+    let cwd = launch.open_cwd()?;
+    if let Some(cwd) = &cwd {
+        command.current_dir(cwd.path());
     }
     let started = Instant::now();
     let mut child = command.spawn()?;

@@ -1,6 +1,6 @@
 //! Which agent runs, and why.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -9,6 +9,7 @@ use tiller_backend_acp::{AcpAgent, AcpBackend};
 use tiller_backend_claude::ClaudeBackend;
 use tiller_core::backend::{BackendInfo, Capabilities, WhyChosen};
 use tiller_keeper::Keeping;
+use tiller_process::{Shield, ShieldMode};
 
 use crate::cli::{BackendChoice, TransportChoice};
 use crate::data_dir::DataDir;
@@ -19,10 +20,13 @@ pub(crate) const DEMO_AGENT: &str = "demo-agent";
 /// The hidden command under which this executable keeps an agent.
 pub(crate) const KEEPER: &str = "keeper";
 
+/// The hidden command under which this executable shields an agent.
+pub(crate) const SHIELD: &str = "shield";
+
 const INSTALL: &str = "npm install -g @anthropic-ai/claude-code";
 
 /// Agents outlive this process: each has a keeper, which is this executable again.
-pub(crate) fn keeping(data_dir: &DataDir, grace: Duration) -> Keeping {
+pub(crate) fn keeping(data_dir: &DataDir, grace: Duration, shield: Shield) -> Keeping {
     Keeping {
         folder: data_dir.path().join("runs"),
         program: own_executable(),
@@ -30,7 +34,26 @@ pub(crate) fn keeping(data_dir: &DataDir, grace: Duration) -> Keeping {
         grace,
         // Each backend knows how its agents say so.
         turn_end: Vec::new(),
+        shield,
     }
+}
+
+/// What agents are shielded with: they see nothing of what is ours.
+pub(crate) fn shield(mode: ShieldMode, data_dir: &DataDir, claude_home: &Path) -> Shield {
+    let shield = Shield::new(mode, own_executable(), vec![SHIELD.into()]);
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if real(claude_home).starts_with(real(data_dir.path())) {
+        return shield.unavailable(
+            "Claude Code's folder is inside Tiller's data folder, which the shield hides. Choose another --data-dir.",
+        );
+    }
+    let mut hidden = vec![data_dir.path().to_owned()];
+    // Another Tiller of this user's may be there.
+    hidden.extend(DataDir::locate(None).ok().map(|usual| usual.path().to_owned()));
+    hidden.dedup();
+    shield
+        .hiding(hidden)
+        .emptying(vec![tiller_backend_claude::lease_folder()])
 }
 
 /// This executable, also after an upgrade has put another in its place: keepers speak what their server speaks.

@@ -49,6 +49,9 @@ pub(crate) struct Config {
     pub(crate) agent_memory_mb: Option<u64>,
     /// Agents that speak the Agent Client Protocol, each as `name=command with arguments`, such as `opencode=opencode acp`.
     acp_agents: Vec<String>,
+    /// Whether agents are shielded: `on` (the default) where the system allows it, `off`, or `require`, which starts nothing
+    /// without.
+    shield: ShieldWish,
 }
 
 impl Default for Config {
@@ -68,6 +71,7 @@ impl Default for Config {
             hibernate_after_s: 1800,
             agent_memory_mb: None,
             acp_agents: Vec::new(),
+            shield: ShieldWish::default(),
         }
     }
 }
@@ -105,7 +109,24 @@ enum Approval {
     Auto,
 }
 
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum ShieldWish {
+    #[default]
+    On,
+    Off,
+    Require,
+}
+
 impl Config {
+    pub(crate) fn shield(&self) -> tiller_process::ShieldMode {
+        match self.shield {
+            ShieldWish::On => tiller_process::ShieldMode::On,
+            ShieldWish::Off => tiller_process::ShieldMode::Off,
+            ShieldWish::Require => tiller_process::ShieldMode::Require,
+        }
+    }
+
     pub(crate) fn approval(&self) -> tiller_core::Approval {
         match self.approval {
             Approval::Ask => tiller_core::Approval::Ask,
@@ -207,6 +228,9 @@ mod tests {
         let config: Config = toml::from_str("retention_days = 0").unwrap();
         assert_eq!(config.retention().sessions, None);
         assert_eq!((config.on_stop, config.agent_grace_s), (OnStop::End, None));
+        assert_eq!(config.shield(), tiller_process::ShieldMode::On);
+        let config: Config = toml::from_str("shield = \"require\"").unwrap();
+        assert_eq!(config.shield(), tiller_process::ShieldMode::Require);
         let config: Config = toml::from_str("on_stop = \"keep\"\nagent_grace_s = 5").unwrap();
         assert_eq!((config.on_stop, config.agent_grace_s), (OnStop::Keep, Some(5)));
         let error = toml::from_str::<Config>("allowed_host = []")

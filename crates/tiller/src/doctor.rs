@@ -9,7 +9,9 @@ use serde::Serialize;
 use serde_json::Value;
 use tiller_agent::{Executable, Finder};
 use tiller_core::{ListedSession, SessionQuery, Store};
+use tiller_process::{ShieldMode, ShieldState};
 
+use crate::backend;
 use crate::cli::{BackendChoice, ServeArgs};
 use crate::config::Config;
 use crate::data_dir::DataDir;
@@ -69,6 +71,7 @@ pub(crate) async fn run(args: &ServeArgs, as_json: bool) -> anyhow::Result<ExitC
     let data_dir = args.data_dir()?;
     findings.push(roots(args, &data_dir));
     findings.push(configuration(&data_dir));
+    findings.push(shield(args, &data_dir));
     findings.push(database(&data_dir).await);
     findings.push(port(args, &data_dir));
     let broken = findings.iter().any(|finding| finding.state == State::Broken);
@@ -198,6 +201,32 @@ fn roots(args: &ServeArgs, data_dir: &DataDir) -> Finding {
             format!("{error:#}"),
             "Name a folder that exists with --root (TILLER_ROOTS).",
         ),
+    }
+}
+
+/// Whether agents can be kept away from what is ours.
+fn shield(args: &ServeArgs, data_dir: &DataDir) -> Finding {
+    let mode = Config::read(data_dir).map_or(ShieldMode::On, |config| config.shield());
+    let claude_home = match serve::claude_home(args) {
+        Ok(folder) => folder,
+        Err(error) => return Finding::broken("shield", format!("{error:#}"), "Set HOME."),
+    };
+    let shield = backend::shield(mode, data_dir, &claude_home);
+    match shield.state() {
+        ShieldState::Namespaces => Finding::ok("shield", "agents run in namespaces of their own"),
+        ShieldState::Bubblewrap(path) => Finding::ok(
+            "shield",
+            format!("agents run in namespaces that {} makes", path.display()),
+        ),
+        state @ (ShieldState::Off | ShieldState::Unavailable(_)) => {
+            let detail = state.why_not().unwrap_or_default();
+            let advice = "Until then an agent can read Tiller's data folder and see its processes.";
+            if mode == ShieldMode::Require {
+                Finding::broken("shield", detail, "config.toml requires it: no server starts.")
+            } else {
+                Finding::warning("shield", detail, advice)
+            }
+        }
     }
 }
 

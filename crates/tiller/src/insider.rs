@@ -27,7 +27,7 @@ fn has_agent_among_ancestors() -> bool {
     const DEEPEST: usize = 128;
     let mut pid = std::process::id();
     for _ in 0..DEEPEST {
-        let Some(parent) = parent_of(pid).filter(|parent| *parent > 1) else {
+        let Some(parent) = parent_of(pid).filter(|parent| *parent > 0) else {
             return false;
         };
         let read = |name: &str| std::fs::read(format!("/proc/{parent}/{name}")).unwrap_or_default();
@@ -37,10 +37,11 @@ fn has_agent_among_ancestors() -> bool {
             .any(|variable| variable.starts_with(mark.as_bytes()));
         // What has thrown off its environment and its parent falls to the keeper of its agent.
         let command = read("cmdline");
-        let is_keeper = command
-            .split(|byte| *byte == 0)
-            .nth(1)
-            .is_some_and(|argument| argument == crate::backend::KEEPER.as_bytes());
+        let is_keeper = command.split(|byte| *byte == 0).nth(1).is_some_and(|argument| {
+            [crate::backend::KEEPER, crate::backend::SHIELD]
+                .map(str::as_bytes)
+                .contains(&argument)
+        });
         if is_marked || is_keeper {
             return true;
         }

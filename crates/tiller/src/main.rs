@@ -36,6 +36,9 @@ fn main() -> ExitCode {
     {
         return tiller_keeper::keep(Path::new(&folder));
     }
+    if first.as_deref() == Some(OsStr::new(backend::SHIELD)) {
+        return tiller_process::launch_shielded(arguments);
+    }
     if first.as_deref() == Some(OsStr::new(backend::DEMO_AGENT)) {
         return tiller_testkit::agent::main(std::env::args().skip(2));
     }

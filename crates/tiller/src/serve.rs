@@ -11,6 +11,7 @@ use tiller_backend_claude::ClaudeBackend;
 use tiller_core::backend::Backends;
 use tiller_core::credentials::CredentialStore;
 use tiller_core::{PathPolicy, Sessions, Titles};
+use tiller_process::{Shield, ShieldMode};
 use tiller_server::{Access, App, HistoryHandle, HostPolicy};
 use tiller_store::SqliteStore;
 use tokio::net::TcpListener;
@@ -127,11 +128,13 @@ impl Service {
         let claude = (args.claude_bin.clone(), args.claude_home.clone());
         let found = backend::choose(args.backend, args.transport, claude.0, claude.1).await?;
         found.default.detect_version();
-        let keeping = backend::keeping(data_dir, config.agent_grace()?);
+        let shield = backend::shield(config.shield(), data_dir, &claude_home(args)?);
+        look_at(&shield)?;
+        let keeping = backend::keeping(data_dir, config.agent_grace()?, shield.clone());
         let hook_time = Duration::from_secs(config.hook_timeout_s);
         let prepared = |backend: ClaudeBackend| backend.kept(keeping.clone()).waiting_for_hooks(hook_time);
         // All share one folder of runs, so one looks after what an earlier server has left there.
-        let mut backends = Backends::new(Arc::new(prepared(found.default).sweeping()));
+        let mut backends = Backends::new(Arc::new(prepared(found.default).sweeping())).shielded_by(shield);
         for other in found.others {
             backends = backends.with(Arc::new(prepared(other)));
         }
@@ -211,6 +214,26 @@ impl Service {
             store,
         })
     }
+}
+
+/// Finds out whether agents can be shielded: beside everything else, unless nothing goes without.
+fn look_at(shield: &Shield) -> anyhow::Result<()> {
+    if shield.mode() == ShieldMode::Require {
+        let reason = shield.state().why_not();
+        anyhow::ensure!(
+            reason.is_none(),
+            "`shield = \"require\"` in config.toml: {}",
+            reason.unwrap_or_default()
+        );
+        return Ok(());
+    }
+    let shield = shield.clone();
+    tokio::task::spawn_blocking(move || {
+        if let Some(reason) = shield.state().why_not() {
+            tracing::warn!("Agents are not shielded. {reason}");
+        }
+    });
+    Ok(())
 }
 
 /// Where agents may work.

@@ -13,7 +13,15 @@ memoryBytes?: number,
 /**
  * The share of one processor, of the whole process tree.
  */
-cpu?: number, };
+cpu?: number, 
+/**
+ * Whether agents that are started now are shielded: they see nothing of Tiller's and leave nothing behind.
+ */
+shielded?: boolean, 
+/**
+ * Why not, and what to do about it. In English.
+ */
+notShielded?: string, };
 
 export type AgentState = "absent" | "starting" | "running" | "idle" | "hibernated";
 

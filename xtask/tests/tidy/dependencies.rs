@@ -41,6 +41,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
             "tiller-history",
             "tiller-keeper",
             "tiller-message",
+            "tiller-process",
             "tiller-server",
             "tiller-store",
             "tiller-testkit",

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tiller_process::Shield;
+
 use super::{
     Abilities, AgentChannels, Attach, Backend, BackendInfo, Exit, Launch, OptionChange, OptionInfo,
     OptionRefused, OptionRules, Options, Verdict,
@@ -12,11 +14,16 @@ use super::{
 pub struct Backends {
     /// The first is the default.
     all: Vec<Arc<dyn Backend>>,
+    /// What their agents are shielded with, where anything is known of that.
+    shield: Option<Shield>,
 }
 
 impl<B: Backend> From<Arc<B>> for Backends {
     fn from(backend: Arc<B>) -> Self {
-        Self { all: vec![backend] }
+        Self {
+            all: vec![backend],
+            shield: None,
+        }
     }
 }
 
@@ -30,7 +37,22 @@ pub struct UnknownBackend {
 
 impl Backends {
     pub fn new(default: Arc<dyn Backend>) -> Self {
-        Self { all: vec![default] }
+        Self {
+            all: vec![default],
+            shield: None,
+        }
+    }
+
+    /// Says what their agents are shielded with.
+    #[must_use]
+    pub fn shielded_by(mut self, shield: Shield) -> Self {
+        self.shield = Some(shield);
+        self
+    }
+
+    /// Why agents are not shielded and what to do about it, for a person. `None`: they are, or nothing is known of it.
+    pub fn not_shielded(&self) -> Option<String> {
+        self.shield.as_ref()?.state().why_not()
     }
 
     /// Adds a backend; one whose name is taken is left out.

@@ -10,6 +10,9 @@ fn main() -> ExitCode {
     let (first, second) = (arguments.next(), arguments.next());
     match (first, second) {
         (Some(command), Some(folder)) if command == "call" => call(Path::new(&folder)),
+        (Some(command), Some(argument)) if command == "shield" => {
+            tiller_process::launch_shielded(std::iter::once(argument).chain(arguments))
+        }
         (Some(folder), _) => tiller_keeper::keep(Path::new(&folder)),
         (None, _) => ExitCode::FAILURE,
     }

@@ -407,6 +407,7 @@ pub(super) fn session(
     pending: usize,
     agent: AgentStatus,
     usage: Option<Usage>,
+    not_shielded: Option<String>,
 ) -> SessionInfo {
     let settings = record.settings;
     let permission_mode = PermissionMode::of(&settings.options);
@@ -449,6 +450,8 @@ pub(super) fn session(
             },
             memory_bytes: usage.map(|usage| usage.memory_bytes),
             cpu: usage.map(|usage| f64::from(usage.cpu)),
+            shielded: not_shielded.is_none(),
+            not_shielded,
         },
         delete_at: record.delete_at.map(|at| at.0),
         last_seq: record.last_seq,
@@ -491,6 +494,9 @@ pub(super) fn damaged_session(session: DamagedSession) -> SessionInfo {
             state: AgentState::Absent,
             memory_bytes: None,
             cpu: None,
+            // It has no agent and gets none.
+            shielded: false,
+            not_shielded: None,
         },
         delete_at: None,
         last_seq: 0,

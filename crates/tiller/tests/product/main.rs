@@ -28,6 +28,7 @@ mod oversize;
 mod run;
 mod sdk_url;
 mod server;
+mod shield;
 mod side_by_side;
 mod spine;
 mod steering;

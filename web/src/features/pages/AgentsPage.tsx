@@ -64,6 +64,11 @@ function AgentRow({ session }: { session: SessionInfo }) {
             <Badge tone={agent.state === "running" ? "good" : "plain"}>
               {t(`agents.state.${agent.state}`)}
             </Badge>
+            {agent.notShielded !== undefined && (
+              <span title={agent.notShielded}>
+                <Badge tone="wait">{t("agents.notShielded")}</Badge>
+              </span>
+            )}
             {agent.memoryBytes !== undefined && <span>{formatBytes(agent.memoryBytes, i18n.language)}</span>}
             {agent.cpu !== undefined && (
               <span>{t("agents.cpu", { percent: Math.round(agent.cpu * 100) })}</span>

@@ -66,10 +66,11 @@ pub(in crate::events) async fn all(sessions: &Sessions) -> Result<SessionListed,
 /// A page as it is told: with what has happened since it was read.
 pub(in crate::events) fn listed(sessions: &Sessions, mut page: SessionPage) -> SessionListed {
     sessions.bring_up_to_date(&mut page.sessions);
+    let not_shielded = sessions.not_shielded();
     let entries = page.sessions.into_iter().map(|session| match session {
         ListedSession::Readable { record, pending } => {
             let (agent, usage) = (sessions.agent_status(record.id), sessions.usage(record.id));
-            translate::session(*record, pending, agent, usage)
+            translate::session(*record, pending, agent, usage, not_shielded.clone())
         }
         ListedSession::Damaged(damaged) => translate::damaged_session(damaged),
     });
@@ -87,6 +88,7 @@ pub(in crate::events) async fn entry(sessions: &Sessions, id: SessionId) -> Opti
         pending.len(),
         sessions.agent_status(id),
         sessions.usage(id),
+        sessions.not_shielded(),
     );
     Some(SessionUpdated {
         session: Box::new(entry),

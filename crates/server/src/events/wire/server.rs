@@ -175,6 +175,12 @@ pub struct AgentInfo {
     /// The share of one processor, of the whole process tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<f64>,
+    /// Whether agents that are started now are shielded: they see nothing of Tiller's and leave nothing behind.
+    #[ts(optional, as = "Option<bool>")]
+    pub shielded: bool,
+    /// Why not, and what to do about it. In English.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_shielded: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, TS, ToSchema)]

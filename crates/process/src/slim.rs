@@ -1,8 +1,8 @@
 //! Gives back memory that only the start of the process needed.
 
 /// Takes the program's code out of this process's memory. What is needed again comes back from the file's cache, page by
-/// page: of a program that does many things, a keeper does one.
-pub(crate) fn let_go_of_code() {
+/// page: of a program that does many things, a keeper or a launcher does one.
+pub fn let_go_of_code() {
     // Nothing depends on it.
     let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else {
         return;

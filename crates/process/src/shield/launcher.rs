@@ -1,0 +1,486 @@
+//! Makes the namespaces, and looks after them.
+//!
+//! Two processes are ours. The **outer** one is the agent's parent for everybody outside: it leads the run's process group,
+//! ends with the process that started it, and tells how the agent ended. The **inner** one is the first process of the PID
+//! namespace: it hides what is to be hidden, starts the agent, and takes in its orphans. When it ends, everything in the
+//! namespace ends. Both ignore the signals that ask a process to end: those are for the agent.
+//!
+//! There are two user namespaces where there has to be one at all. In the first the mounts are made; in the second, which the
+//! agent lives in, they can't be undone, because the kernel locks mounts that come from a more privileged place.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use rustix::thread::UnshareFlags;
+
+use super::mounts;
+use super::{PROBE, Plan};
+
+/// How long what the agent has left behind may take to end when it is asked to.
+const LEFTOVERS: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// The exit code when no agent was started.
+const NOT_STARTED: u8 = 125;
+
+/// Under which bubblewrap starts us again, inside: the number of the descriptor over which we are spoken with.
+const INNER: &str = "--inner=";
+
+/// What the inner process is to do.
+struct Task {
+    plan: Plan,
+    /// Program and arguments. Empty: only to find out whether it works.
+    words: Vec<OsString>,
+}
+
+pub(super) fn launch(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let mut plan = Plan::default();
+    let mut words = Vec::new();
+    let mut channel = None;
+    let mut probes = false;
+    let mut in_words = false;
+    for argument in arguments {
+        let inner = argument.to_str().and_then(|text| text.strip_prefix(INNER));
+        if in_words {
+            // Without the colon that keeps it from being taken for another's.
+            words.push(OsString::from_vec(argument.as_bytes()[1..].to_vec()));
+        } else if argument == "--" {
+            in_words = true;
+        } else if argument == PROBE {
+            probes = true;
+        } else if let Some(number) = inner.and_then(|number| number.parse().ok()) {
+            channel = Some(number);
+        } else if !plan.take(&argument) {
+            return refuse(&io::Error::other(
+                "the launcher does not know one of its arguments",
+            ));
+        }
+    }
+    if words.is_empty() != probes {
+        return refuse(&io::Error::other("the launcher was not told what to start"));
+    }
+    let task = Task { plan, words };
+    let outcome = match channel {
+        Some(number) => {
+            // SAFETY: the process that started this one has opened this descriptor for it, and nothing else here knows it.
+            let channel = unsafe { OwnedFd::from_raw_fd(number) };
+            inner_of_bubblewrap(&task, UnixStream::from(channel))
+        }
+        None => outer(&task),
+    };
+    outcome.unwrap_or_else(|error| refuse(&error))
+}
+
+fn refuse(error: &io::Error) -> ExitCode {
+    // Whoever started this may not listen.
+    writeln!(io::stderr(), "{error}").ok();
+    ExitCode::from(NOT_STARTED)
+}
+
+/// What goes over the channel from the inner process to the outer one, each with a byte before it.
+mod word {
+    /// The second user namespace is there: its maps can be written.
+    pub(super) const NAMESPACE: u8 = b'n';
+    /// The agent has been started.
+    pub(super) const STARTED: u8 = b's';
+    /// The agent has ended; its raw status follows.
+    pub(super) const ENDED: u8 = b'e';
+    /// It could not be done; the reason follows.
+    pub(super) const FAILED: u8 = b'f';
+}
+
+/// An inner process, and the channel to it.
+struct Started {
+    inner: Pid,
+    channel: UnixStream,
+    /// It took no user namespace to make it.
+    privileged: bool,
+}
+
+fn outer(task: &Task) -> io::Result<ExitCode> {
+    leave_signals_to_the_agent()?;
+    let parent = rustix::process::getppid();
+    let Started {
+        inner,
+        mut channel,
+        privileged,
+    } = match &task.plan.bubblewrap {
+        Some(bubblewrap) => start_bubblewrap(bubblewrap, task)?,
+        None => start_inner(task)?,
+    };
+    // From here on this process ends with the one that started it, and the inner one with this one.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    if rustix::process::getppid() != parent {
+        return Err(io::Error::other("the keeper has gone"));
+    }
+    let mut status = None;
+    let mut said = [0];
+    while let Ok(1) = channel.read(&mut said) {
+        match said[0] {
+            word::NAMESPACE => {
+                let maps = if privileged {
+                    Maps::all()?
+                } else {
+                    Maps::of_this_user()
+                };
+                maps.write(&format!("/proc/{}", inner.as_raw_nonzero()))?;
+                channel.write_all(&[0])?;
+            }
+            word::STARTED => settle()?,
+            word::ENDED => {
+                let mut raw = [0; 4];
+                channel.read_exact(&mut raw)?;
+                status = Some(ExitStatus::from_raw(i32::from_le_bytes(raw)));
+            }
+            _ => {
+                let mut reason = String::new();
+                channel.read_to_string(&mut reason)?;
+                return Err(io::Error::other(reason));
+            }
+        }
+    }
+    let of_inner = loop {
+        match rustix::process::waitpid(Some(inner), WaitOptions::empty()) {
+            Ok(Some((_, status))) => break ExitStatus::from_raw(status.as_raw()),
+            Ok(None) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    };
+    Ok(end_like(status.unwrap_or(of_inner)))
+}
+
+/// Ends as the agent did, so that whoever waits for it sees what it would have seen.
+fn end_like(status: ExitStatus) -> ExitCode {
+    if let Some(signal) = status.signal() {
+        // Comes back only where that signal ends nobody.
+        signal_hook::low_level::emulate_default_handler(signal).ok();
+    }
+    let code = status.code().unwrap_or(i32::from(NOT_STARTED));
+    ExitCode::from(u8::try_from(code).unwrap_or(NOT_STARTED))
+}
+
+/// What asks a process to end is for the agent, which gets it as well.
+fn leave_signals_to_the_agent() -> io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+        // A handler, and not to ignore the signal: that the agent would inherit.
+        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+    }
+    Ok(())
+}
+
+/// Lets go of everything that was only for the agent.
+fn settle() -> io::Result<()> {
+    let nothing = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&nothing)?;
+    rustix::stdio::dup2_stdout(&nothing)?;
+    rustix::stdio::dup2_stderr(&nothing)?;
+    std::env::set_current_dir("/")?;
+    crate::slim::let_go_of_code();
+    Ok(())
+}
+
+fn unshare(flags: UnshareFlags) -> io::Result<()> {
+    // SAFETY: this process has one thread, and nothing that it has opened is shared by number with anyone.
+    Ok(unsafe { rustix::thread::unshare_unsafe(flags) }?)
+}
+
+/// Makes the inner process, the first of a new PID namespace.
+fn start_inner(task: &Task) -> io::Result<Started> {
+    let maps = Maps::of_this_user();
+    let privileged = unshare(UnshareFlags::NEWPID).is_ok();
+    if !privileged {
+        unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWPID)
+            .map_err(|error| named("a user namespace can't be made", &error))?;
+        maps.write("/proc/self")
+            .map_err(|error| named("a user namespace can't be used", &error))?;
+    }
+    let (mut channel, mut theirs) = UnixStream::pair()?;
+    // SAFETY: this process has one thread, so the child finds everything as it was.
+    match unsafe { libc::fork() } {
+        0 => {
+            // Or the inner process would never see that the outer one has gone.
+            drop(channel);
+            let outcome = inner(task, &mut theirs);
+            if let Err(error) = outcome {
+                tell_failure(&mut theirs, &error);
+            }
+            // Nothing of the outer process's is taken apart here.
+            std::process::exit(i32::from(NOT_STARTED));
+        }
+        pid if pid > 0 => {
+            let inner = Pid::from_raw(pid).ok_or_else(|| io::Error::other("a process without a number"))?;
+            // It can't find out by itself how it is called outside.
+            channel.write_all(&pid.to_le_bytes())?;
+            Ok(Started {
+                inner,
+                channel,
+                privileged,
+            })
+        }
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn named(what: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{what}: {error}"))
+}
+
+fn tell_failure(channel: &mut UnixStream, error: &io::Error) {
+    let mut words = vec![word::FAILED];
+    words.extend(error.to_string().into_bytes());
+    // If nobody listens, nobody is left who could want to know.
+    channel.write_all(&words).ok();
+}
+
+fn inner(task: &Task, channel: &mut UnixStream) -> io::Result<()> {
+    let mut number = [0; 4];
+    channel.read_exact(&mut number)?;
+    let here = std::env::current_dir()?;
+    let identity = folder_identity()?;
+    unshare(UnshareFlags::NEWNS).map_err(|error| named("a mount namespace can't be made", &error))?;
+    mounts::make(&task.plan)?;
+    // The agent writes down its process id for other programs, and those look for it by ours.
+    let before = i32::from_le_bytes(number) - 1;
+    if let Err(error) = std::fs::write("/proc/sys/kernel/ns_last_pid", before.to_string()) {
+        tracing::debug!(%error, "the agent has a number that others may have as well");
+    }
+    unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC)
+        .map_err(|error| named("a user namespace can't be made", &error))?;
+    channel.write_all(&[word::NAMESPACE])?;
+    channel.read_exact(&mut [0])?;
+    if task.plan.sandbox.is_some() {
+        // The folder that was mounted there, which can be written to.
+        std::env::set_current_dir(here)?;
+        if folder_identity()? != identity {
+            return Err(moved());
+        }
+    }
+    run(task, channel)
+}
+
+/// The inner process where bubblewrap has made the namespaces.
+fn inner_of_bubblewrap(task: &Task, mut channel: UnixStream) -> io::Result<ExitCode> {
+    // The agent must not have it.
+    rustix::io::fcntl_setfd(&channel, rustix::io::FdFlags::CLOEXEC)?;
+    let outcome = check_folder().and_then(|()| {
+        leave_signals_to_the_agent()?;
+        block_termination(false)?;
+        run(task, &mut channel)
+    });
+    if let Err(error) = outcome {
+        tell_failure(&mut channel, &error);
+    }
+    Ok(ExitCode::from(NOT_STARTED))
+}
+
+/// Starts the agent, and waits until everything has ended.
+fn run(task: &Task, channel: &mut UnixStream) -> io::Result<()> {
+    // Without it, signals to the agent's group would reach us, and it would have a group without a number.
+    rustix::process::setsid()?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    let Some((program, arguments)) = task.words.split_first() else {
+        channel.write_all(&ended(ExitStatus::from_raw(0)))?;
+        std::process::exit(0);
+    };
+    let child = Command::new(program)
+        .args(arguments)
+        .env_remove(FOLDER)
+        .process_group(0)
+        .spawn();
+    let agent = Pid::from_child(&child.map_err(|error| named("the agent can't be started", &error))?);
+    channel.write_all(&[word::STARTED])?;
+    settle()?;
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == agent => {
+                end_leftovers();
+                channel.write_all(&ended(of(status)))?;
+                std::process::exit(0);
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn of(status: WaitStatus) -> ExitStatus {
+    ExitStatus::from_raw(status.as_raw())
+}
+
+fn ended(status: ExitStatus) -> Vec<u8> {
+    let mut words = vec![word::ENDED];
+    words.extend(status.into_raw().to_le_bytes());
+    words
+}
+
+/// Asks what the agent has left behind to end. What does not do so is ended by the kernel, with this process.
+fn end_leftovers() {
+    let is_alone = || loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(None) => return false,
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return true,
+        }
+    };
+    if is_alone() {
+        return;
+    }
+    // SAFETY: no memory is involved. For the first process of a namespace, -1 is everyone else in it.
+    unsafe { libc::kill(-1, libc::SIGTERM) };
+    let deadline = Instant::now() + LEFTOVERS;
+    while !is_alone() && Instant::now() < deadline {
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// Which users and groups a user namespace has.
+struct Maps {
+    uids: String,
+    gids: String,
+    /// Whoever has no say over groups outside may not change those of its own.
+    deny_groups: bool,
+}
+
+impl Maps {
+    /// This user and its group only, as everyone may have it.
+    fn of_this_user() -> Self {
+        let (uid, gid) = (
+            rustix::process::geteuid().as_raw(),
+            rustix::process::getegid().as_raw(),
+        );
+        Self {
+            uids: format!("{uid} {uid} 1\n"),
+            gids: format!("{gid} {gid} 1\n"),
+            deny_groups: true,
+        }
+    }
+
+    /// All that there are here, each as itself.
+    fn all() -> io::Result<Self> {
+        let all = |name: &str| -> io::Result<String> {
+            let map = std::fs::read_to_string(format!("/proc/self/{name}"))?;
+            let lines = map.lines().filter_map(|line| {
+                let mut fields = line.split_ascii_whitespace();
+                let (inside, _, count) = (fields.next()?, fields.next()?, fields.next()?);
+                Some(format!("{inside} {inside} {count}\n"))
+            });
+            Ok(lines.collect())
+        };
+        Ok(Self {
+            uids: all("uid_map")?,
+            gids: all("gid_map")?,
+            deny_groups: false,
+        })
+    }
+
+    fn write(&self, process: &str) -> io::Result<()> {
+        if self.deny_groups {
+            std::fs::write(format!("{process}/setgroups"), "deny")?;
+        }
+        std::fs::write(format!("{process}/uid_map"), &self.uids)?;
+        std::fs::write(format!("{process}/gid_map"), &self.gids)
+    }
+}
+
+/// The folder in which the agent is to start, as its device and number: bubblewrap goes there by its path.
+const FOLDER: &str = "TILLER_SHIELD_FOLDER";
+
+fn folder_identity() -> io::Result<String> {
+    let folder = std::fs::metadata(".")?;
+    Ok(format!("{}:{}", folder.dev(), folder.ino()))
+}
+
+fn check_folder() -> io::Result<()> {
+    match std::env::var(FOLDER) {
+        Ok(expected) if expected == folder_identity()? => Ok(()),
+        _ => Err(moved()),
+    }
+}
+
+fn moved() -> io::Error {
+    io::Error::other("the working directory is not where it was")
+}
+
+fn start_bubblewrap(bubblewrap: &Path, task: &Task) -> io::Result<Started> {
+    let (channel, theirs) = UnixStream::pair()?;
+    let this = File::open("/proc/self/exe")?;
+    let mut command = Command::new(bubblewrap);
+    command
+        .args([
+            "--unshare-pid",
+            "--unshare-ipc",
+            "--die-with-parent",
+            "--as-pid-1",
+        ])
+        .args(mounts::for_bubblewrap(&task.plan)?)
+        .arg("--")
+        .arg(format!("/proc/self/fd/{}", this.as_raw_fd()))
+        .arg("shield")
+        .arg(format!("{INNER}{}", theirs.as_raw_fd()));
+    if task.words.is_empty() {
+        command.arg(PROBE);
+    } else {
+        let word = |text: &OsString| {
+            let mut word = OsString::from(":");
+            word.push(text);
+            word
+        };
+        command.arg("--").args(task.words.iter().map(word));
+    }
+    command.env(FOLDER, folder_identity()?);
+    let numbers = [theirs.as_raw_fd(), this.as_raw_fd()];
+    // SAFETY: what it calls is safe between a fork and the program that follows.
+    unsafe {
+        command.pre_exec(move || {
+            for number in numbers {
+                let descriptor = std::os::fd::BorrowedFd::borrow_raw(number);
+                rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::empty())?;
+            }
+            // Bubblewrap would end at once, and everything with it. What asks an agent to end is for the agent.
+            block_termination(true)
+        });
+    }
+    let child = command
+        .stdin(Stdio::inherit())
+        .spawn()
+        .map_err(|error| named("bubblewrap can't be started", &error))?;
+    // Both are the inner process's now.
+    drop((theirs, this));
+    Ok(Started {
+        inner: Pid::from_child(&child),
+        channel,
+        privileged: false,
+    })
+}
+
+/// Keeps requests to end from this process and what it becomes, or lets them through again.
+fn block_termination(block: bool) -> io::Result<()> {
+    let how = if block { libc::SIG_BLOCK } else { libc::SIG_UNBLOCK };
+    // SAFETY: the set is initialised by the call before it is used, and is not kept.
+    let outcome = unsafe {
+        let mut signals = std::mem::zeroed();
+        libc::sigemptyset(&raw mut signals);
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
+            libc::sigaddset(&raw mut signals, signal);
+        }
+        libc::sigprocmask(how, &raw const signals, std::ptr::null_mut())
+    };
+    if outcome == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}

@@ -1,0 +1,188 @@
+//! Agents see nothing of what is Tiller's, and leave nothing behind. The machine that runs these tests has to allow the shield:
+//! they do not look away where it does not.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::json;
+use tiller_testkit::model::{Reply, Script};
+
+use crate::client::EventClient;
+use crate::server::{World, agent_of, processes_in, until, until_nothing_is_left};
+
+/// What the script of an allowed command found out, a line for each question.
+fn findings(world: &World) -> Vec<String> {
+    let text = std::fs::read_to_string(world.project().join("found")).unwrap_or_default();
+    text.lines().map(|line| line.trim().to_owned()).collect()
+}
+
+fn write_script(world: &World, script: &str) {
+    let path = world.project().join("test.sh");
+    std::fs::write(&path, format!("#!/bin/sh\n{script}")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The model runs the script, which is allowed, and then asks for a command that is not.
+fn script() -> Script {
+    let run = json!({ "command": "./test.sh", "description": "Run the tests" });
+    let make = json!({ "command": "echo made > made.txt", "description": "Make it" });
+    Script::new().on(
+        "go",
+        [
+            Reply::tool("Bash", run),
+            Reply::tool("Bash", make),
+            Reply::text("Done."),
+        ],
+    )
+}
+
+#[tokio::test]
+async fn what_an_agent_runs_sees_nothing_of_ours_and_can_not_answer_for_the_user() {
+    let world = World::new(script()).await;
+    let server = world.serve().await;
+    let (data, pid) = (world.data(), server.pid());
+    let tiller = env!("CARGO_BIN_EXE_tiller");
+    write_script(
+        &world,
+        &format!(
+            r#"exec > found 2>&1
+            ls -A {data} | wc -l
+            [ -e /proc/{pid}/stat ] && echo "sees the server" || echo "no server"
+            grep -alE "^tiller-keeper" /proc/[0-9]*/cmdline | wc -l
+            cat {data}/runs/*/secret 2> /dev/null | wc -c
+            touch {data}/mine 2> /dev/null && echo "wrote" || echo "refused"
+            umount {data} 2> /dev/null && echo "bared" || echo "refused"
+            env -i HOME=$HOME setsid {tiller} --data-dir {data} link > link.txt 2>&1; wc -c < link.txt > /dev/null
+            grep -c http link.txt
+            for input in /proc/[0-9]*/fd/0; do (echo '{{}}' > $input) 2> /dev/null; done
+            git --version | cut -c1-3
+            "#,
+            data = data.display(),
+        ),
+    );
+    let mut client = EventClient::connect(&server, &server.sign_in().await).await;
+    client
+        .send(
+            "session.start",
+            json!({ "cwd": world.project(), "prompt": "go", "allowedTools": "Bash(./test.sh)" }),
+        )
+        .await;
+    let asked = client.until_type("permission.request").await;
+    assert_eq!(asked["input"]["command"], "echo made > made.txt");
+    let found = findings(&world);
+    assert_eq!(
+        found[..8],
+        ["0", "no server", "0", "0", "refused", "refused", "0", "git"],
+        "{found:?}"
+    );
+    assert!(!world.project().join("made.txt").exists(), "nobody has answered");
+    client.answer(&asked, json!({ "behavior": "allow" })).await;
+    client.until_status("completed").await;
+    assert!(world.project().join("made.txt").exists());
+
+    client.send("session.list", json!({})).await;
+    let listed = client.until_type("session.list").await;
+    assert_eq!(listed["sessions"][0]["agent"]["shielded"], true, "{listed}");
+    server.stop().await;
+    until_nothing_is_left(&world).await;
+}
+
+/// Finding out who drives a conversation works by a note that the CLI writes under the process id that it knows.
+#[tokio::test]
+async fn an_agents_own_note_is_found_by_the_process_that_we_know() {
+    let world = World::new(Script::new().on("go", [Reply::text("Done.")])).await;
+    let server = world.serve().await;
+    let mut client = EventClient::connect(&server, &server.sign_in().await).await;
+    let session = client.start(&world.project(), "go").await;
+    client.until_status("completed").await;
+    let agent = agent_of(&session).as_raw_nonzero().get();
+    let status = std::fs::read_to_string(format!("/proc/{agent}/status")).unwrap();
+    let inside = status
+        .lines()
+        .find_map(|line| line.strip_prefix("NSpid:"))
+        .and_then(|numbers| numbers.split_whitespace().last())
+        .unwrap()
+        .to_owned();
+    assert_ne!(inside, agent.to_string(), "in a PID namespace of its own");
+    // Outside, the number is that of the namespace's first process: nobody else's note has it.
+    let stat = std::fs::read_to_string(format!("/proc/{agent}/stat")).unwrap();
+    let parent = stat
+        .rsplit_once(')')
+        .unwrap()
+        .1
+        .split_whitespace()
+        .nth(1)
+        .unwrap();
+    assert_eq!(inside, parent);
+    let note = world
+        .home()
+        .join(".claude/sessions")
+        .join(format!("{inside}.json"));
+    until("the CLI writes its note", || note.exists()).await;
+    server.stop().await;
+    until_nothing_is_left(&world).await;
+}
+
+/// Clears its environment, leaves its parent, its session and its group, and takes no signal; then everything that could
+/// look for it is killed.
+#[tokio::test]
+async fn what_an_agent_starts_ends_with_its_keeper_whatever_it_did() {
+    let world = World::new(script()).await;
+    let server = world.serve().await;
+    write_script(
+        &world,
+        r#"env -i PATH="$PATH" setsid sh -c '
+            (trap "" TERM HUP INT; setsid sh -c "while :; do sleep 1; done" > /dev/null 2>&1 &) &' > /dev/null 2>&1
+        "#,
+    );
+    let mut client = EventClient::connect(&server, &server.sign_in().await).await;
+    client
+        .send(
+            "session.start",
+            json!({ "cwd": world.project(), "prompt": "go", "allowedTools": "Bash(./test.sh)" }),
+        )
+        .await;
+    client.until_type("permission.request").await;
+    let strays = || {
+        let mut found = processes_in(&world.project());
+        found.retain(|command| command.starts_with("sh -c while :"));
+        found.len()
+    };
+    until("it escapes", || strays() == 1).await;
+    let keepers = std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
+        let command = std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+        command.starts_with("tiller-keeper") && command.contains(&*world.data().to_string_lossy())
+    });
+    let keepers: Vec<i32> = keepers
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    assert_eq!(keepers.len(), 1);
+    // The server first, so that only the kernel is left to see to it.
+    server.kill().await;
+    let keeper = rustix::process::Pid::from_raw(keepers[0]).unwrap();
+    rustix::process::kill_process(keeper, rustix::process::Signal::KILL).unwrap();
+    until("the stray lives on", || strays() == 0).await;
+}
+
+#[tokio::test]
+async fn a_shield_that_is_switched_off_is_said_and_one_that_is_required_is_had() {
+    let world = World::new(Script::new().on("go", [Reply::text("Done.")])).await;
+    world.configure("titles = \"prompt\"\nshield = \"off\"\n");
+    let server = world.serve().await;
+    let mut client = EventClient::connect(&server, &server.sign_in().await).await;
+    client.start(&world.project(), "go").await;
+    client.until_status("completed").await;
+    client.send("session.list", json!({})).await;
+    let listed = client.until_type("session.list").await;
+    let agent = &listed["sessions"][0]["agent"];
+    assert_eq!(agent["shielded"], false, "{listed}");
+    assert!(agent["notShielded"].as_str().unwrap().contains("switched off"));
+    server.stop().await;
+
+    world.configure("titles = \"prompt\"\nshield = \"require\"\n");
+    let server = world.serve().await;
+    let mut client = EventClient::connect(&server, &server.sign_in().await).await;
+    client.start(&world.project(), "go").await;
+    client.until_status("completed").await;
+    server.stop().await;
+    until_nothing_is_left(&world).await;
+}
