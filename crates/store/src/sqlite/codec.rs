@@ -542,6 +542,10 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
     fn optional(row: &Row<'_>, column: &str) -> Result<Option<String>, StoreError> {
         row.get(column).map_err(store_error)
     }
+    /// One of the known names of a value.
+    fn value_of<T>(row: &Row<'_>, column: &str, parse: fn(&str) -> Option<T>) -> Result<T, StoreError> {
+        in_column(column, named(parse, &text(row, column)?))
+    }
     let time = |column| row.get(column).map(Timestamp).map_err(store_error);
     let id = text(row, "id")?;
     let session = id
@@ -551,7 +555,7 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
         id: session,
         owner: optional(row, "owner")?,
         title: text(row, "title")?,
-        title_source: named(TitleSource::parse, &text(row, "title_source")?)?,
+        title_source: value_of(row, "title_source", TitleSource::parse)?,
         archived: row.get("archived").map_err(store_error)?,
         conversation: optional(row, "claude_session_id")?,
         expired: row.get("expired").map_err(store_error)?,
@@ -564,22 +568,25 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
             .get::<_, Option<i64>>("delete_at")
             .map_err(store_error)?
             .map(Timestamp),
-        status: named(SessionStatus::parse, &text(row, "status")?)?,
+        status: value_of(row, "status", SessionStatus::parse)?,
         cwd: text(row, "cwd")?,
         backend: optional(row, "backend")?,
         settings: Settings {
-            approval: named(Approval::parse, &text(row, "approval")?)?,
-            options: from_json(&text(row, "options")?)?,
+            approval: value_of(row, "approval", Approval::parse)?,
+            options: in_column("options", from_json(&text(row, "options")?))?,
         },
         last_prompt: optional(row, "last_prompt")?,
         created_at: time("created_at")?,
         updated_at: time("updated_at")?,
-        queue: decode_queue(&text(row, "queue")?, session, time("created_at")?)?,
+        queue: in_column(
+            "queue",
+            decode_queue(&text(row, "queue")?, session, time("created_at")?),
+        )?,
         last_seq: row.get("last_seq").map_err(store_error)?,
         runs: row.get("runs").map_err(store_error)?,
         turn: optional(row, "turn")?
             .as_deref()
-            .map(from_json::<KeptTurn>)
+            .map(|turn| in_column("turn", from_json::<KeptTurn>(turn)))
             .transpose()?
             .map(|turn| TurnRecord {
                 prompt_seq: turn.prompt_seq,
@@ -590,9 +597,17 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
         run: optional(row, "run")?
             .map(|run| {
                 let position: Option<u64> = row.get("run_position").map_err(store_error)?;
-                decode_run(&run, position.unwrap_or(0))
+                in_column("run", decode_run(&run, position.unwrap_or(0)))
             })
             .transpose()?,
+    })
+}
+
+/// Says in which column of a session something can't be read.
+fn in_column<T>(column: &str, read: Result<T, StoreError>) -> Result<T, StoreError> {
+    read.map_err(|error| match error {
+        StoreError::Damaged(reason) => StoreError::Damaged(format!("the {column} of the session: {reason}")),
+        other => other,
     })
 }
 
@@ -605,8 +620,8 @@ pub(super) fn decode_decision(row: &Row<'_>) -> Result<DecisionRequest, StoreErr
         agent_request: text(1)?,
         tool_use_id: text(2)?,
         tool_name: text(3)?,
-        input: raw_json(&text(4)?)?,
-        suggestions: optional(5)?.as_deref().map(raw_json).transpose()?,
+        input: in_column("decision", raw_json(&text(4)?))?,
+        suggestions: in_column("decision", optional(5)?.as_deref().map(raw_json).transpose())?,
         description: optional(6)?,
         blocked_path: optional(7)?,
     })

@@ -4,6 +4,7 @@
 mod compaction;
 mod damaged;
 mod locked;
+mod older;
 
 use std::path::Path;
 

@@ -12,6 +12,7 @@ mod chat;
 mod chat_faults;
 mod client;
 mod commands;
+mod damaged;
 mod demo;
 mod event_table;
 mod examples;
