@@ -23,6 +23,7 @@ pub(crate) fn list(project: &Project) {
     println!("lists      release executable: the lists of a large history over HTTP, and memory afterwards");
     println!("against    the history's own scanner and index beside sonic-rs, serde_json, tantivy and FTS5");
     println!("events     from an agent to a client: rate, delay, CPU and memory, beside a bare bridge");
+    println!("sessions   100,000 stored sessions: start, memory and lists, beside an empty store");
     for name in ["agent", "history", "core", "store", "server"] {
         if benches(project, name).is_dir() {
             println!("{name:<10} benchmarks of tiller-{name}");
@@ -44,8 +45,8 @@ pub(crate) fn run(project: &Project, name: &str) -> Result<()> {
         let mut against = project.cargo(&target, ["run", "--release", "--locked", "--manifest-path"]);
         return run::show(against.arg(manifest));
     }
-    if name == "events" {
-        let arguments = ["bench", "--locked", "--package", "tiller", "--bench", "events"];
+    if name == "events" || name == "sessions" {
+        let arguments = ["bench", "--locked", "--package", "tiller", "--bench", name];
         return run::show(&mut project.cargo(&target, arguments));
     }
     if !benches(project, name).is_dir() {

@@ -30,10 +30,7 @@ impl SqliteStore {
             .read(move |connection| candidates(connection, before))
             .await?;
         let (mut removed, mut failures) = (0, Vec::new());
-        for candidate in candidates
-            .into_iter()
-            .filter(|candidate| candidate.after < candidate.to)
-        {
+        for candidate in candidates {
             let session = candidate.session.clone();
             // One that can't be read or written must not keep the others as they are, now and at every later time.
             match self.take_out_pieces_of(candidate).await {
@@ -130,12 +127,14 @@ fn entries(connection: &Connection, session: &str, after: u64) -> Result<Vec<Pie
 
 /// Sessions without a running turn, as far as their events are older than `before`.
 fn candidates(connection: &Connection, before: Timestamp) -> Result<Vec<Candidate>, StoreError> {
-    let sql = "SELECT id, compacted_seq, \
-                   coalesce((SELECT seq FROM messages \
-                       WHERE place > (number << 32) + compacted_seq AND place <= (number << 32) + last_seq \
-                         AND created_at < ?1 \
-                       ORDER BY place DESC LIMIT 1), 0) \
-               FROM sessions WHERE status <> 'running' AND compacted_seq < last_seq";
+    let sql = "SELECT id, compacted_seq, last_old FROM \
+                   (SELECT id, compacted_seq, \
+                        (SELECT seq FROM messages \
+                         WHERE place > (number << 32) + compacted_seq AND place <= (number << 32) + last_seq \
+                           AND created_at < ?1 \
+                         ORDER BY place DESC LIMIT 1) AS last_old \
+                    FROM sessions WHERE status <> 'running' AND compacted_seq < last_seq) \
+               WHERE last_old IS NOT NULL";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
     let rows = statement.query_map([before.0], |row| {
         Ok(Candidate {
