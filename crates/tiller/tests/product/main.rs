@@ -40,5 +40,6 @@ mod task_hang_up;
 mod task_load;
 mod task_refusals;
 mod task_restart;
+mod totals;
 #[cfg(target_os = "linux")]
 mod two_servers;

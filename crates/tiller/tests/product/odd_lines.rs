@@ -112,6 +112,11 @@ async fn read_again(
         .send("session.history", json!({ "sessionId": session }))
         .await;
     let history = client.until_type("session.history").await;
+    // An agent's line that looks like a prompt is not one.
+    let kinds = history["kinds"].as_array().unwrap();
+    assert_eq!(kinds.len(), history["messages"].as_array().unwrap().len());
+    let prompts = kinds.iter().filter(|kind| *kind == "user_prompt").count();
+    assert_eq!(prompts, ends);
     let messages = odd(history["messages"].as_array().unwrap().iter());
     (client, messages)
 }
