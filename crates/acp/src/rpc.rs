@@ -43,6 +43,8 @@ impl Default for RpcError {
 
 impl RpcError {
     pub const METHOD_NOT_FOUND: i64 = -32601;
+    /// The user must sign in first.
+    pub const AUTHENTICATION_REQUIRED: i64 = -32000;
     const INTERNAL: i64 = -32603;
 }
 

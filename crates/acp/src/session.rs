@@ -1,4 +1,4 @@
-//! What is said about a session.
+//! The messages about a session.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,6 +12,7 @@ pub mod method {
     pub const CANCEL: &str = "session/cancel";
     pub const SET_MODE: &str = "session/set_mode";
     pub const SET_MODEL: &str = "session/set_model";
+    pub const SET_CONFIG_OPTION: &str = "session/set_config_option";
     pub const UPDATE: &str = "session/update";
     pub const REQUEST_PERMISSION: &str = "session/request_permission";
 }
@@ -22,6 +23,17 @@ pub mod method {
 pub struct Initialized {
     pub agent_capabilities: AgentCapabilities,
     pub agent_info: Option<AgentInfo>,
+    pub auth_methods: Vec<AuthMethod>,
+}
+
+/// A way to sign in.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct AuthMethod {
+    pub id: String,
+    pub name: String,
+    /// What the user does, in the agent's words.
+    pub description: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -56,23 +68,45 @@ pub struct SessionOpened {
 }
 
 impl SessionOpened {
-    /// The modes, in whichever form the agent tells them.
-    pub fn modes(&self) -> Option<Modes> {
-        let configured = || {
-            let is_mode =
-                |option: &&ConfigOption| option.category.as_deref() == Some("mode") || option.id == "mode";
-            let option = self.config_options.iter().find(is_mode)?;
-            let modes = option.options.iter().map(|choice| Mode {
-                id: choice.value.clone(),
-                name: choice.name.clone(),
-            });
-            Some(Modes {
-                current_mode_id: option.current_value.as_str().unwrap_or_default().to_owned(),
-                available_modes: modes.collect(),
+    /// The modes, in either form.
+    pub fn modes(&self) -> Option<Choices> {
+        let listed = || {
+            let modes = self.modes.as_ref()?;
+            Some(Choices {
+                current: modes.current_mode_id.clone(),
+                available: modes.available_modes.iter().map(|mode| mode.id.clone()).collect(),
+                config_id: None,
             })
         };
-        self.modes.clone().or_else(configured)
+        ConfigOption::choices(&self.config_options, ConfigOption::MODE).or_else(listed)
     }
+
+    /// The models, in either form.
+    pub fn models(&self) -> Option<Choices> {
+        let listed = || {
+            let models = self.models.as_ref()?;
+            Some(Choices {
+                current: models.current_model_id.clone(),
+                available: models
+                    .available_models
+                    .iter()
+                    .map(|model| model.model_id.clone())
+                    .collect(),
+                config_id: None,
+            })
+        };
+        ConfigOption::choices(&self.config_options, ConfigOption::MODEL).or_else(listed)
+    }
+}
+
+/// What can be chosen, and what is chosen now.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Choices {
+    /// Empty if the agent does not say.
+    pub current: String,
+    pub available: Vec<String>,
+    /// The id of the configuration option that this is, which is set with [`method::SET_CONFIG_OPTION`].
+    pub config_id: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -82,6 +116,26 @@ pub struct ConfigOption {
     pub category: Option<String>,
     pub current_value: Value,
     pub options: Vec<ConfigChoice>,
+}
+
+impl ConfigOption {
+    /// The categories of the modes and of the models.
+    pub const MODE: &str = "mode";
+    pub const MODEL: &str = "model";
+
+    /// The choices of the option of this category.
+    pub fn choices(options: &[Self], category: &str) -> Option<Choices> {
+        let fits = |option: &&Self| match option.category.as_deref() {
+            Some(named) => named == category,
+            None => option.id == category,
+        };
+        let option = options.iter().find(fits)?;
+        Some(Choices {
+            current: option.current_value.as_str().unwrap_or_default().to_owned(),
+            available: option.options.iter().map(|choice| choice.value.clone()).collect(),
+            config_id: Some(option.id.clone()),
+        })
+    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -109,6 +163,13 @@ pub struct Mode {
 #[serde(default, rename_all = "camelCase")]
 pub struct Models {
     pub current_model_id: String,
+    pub available_models: Vec<Model>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Model {
+    pub model_id: String,
 }
 
 /// The answer to `session/prompt`.
@@ -128,6 +189,8 @@ pub enum Update {
     ToolCallUpdate(ToolCall),
     Plan(Vec<PlanEntry>),
     Mode(String),
+    /// The agent's configuration options, all of them.
+    Config(Vec<ConfigOption>),
     /// Anything else.
     Other,
 }
@@ -149,6 +212,9 @@ impl Update {
             "plan" => Self::Plan(serde_json::from_value(update["entries"].clone()).unwrap_or_default()),
             "current_mode_update" => {
                 Self::Mode(update["currentModeId"].as_str().unwrap_or_default().to_owned())
+            }
+            "config_option_update" => {
+                Self::Config(serde_json::from_value(update["configOptions"].clone()).unwrap_or_default())
             }
             _ => Self::Other,
         }
@@ -339,15 +405,17 @@ mod tests {
         let old =
             json!({ "modes": { "currentModeId": "a", "availableModes": [{ "id": "a", "name": "A" }] } });
         let option = json!({ "id": "m", "category": "mode", "currentValue": "a", "options": [{ "value": "a", "name": "A" }] });
-        for opened in [opened(old), opened(json!({ "configOptions": [option] }))] {
-            let modes = opened.modes().unwrap();
-            assert_eq!(
-                (
-                    modes.current_mode_id.as_str(),
-                    modes.available_modes[0].id.as_str()
-                ),
-                ("a", "a")
-            );
+        for (opened, config_id) in [
+            (opened(old), None),
+            (opened(json!({ "configOptions": [option] })), Some("m".to_owned())),
+        ] {
+            let expected = Choices {
+                current: "a".to_owned(),
+                available: vec!["a".to_owned()],
+                config_id,
+            };
+            assert_eq!(opened.modes(), Some(expected));
+            assert_eq!(opened.models(), None);
         }
     }
 }

@@ -16,6 +16,9 @@ use crate::version::{Version, VersionError};
 /// Long enough for a cold start of a 350 MB executable from a slow disk.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The CLI answers within a second; longer means that something is wrong with it.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// A Claude Code executable, and how to run it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Executable {
@@ -78,6 +81,49 @@ impl Executable {
         versions().insert(stamp, version.clone());
         Ok(version)
     }
+
+    /// Asks the executable whether the user is logged in. `claude_home` is where it keeps its settings, if not in its
+    /// usual place.
+    pub async fn login(&self, claude_home: Option<&Path>) -> Result<Login, LoginUnknown> {
+        let mut command = self.query();
+        command.args(["auth", "status"]);
+        if let Some(folder) = claude_home {
+            command.env("CLAUDE_CONFIG_DIR", folder);
+        }
+        let output = tokio::time::timeout(LOGIN_TIMEOUT, command.output())
+            .await
+            .map_err(|_| LoginUnknown::TimedOut)?
+            .map_err(|source| LoginUnknown::Unreadable { source })?;
+        serde_json::from_slice(&output.stdout).map_err(|_| LoginUnknown::NotTold)
+    }
+}
+
+/// Whether the user is logged in, as the CLI says.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Login {
+    /// Whether the user is logged in.
+    pub logged_in: bool,
+    /// By which means.
+    #[serde(default)]
+    pub auth_method: Option<String>,
+}
+
+/// Why it is not known whether the user is logged in.
+#[derive(Debug, thiserror::Error)]
+pub enum LoginUnknown {
+    /// The executable could not be run.
+    #[error("{source}")]
+    Unreadable {
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// No answer came in time.
+    #[error("Claude Code does not answer")]
+    TimedOut,
+    /// The answer was not understood.
+    #[error("this version does not say")]
+    NotTold,
 }
 
 /// Identifies one state of a file, so that an update of the CLI is noticed.

@@ -14,7 +14,7 @@ mod version;
 
 pub use client::{AgentError, Client, ClientBuilder, Query, query};
 pub use control::*;
-pub use discover::{Executable, Finder, NotFound};
+pub use discover::{Executable, Finder, Login, LoginUnknown, NotFound};
 pub use hooks::{Hook, HookEvent, HookInput, HookOutput};
 pub use launch::{Channel, LaunchError, prepare, prepare_with};
 pub use link::NOT_FOUND as CONVERSATION_NOT_FOUND;

@@ -4,23 +4,18 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use tiller_core::backend::{
-    Abilities, AgentChannels, AgentCommand, AgentEvent, Attach, Backend, BackendInfo, Capabilities,
-    Conversation as Wanted, Exit, Heard, Launch, OptionRules, WhyChosen,
+    Abilities, Account, AgentChannels, AgentEnds, AgentEvent, Attach, Backend, BackendInfo, Capabilities,
+    Conversation as Wanted, Exit, Launch, OptionRules, WhyChosen,
 };
 use tiller_keeper::{Keeping, Kept, Lost};
-use tiller_process::is_running;
-use tokio::sync::{mpsc, oneshot};
+use tiller_process::{find_program, is_running};
 
 use crate::conversation::{Conversation, Opening, PROMPT};
+use crate::known::LastKnown;
 use crate::options::AcpOptions;
 use crate::relay::Relay;
-
-/// How many commands may wait for an agent that does not read.
-const COMMANDS: usize = 64;
-
-/// How often an agent may speak, each time a few things at once, before its session listens. Then the agent waits.
-const EVENTS: usize = 4;
 
 /// Which program speaks the protocol, and what it is called.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -29,10 +24,11 @@ pub struct AcpAgent {
     pub name: String,
     /// For people.
     pub title: String,
+    /// A path, or the name of a program in `PATH`. It is looked for at every start, so it may be installed at any time.
     pub program: PathBuf,
     pub args: Vec<OsString>,
-    /// The program was found on this machine.
-    pub installed: bool,
+    /// What to do where the program is not there, for people.
+    pub how_to_install: String,
 }
 
 /// Starts one program for every session.
@@ -40,66 +36,71 @@ pub struct AcpBackend {
     agent: AcpAgent,
     keeping: Keeping,
     rules: Arc<AcpOptions>,
+    known: LastKnown,
 }
 
 impl AcpBackend {
     pub fn new(agent: AcpAgent, keeping: Keeping) -> Self {
         let keeping = Keeping {
-            // The answer to a prompt, and nothing else that the agent says, has the id of one of ours.
+            // Of everything that the agent sends, only the answer to a prompt has the id of one.
             turn_end: format!("\"{PROMPT}").into_bytes(),
             ..keeping
         };
+        let known = LastKnown::default();
         let rules = Arc::new(AcpOptions {
             agent: agent.title.clone(),
+            known: known.clone(),
         });
         Self {
             agent,
             keeping,
             rules,
+            known,
         }
     }
 
-    fn launch_of(&self, cwd: PathBuf) -> tiller_process::Launch {
-        // The agent must not find what would let it approve its own requests.
-        let is_ours = |name: &OsString| name == "CLAUDECODE" || name.to_string_lossy().starts_with("TILLER_");
-        tiller_process::Launch {
-            program: self.agent.program.clone(),
-            args: self.agent.args.clone(),
-            env: std::env::vars_os().filter(|(name, _)| !is_ours(name)).collect(),
-            cwd: Some(cwd),
-            // As it was checked when the session was made.
-            exact_cwd: true,
-            open_files: tiller_process::given_open_files(),
-            sandbox: None,
+    fn opening(
+        &self,
+        cwd: &std::path::Path,
+        options: tiller_core::Options,
+        resume: Option<String>,
+    ) -> Opening {
+        Opening {
+            agent: self.agent.title.clone(),
+            cwd: cwd.to_string_lossy().into_owned(),
+            options,
+            resume,
         }
     }
 }
 
 impl Backend for AcpBackend {
     fn info(&self) -> BackendInfo {
-        let AcpAgent {
-            title,
-            program,
-            installed,
-            ..
-        } = self.agent.clone();
+        let found = find_program(&self.agent.program);
+        let known = self.known.get();
         BackendInfo {
-            title,
-            why: if installed {
+            title: self.agent.title.clone(),
+            version: known.version,
+            why: if found.is_some() {
                 WhyChosen::Found
             } else {
                 WhyChosen::NotInstalled
             },
-            path: installed.then(|| program.display().to_string()),
+            installed: found.is_some(),
+            path: found.map(|program| program.display().to_string()),
             capabilities: Capabilities {
                 streaming: true,
                 permissions: true,
                 resume: true,
                 subagents: false,
             },
-            installed,
+            how_to_install: Some(self.agent.how_to_install.clone()),
             ..BackendInfo::named(&self.agent.name)
         }
+    }
+
+    fn name(&self) -> String {
+        self.agent.name.clone()
     }
 
     fn options(&self) -> Arc<dyn OptionRules> {
@@ -107,128 +108,102 @@ impl Backend for AcpBackend {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities::default()
+        Abilities {
+            account: Some(Arc::new(self.known.clone())),
+            ..Abilities::default()
+        }
     }
 
     fn launch(&self, launch: Launch) -> AgentChannels {
-        let (channels, ends) = channels();
-        let (ours, resume) = match launch.conversation {
-            Wanted::New(id) => (id, None),
-            Wanted::Resume(id) => (id.clone(), Some(id)),
-            Wanted::Fork { .. } => {
-                let message = format!("{} can't fork a conversation.", self.agent.title);
-                return AgentChannels::ended(Exit::NotStarted { message });
-            }
+        let Some(program) = find_program(&self.agent.program) else {
+            let message = format!(
+                "{} is not installed. {}",
+                self.agent.title, self.agent.how_to_install
+            );
+            return AgentChannels::ended(Exit::NotStarted { message });
         };
-        let opening = Opening {
-            cwd: launch.cwd.to_string_lossy().into_owned(),
-            options: launch.options,
-            resume,
+        let (channels, ends) = AgentChannels::open();
+        let agent = Agent {
+            ends,
+            known: self.known.clone(),
         };
-        let (keeping, process) = (self.keeping.clone(), self.launch_of(launch.cwd));
+        let resume = match &launch.conversation {
+            Wanted::New(_) => None,
+            Wanted::Resume(id) => Some(id.clone()),
+        };
+        let opening = self.opening(&launch.cwd, launch.options, resume);
+        let process = tiller_process::Launch {
+            program,
+            args: self.agent.args.clone(),
+            env: tiller_process::inherited_environment(),
+            cwd: Some(launch.cwd),
+            // As it was checked when the session was made.
+            exact_cwd: true,
+            open_files: tiller_process::given_open_files(),
+            sandbox: None,
+        };
+        let keeping = self.keeping.clone();
         tokio::spawn(async move {
             let kept = match tiller_keeper::start(&keeping, &launch.run, &process).await {
                 Ok(kept) => kept,
                 Err(error) => {
                     let message = format!("The agent could not be started: {error}");
-                    return ends.exited(Exit::NotStarted { message }, None).await;
+                    return agent.exited(Exit::NotStarted { message }, None).await;
                 }
             };
-            let conversation = Conversation::new(launch.run, ours, opening);
-            ends.relay(kept, conversation, Found::new()).await;
+            let conversation = Conversation::new(launch.run, launch.conversation.id().to_owned(), opening);
+            agent.relay(kept, conversation, Found::New).await;
         });
         channels
     }
 
     fn attach(&self, attach: Attach) -> AgentChannels {
-        let (channels, ends) = channels();
+        let (channels, ends) = AgentChannels::open();
+        let agent = Agent {
+            ends,
+            known: self.known.clone(),
+        };
+        let resume = attach.resumes.then(|| attach.conversation.clone());
+        let opening = self.opening(&attach.cwd, attach.options.clone(), resume);
         let keeping = self.keeping.clone();
         tokio::spawn(async move {
-            // From the beginning: what the agent said last makes sense only after what it said before.
+            // From the beginning: the agent's last messages make sense only after its earlier ones.
             let first = tiller_keeper::first_kept(&keeping, &attach.run);
             let kept = match tiller_keeper::attach(&keeping, &attach.run, first).await {
                 Ok(kept) => kept,
-                Err(lost) => return ends.exited(not_found_again(&lost), None).await,
+                Err(Lost::NeverStarted) => return agent.exited(Exit::NeverStarted, None).await,
+                Err(Lost::Unknown(error)) => return agent.exited(Exit::unreachable(error), None).await,
             };
-            let opening = Opening {
-                cwd: attach.cwd.to_string_lossy().into_owned(),
-                options: attach.options,
-                resume: attach.resumes.then(|| attach.conversation.clone()),
-            };
-            let mut conversation = Conversation::new(attach.run, attach.conversation, opening);
+            let mut conversation =
+                Conversation::new(attach.run.clone(), attach.conversation.clone(), opening);
             if first > 0 {
                 conversation.open_already();
             }
-            let found = Found {
-                known: attach.position,
-                torn: first > 0,
-                prompt: attach.prompt,
-                again: true,
-            };
-            ends.relay(kept, conversation, found).await;
+            agent
+                .relay(kept, conversation, Found::Again { attach, first })
+                .await;
         });
         channels
     }
 }
 
-/// What is known of an agent that an earlier server started.
-struct Found {
-    known: u64,
-    torn: bool,
-    /// The number of the prompt that it works on.
-    prompt: Option<u64>,
-    again: bool,
+/// Whether an agent was started just now, or by an earlier server.
+enum Found {
+    New,
+    Again {
+        attach: Attach,
+        /// Where what is kept of its output begins.
+        first: u64,
+    },
 }
 
-impl Found {
-    fn new() -> Self {
-        Self {
-            known: 0,
-            torn: false,
-            prompt: None,
-            again: false,
-        }
-    }
+/// What a session's agent needs for as long as it runs.
+struct Agent {
+    ends: AgentEnds,
+    known: LastKnown,
 }
 
-/// What is told of an agent that should have been there. Only of one that has heard nothing may another be told the same.
-fn not_found_again(lost: &Lost) -> Exit {
-    match lost {
-        Lost::NeverStarted => Exit::NeverStarted,
-        Lost::Unknown(error) => Exit::Ended {
-            message: format!(
-                "The agent could not be reached again: {error}. It may still be at work; look for it before you send \
-                 the next message."
-            ),
-        },
-    }
-}
-
-/// Our ends of a session's channels.
-struct Ends {
-    commands: mpsc::Receiver<AgentCommand>,
-    events: mpsc::Sender<Vec<Heard>>,
-    settled: oneshot::Receiver<()>,
-}
-
-fn channels() -> (AgentChannels, Ends) {
-    let (commands, command_inbox) = mpsc::channel(COMMANDS);
-    let (event_outbox, events) = mpsc::channel(EVENTS);
-    let (settled, is_settled) = oneshot::channel();
-    let channels = AgentChannels {
-        commands,
-        events,
-        settled,
-    };
-    let ends = Ends {
-        commands: command_inbox,
-        events: event_outbox,
-        settled: is_settled,
-    };
-    (channels, ends)
-}
-
-impl Ends {
+impl Agent {
     async fn relay(mut self, kept: Kept, conversation: Conversation, found: Found) {
         let Kept {
             wire,
@@ -238,52 +213,58 @@ impl Ends {
             run,
         } = kept;
         let pid = wire.process.pid();
-        // A keeper waits to be told that it may go, also when its agent has ended: that one is not there.
-        let is_there = listens && pid.is_none_or(is_running);
         let mut relay = Relay {
             conversation,
             outgoing: Some(wire.outgoing),
             process: wire.process,
-            events: self.events.clone(),
+            events: self.ends.events.clone(),
             run: run.clone(),
-            busy: found.prompt.is_some(),
-            known: found.known,
-            torn: found.torn,
+            busy: false,
+            known_until: 0,
+            torn: false,
             settled: 0,
             catching_up: None,
+            last_known: self.known.clone(),
         };
-        // The session may be gone; the relay finds out.
-        drop(
-            self.events
-                .send(vec![Heard::lost(AgentEvent::Runs { pid })])
-                .await,
-        );
-        if !found.again {
-            relay.begin().await;
-        } else if let Some(last_input) = last_input.filter(|_| is_there) {
-            let event = AgentEvent::Attached { last_input };
-            drop(self.events.send(vec![Heard::lost(event)]).await);
-            relay.catching_up = Some(caught_up);
-        }
-        let heard = |prompt: u64| last_input.is_none_or(|last_input| last_input >= prompt);
-        let unheard = found.again && !is_there && found.prompt.is_some_and(|prompt| !heard(prompt));
-        let exit = match relay.run(wire.incoming, &mut self.commands).await {
-            // Unless the session has had enough of it by now, what it has not heard is for another.
-            Exit::Ended { .. } if unheard && !self.commands.is_closed() => Exit::NeverStarted,
+        self.ends.tell(AgentEvent::Runs { pid }).await;
+        let unheard = match found {
+            Found::New => {
+                relay.begin().await;
+                false
+            }
+            Found::Again { attach, first } => {
+                relay.busy = attach.prompt.is_some();
+                relay.known_until = attach.position;
+                relay.torn = first > 0;
+                // A keeper stays until it is dismissed, also when its agent has exited: that agent is not there.
+                let is_there = listens && pid.is_none_or(is_running);
+                if let Some(last_input) = last_input.filter(|_| is_there) {
+                    self.ends.tell(AgentEvent::Attached { last_input }).await;
+                    relay.catching_up = Some(caught_up);
+                }
+                !is_there && attach.prompt_unheard(last_input)
+            }
+        };
+        let exit = match relay.run(wire.incoming, &mut self.ends.commands).await {
+            // The prompt goes to another agent, unless the session has ended this one by now.
+            Exit::Ended { .. } if unheard && !self.ends.commands.is_closed() => Exit::NeverStarted,
             exit => exit,
         };
         self.exited(exit, Some(run)).await;
     }
 
     async fn exited(self, exit: Exit, run: Option<tiller_keeper::Run>) {
-        // The session may be gone; then nobody needs to know.
-        drop(
-            self.events
-                .send(vec![Heard::lost(AgentEvent::Exited(exit))])
-                .await,
-        );
-        if let (Ok(()), Some(run)) = (self.settled.await, run) {
-            run.finish().await;
-        }
+        let remove = async {
+            if let Some(run) = run {
+                run.finish().await;
+            }
+        };
+        self.ends.exited(exit, remove).await;
+    }
+}
+
+impl Account for LastKnown {
+    fn signed_in(&self) -> BoxFuture<'static, Option<bool>> {
+        Box::pin(std::future::ready(self.get().signed_in))
     }
 }

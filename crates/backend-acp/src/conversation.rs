@@ -1,6 +1,6 @@
-//! One conversation with an ACP agent, as a fold over what the agent says: which lines to send, and what to tell the
-//! session. No channel, no clock. A server that comes after a crash folds the same lines again and arrives at the same
-//! state; what it would send and tell for lines that the last server has dealt with is dropped.
+//! One conversation with an ACP agent, as a fold over the agent's lines: which lines to send, and which events to tell the
+//! session. No channel, no clock. After a crash the next server folds the same lines again and arrives at the same state;
+//! what it would send and tell for lines that the last server has handled is dropped.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -8,17 +8,18 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tiller_acp::{
-    Incoming, Initialized, Modes, PROTOCOL_VERSION, PermissionOptionKind, PermissionRequest, Prompted,
-    RpcError, SessionOpened, Update, method,
+    Choices, ConfigOption, Incoming, Initialized, PROTOCOL_VERSION, PermissionOptionKind, PermissionRequest,
+    Prompted, RpcError, SessionOpened, Update, method,
 };
 use tiller_core::backend::{AgentEvent, Exit, OptionChange, Options, Question};
 use tiller_core::{Answer, Image, RawJson};
 use tiller_process::Line;
 
+use crate::known::Known;
 use crate::options::{MODE, MODEL};
 use crate::translate::Translator;
 
-// The ids of our requests say what they are for, so that any server knows what an answer is to.
+// The ids of our requests name their purpose, so that any server knows what an answer belongs to.
 const INITIALIZE: &str = "tiller-initialize";
 const OPEN: &str = "tiller-open";
 const FIRST_MODE: &str = "tiller-first-mode";
@@ -38,9 +39,11 @@ const CAREFUL_MODES: &[&str] = &["default", "ask", "approve", "manual", "build",
 /// How the conversation is opened.
 #[derive(Clone, Debug)]
 pub(crate) struct Opening {
+    /// The agent's title, for messages.
+    pub(crate) agent: String,
     pub(crate) cwd: String,
     pub(crate) options: Options,
-    /// The agent's id of the conversation that goes on; `None`: a new one.
+    /// The agent's id of the conversation that is resumed. `None`: a new one.
     pub(crate) resume: Option<String>,
 }
 
@@ -62,6 +65,8 @@ pub(crate) struct Step {
     pub(crate) fail: Option<Exit>,
     /// A turn has ended.
     pub(crate) turn_over: bool,
+    /// What the agent told about itself.
+    pub(crate) known: Option<Known>,
 }
 
 pub(crate) struct Conversation {
@@ -69,8 +74,13 @@ pub(crate) struct Conversation {
     stage: Stage,
     translator: Translator,
     takes_images: bool,
-    loads: bool,
-    modes: Option<Modes>,
+    /// The lines with which it was opened are no longer kept.
+    opened_earlier: bool,
+    modes: Option<Choices>,
+    models: Option<Choices>,
+    known: Known,
+    /// How the user signs in, in the agent's words.
+    sign_in: Option<String>,
     /// Prompts that came before the conversation was open.
     waiting: Vec<(u64, Vec<Value>)>,
     /// The agent's ids of the permissions that it waits for.
@@ -93,23 +103,26 @@ impl Conversation {
             stage: Stage::Initializing,
             translator: Translator::new(run, conversation),
             takes_images: false,
-            loads: false,
+            opened_earlier: false,
             modes: None,
+            models: None,
+            known: Known::default(),
+            sign_in: None,
             waiting: Vec::new(),
             asked: Vec::new(),
         }
     }
 
-    /// An agent whose first words are not kept any more: it was open long ago.
+    /// For an agent whose first lines are no longer kept: its conversation is open.
     pub(crate) fn open_already(&mut self) {
         self.takes_images = true;
+        self.opened_earlier = true;
         self.stage = Stage::Ready;
     }
 
-    /// The request that the conversation waits for at this stage: sent at the beginning, and again by a server that finds
-    /// it unanswered, in case the last one did not get round to it.
+    /// The request whose answer ends this stage: sent when the stage begins, and again by a server that finds it
+    /// unanswered, because the last server may not have sent it.
     pub(crate) fn request(&self) -> Option<Line> {
-        let session = || self.translator.conversation.clone();
         match self.stage {
             Stage::Initializing => {
                 let params = json!({
@@ -137,35 +150,39 @@ impl Conversation {
                     number: OPENING,
                 })
             }
-            Stage::SettingMode => {
-                let params = json!({ "sessionId": session(), "modeId": self.wanted_mode()? });
-                Some(unnumbered(tiller_acp::request(
-                    FIRST_MODE,
-                    method::SET_MODE,
-                    params,
-                )))
-            }
-            Stage::SettingModel => {
-                let params = json!({ "sessionId": session(), "modelId": self.opening.options.text(MODEL)? });
-                Some(unnumbered(tiller_acp::request(
-                    FIRST_MODEL,
-                    method::SET_MODEL,
-                    params,
-                )))
-            }
+            Stage::SettingMode => Some(self.set(FIRST_MODE, MODE, &self.wanted_mode()?)),
+            Stage::SettingModel => Some(self.set(FIRST_MODEL, MODEL, self.opening.options.text(MODEL)?)),
             Stage::Ready => None,
         }
     }
 
-    /// The mode that is set before the first prompt, also where nobody chose one.
+    /// The request that sets the mode or the model.
+    fn set(&self, id: &str, option: &str, value: &str) -> Line {
+        let session = &self.translator.conversation;
+        let (choices, method, field) = if option == MODE {
+            (&self.modes, method::SET_MODE, "modeId")
+        } else {
+            (&self.models, method::SET_MODEL, "modelId")
+        };
+        let config_id = choices.as_ref().and_then(|choices| choices.config_id.as_deref());
+        unnumbered(match config_id {
+            Some(config_id) => {
+                let params = json!({ "sessionId": session, "configId": config_id, "value": value });
+                tiller_acp::request(id, method::SET_CONFIG_OPTION, params)
+            }
+            None => tiller_acp::request(id, method, json!({ "sessionId": session, field: value })),
+        })
+    }
+
+    /// The mode that is set before the first prompt, also where the user chose none.
     fn wanted_mode(&self) -> Option<String> {
         if let Some(mode) = self.opening.options.text(MODE) {
             return Some(mode.to_owned());
         }
         let modes = self.modes.as_ref()?;
-        let has = |name: &&&str| modes.available_modes.iter().any(|mode| mode.id == ***name);
+        let has = |name: &&&str| modes.available.iter().any(|mode| mode == **name);
         let careful = CAREFUL_MODES.iter().find(has).map(|name| (*name).to_owned());
-        careful.or_else(|| Some(modes.current_mode_id.clone()).filter(|mode| !mode.is_empty()))
+        careful.or_else(|| Some(modes.current.clone()).filter(|mode| !mode.is_empty()))
     }
 
     /// Takes a line that ends at `position`.
@@ -176,9 +193,20 @@ impl Conversation {
             Some(Incoming::Response { id, outcome }) => self.answered(&id, outcome, &mut step),
             Some(Incoming::Notification { method, params }) if method == method::UPDATE => {
                 match Update::parse(&params) {
-                    Update::Mode(mode) if self.stage == Stage::Ready => step.tell.push(changed(MODE, &mode)),
-                    // An agent that loads a conversation tells all of it again.
+                    // An agent that loads a conversation repeats all of it.
                     _ if self.stage != Stage::Ready => {}
+                    Update::Mode(mode) => self.mode_changed(&mode, &mut step),
+                    Update::Config(options) => {
+                        let choices = |category| ConfigOption::choices(&options, category);
+                        self.models = choices(ConfigOption::MODEL).or(self.models.take());
+                        if let Some(modes) = choices(ConfigOption::MODE) {
+                            let mode = modes.current.clone();
+                            let before = self.modes.replace(modes);
+                            if before.is_none_or(|before| before.current != mode) {
+                                self.mode_changed(&mode, &mut step);
+                            }
+                        }
+                    }
                     update => self.translator.update(update),
                 }
             }
@@ -209,8 +237,13 @@ impl Conversation {
         if let Some(set) = id.strip_prefix(SET) {
             if let Some((name, value)) = set.split_once('=') {
                 let change = OptionChange::new(name, value);
-                let done = outcome.is_ok();
-                step.tell.push(AgentEvent::Configured { change, done });
+                match outcome {
+                    Ok(_) => {
+                        self.chosen(name, value);
+                        step.tell.push(AgentEvent::Configured { change, done: true });
+                    }
+                    Err(error) => step.tell.extend(self.not_changed(change, &error.message)),
+                }
             }
             return;
         }
@@ -218,26 +251,43 @@ impl Conversation {
             (INITIALIZE, Stage::Initializing) => match outcome {
                 Ok(value) => {
                     let told: Initialized = read(value);
+                    self.known.version = told
+                        .agent_info
+                        .map(|info| info.version)
+                        .filter(|version| !version.is_empty());
+                    let mut methods = told.auth_methods.into_iter();
+                    self.sign_in =
+                        methods.find_map(|method| method.description.filter(|words| !words.is_empty()));
                     self.takes_images = told.agent_capabilities.prompt_capabilities.image;
-                    self.loads = told.agent_capabilities.load_session;
-                    if self.opening.resume.is_some() && !self.loads {
-                        // It can't know the conversation: the next message starts afresh.
+                    if self.opening.resume.is_some() && !told.agent_capabilities.load_session {
+                        // The agent can't load conversations: the next message starts a new one.
                         step.fail = Some(Exit::Expired);
                         return;
                     }
                     self.stage = Stage::Opening;
                     step.send.extend(self.request());
                 }
-                Err(error) => step.fail = Some(not_started(&error)),
+                Err(error) => step.fail = Some(self.not_started(&error)),
             },
             (OPEN, Stage::Opening) => match outcome {
                 Ok(value) => {
                     let opened: SessionOpened = read(value);
                     self.modes = opened.modes();
+                    self.models = opened.models();
+                    self.known.signed_in = Some(true);
+                    let available = |choices: &Option<Choices>| {
+                        choices
+                            .as_ref()
+                            .map(|choices| choices.available.clone())
+                            .unwrap_or_default()
+                    };
+                    self.known.modes = available(&self.modes);
+                    self.known.models = available(&self.models);
+                    step.known = Some(self.known.clone());
                     if let Some(conversation) = opened.session_id.or_else(|| self.opening.resume.clone()) {
                         self.translator.conversation = conversation;
                     }
-                    let model = opened.models.map(|models| models.current_model_id);
+                    let model = self.models.as_ref().map(|models| models.current.clone());
                     let model = self.opening.options.text(MODEL).map(str::to_owned).or(model);
                     let mode = self.wanted_mode();
                     self.translator
@@ -245,21 +295,29 @@ impl Conversation {
                     self.stage = Stage::SettingMode;
                     self.go_on(step);
                 }
+                Err(error) if error.code == RpcError::AUTHENTICATION_REQUIRED => {
+                    self.known.signed_in = Some(false);
+                    step.known = Some(self.known.clone());
+                    step.fail = Some(self.not_signed_in());
+                }
                 Err(_) if self.opening.resume.is_some() => step.fail = Some(Exit::Expired),
-                Err(error) => step.fail = Some(not_started(&error)),
+                Err(error) => step.fail = Some(self.not_started(&error)),
             },
             (FIRST_MODE, Stage::SettingMode) => {
                 if let Err(error) = outcome {
                     // In another mode than was chosen the agent might not ask.
-                    step.fail = Some(not_started(&error));
+                    step.fail = Some(self.not_started(&error));
                     return;
+                }
+                if let Some(mode) = self.wanted_mode() {
+                    self.chosen(MODE, &mode);
                 }
                 self.stage = Stage::SettingModel;
                 self.go_on(step);
             }
             (FIRST_MODEL, Stage::SettingModel) => {
                 if let Err(error) = outcome {
-                    step.fail = Some(not_started(&error));
+                    step.fail = Some(self.not_started(&error));
                     return;
                 }
                 self.stage = Stage::Ready;
@@ -269,7 +327,7 @@ impl Conversation {
         }
     }
 
-    /// Asks for the next thing that there is to ask for; once there is none, prompts may go.
+    /// Sends the next request that the opening needs. After the last one, prompts are sent.
     fn go_on(&mut self, step: &mut Step) {
         loop {
             if let Some(request) = self.request() {
@@ -303,7 +361,7 @@ impl Conversation {
         let tool_use_id = request.tool_call.tool_call_id.clone();
         let description = request.tool_call.title.clone();
         let (tool_name, input) = self.translator.asked(request.tool_call);
-        // What stands for 'always', where the agent offers it.
+        // The rule that stands for 'always', where the agent offers it.
         let suggestions = asked.always.as_ref().map(|_| {
             json!([{
                 "type": "addRules", "rules": [{ "toolName": tool_name }], "behavior": "allow", "destination": "session",
@@ -380,7 +438,7 @@ impl Conversation {
         }
     }
 
-    /// The lines that stop the turn. Whatever the agent has asked is off with it.
+    /// The lines that stop the turn, which cancels the agent's open permission requests.
     pub(crate) fn cancel(&mut self) -> Vec<Line> {
         let params = json!({ "sessionId": self.translator.conversation });
         let cancelled = json!({ "outcome": { "outcome": "cancelled" } });
@@ -392,20 +450,82 @@ impl Conversation {
         std::iter::once(unnumbered(cancel)).chain(withdrawn).collect()
     }
 
-    /// The line that changes an option of a running agent.
-    pub(crate) fn configure(&self, change: &OptionChange) -> Option<Line> {
-        let value = change.value.as_ref()?.as_str()?;
-        let id = format!("{SET}{}={value}", change.name);
-        let session = &self.translator.conversation;
-        let (method, params) = match change.name.as_str() {
-            MODE => (method::SET_MODE, json!({ "sessionId": session, "modeId": value })),
-            MODEL => (
-                method::SET_MODEL,
-                json!({ "sessionId": session, "modelId": value }),
-            ),
-            _ => return None,
+    /// Changes an option of a running agent. What the agent does not offer is refused at once.
+    pub(crate) fn configure(&self, change: OptionChange) -> Step {
+        let mut step = Step::default();
+        let (choices, what) = match change.name.as_str() {
+            MODE => (&self.modes, "mode"),
+            MODEL => (&self.models, "model"),
+            // Nothing else is offered as a change that a running agent can make.
+            _ => return step,
         };
-        Some(unnumbered(tiller_acp::request(&id, method, params)))
+        let Some(value) = change.value.as_ref().and_then(Value::as_str) else {
+            return step;
+        };
+        match choices {
+            Some(choices) if !choices.available.iter().any(|offered| offered == value) => {
+                let reason = format!(
+                    "there is no {what} '{value}'. Available: {}",
+                    choices.available.join(", ")
+                );
+                step.tell = self.not_changed(change, &reason);
+            }
+            // An agent whose first lines are no longer kept may still offer some.
+            None if self.stage == Stage::Ready && !self.opened_earlier => {
+                step.tell = self.not_changed(change, &format!("it offers no {what}s"));
+            }
+            _ => {
+                let id = format!("{SET}{}={value}", change.name);
+                step.send.push(self.set(&id, &change.name, value));
+            }
+        }
+        step
+    }
+
+    /// The agent confirmed a choice.
+    fn chosen(&mut self, option: &str, value: &str) {
+        let choices = if option == MODE {
+            &mut self.modes
+        } else {
+            &mut self.models
+        };
+        if let Some(choices) = choices {
+            value.clone_into(&mut choices.current);
+        }
+    }
+
+    fn mode_changed(&mut self, mode: &str, step: &mut Step) {
+        self.chosen(MODE, mode);
+        step.tell.push(changed(MODE, mode));
+    }
+
+    /// The session and its user learn that an option stays as it is, and why.
+    fn not_changed(&self, change: OptionChange, reason: &str) -> Vec<AgentEvent> {
+        let text = format!(
+            "{} did not change its {}: {reason}.",
+            self.opening.agent, change.name
+        );
+        let configured = AgentEvent::Configured { change, done: false };
+        vec![configured, AgentEvent::notice(&text)]
+    }
+
+    fn not_started(&self, error: &RpcError) -> Exit {
+        if error.code == RpcError::AUTHENTICATION_REQUIRED {
+            return self.not_signed_in();
+        }
+        Exit::NotStarted {
+            message: format!("{} did not start: {}", self.opening.agent, error.message),
+        }
+    }
+
+    fn not_signed_in(&self) -> Exit {
+        let how = self
+            .sign_in
+            .as_deref()
+            .unwrap_or("Start it in a terminal and sign in there.");
+        Exit::NotStarted {
+            message: format!("{} is not signed in. {how}", self.opening.agent),
+        }
     }
 }
 
@@ -418,19 +538,18 @@ fn read<T: for<'de> Deserialize<'de> + Default>(value: Value) -> T {
     serde_json::from_value(value).unwrap_or_default()
 }
 
-fn not_started(error: &RpcError) -> Exit {
-    Exit::NotStarted {
-        message: format!("The agent did not start: {}", error.message),
-    }
+fn changed(name: &str, value: &str) -> AgentEvent {
+    let status = json!({ "type": "system", "subtype": "status", "status": null, name: value });
+    let meaning = tiller_core::backend::Meaning::Option(OptionChange::new(name, value));
+    message(&status, meaning)
 }
 
-fn changed(name: &str, value: &str) -> AgentEvent {
-    let notice = json!({ "type": "system", "subtype": "status", "status": null, name: value });
+fn message(json: &Value, meaning: tiller_core::backend::Meaning) -> AgentEvent {
     AgentEvent::Message {
-        // A value that was just built has nothing in it that JSON can't say.
-        raw: RawJson::of(&notice).unwrap_or_else(|_| RawJson::checked("null".into())),
+        // A value that was just built can always be serialized.
+        raw: RawJson::of(json).unwrap_or_else(|_| RawJson::checked("null".into())),
         uuid: None,
-        meaning: tiller_core::backend::Meaning::Option(OptionChange::new(name, value)),
+        meaning,
     }
 }
 
@@ -440,6 +559,7 @@ mod tests {
 
     fn conversation(options: Options, resume: Option<&str>) -> Conversation {
         let opening = Opening {
+            agent: "Test".to_owned(),
             cwd: "/project".to_owned(),
             options,
             resume: resume.map(str::to_owned),
@@ -567,5 +687,71 @@ mod tests {
             1,
         );
         assert_eq!(step.fail, Some(Exit::Expired));
+    }
+
+    #[test]
+    fn a_mode_can_be_chosen_if_the_agent_offers_it() {
+        let mut conversation = conversation(Options::default(), None);
+        answer(&mut conversation, INITIALIZE, json!({}));
+        let mode = json!({ "id": "m", "category": "mode", "currentValue": "ask", "options": [{ "value": "ask" }, { "value": "plan" }] });
+        answer(
+            &mut conversation,
+            OPEN,
+            json!({ "sessionId": "theirs", "configOptions": [mode] }),
+        );
+        answer(&mut conversation, FIRST_MODE, json!({}));
+        let step = conversation.configure(OptionChange::new(MODE, "plan"));
+        assert_eq!(
+            (&sent(&step)[0]["method"], &sent(&step)[0]["params"]),
+            (
+                &json!("session/set_config_option"),
+                &json!({ "sessionId": "theirs", "configId": "m", "value": "plan" })
+            )
+        );
+        let id = sent(&step)[0]["id"].as_str().unwrap().to_owned();
+        let step = answer(&mut conversation, &id, json!({}));
+        assert!(matches!(
+            step.tell[..],
+            [AgentEvent::Configured { done: true, .. }]
+        ));
+        for (option, value, reason) in [
+            (
+                MODE,
+                "yolo",
+                "Test did not change its mode: there is no mode 'yolo'. Available: ask, plan.",
+            ),
+            (
+                MODEL,
+                "big",
+                "Test did not change its model: it offers no models.",
+            ),
+        ] {
+            let step = conversation.configure(OptionChange::new(option, value));
+            let [
+                AgentEvent::Configured { done: false, .. },
+                AgentEvent::Message { raw, .. },
+            ] = &step.tell[..]
+            else {
+                panic!("{step:?}")
+            };
+            assert!(
+                step.send.is_empty() && raw.as_str().contains(reason),
+                "{}",
+                raw.as_str()
+            );
+        }
+    }
+
+    #[test]
+    fn a_user_who_must_sign_in_is_told_how() {
+        let mut conversation = conversation(Options::default(), None);
+        let methods = json!([{ "id": "l", "name": "Log in", "description": "Run `test login`." }]);
+        answer(&mut conversation, INITIALIZE, json!({ "authMethods": methods }));
+        let refusal =
+            json!({ "code": RpcError::AUTHENTICATION_REQUIRED, "message": "Authentication required" });
+        let step = hear(&mut conversation, json!({ "id": OPEN, "error": refusal }), 1);
+        let message = "Test is not signed in. Run `test login`.".to_owned();
+        assert_eq!(step.fail, Some(Exit::NotStarted { message }));
+        assert_eq!(step.known.and_then(|known| known.signed_in), Some(false));
     }
 }

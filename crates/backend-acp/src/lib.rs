@@ -8,6 +8,7 @@
 
 mod backend;
 mod conversation;
+mod known;
 mod options;
 mod patch;
 mod relay;

@@ -5,31 +5,38 @@ use tiller_core::backend::{
     OptionChange, OptionInfo, OptionKind, OptionRefused, OptionRules, Options, Verdict,
 };
 
+use crate::known::LastKnown;
+
 pub(crate) const MODE: &str = "mode";
 pub(crate) const MODEL: &str = "model";
 
-/// Longest name of a mode or a model.
+/// The longest name of a mode or a model.
 const MAX_NAME: usize = 200;
 
 #[derive(Debug)]
 pub(crate) struct AcpOptions {
     /// The agent's title, for messages.
     pub(crate) agent: String,
+    pub(crate) known: LastKnown,
 }
 
 impl OptionRules for AcpOptions {
     fn describe(&self) -> Vec<OptionInfo> {
-        // Which there are the agent says only when a session has begun.
-        let option = |name: &str, title: &str, grants| OptionInfo {
+        // The choices of the session that was opened last. Another folder may have others, so they are not enforced here.
+        let known = self.known.get();
+        let option = |name: &str, title: &str, choices, grants| OptionInfo {
             name: name.to_owned(),
             title: title.to_owned(),
             kind: OptionKind::String,
-            choices: Vec::new(),
+            choices,
             default: None,
             live: true,
             grants,
         };
-        vec![option(MODE, "Mode", true), option(MODEL, "Model", false)]
+        vec![
+            option(MODE, "Mode", known.modes, true),
+            option(MODEL, "Model", known.models, false),
+        ]
     }
 
     fn check(&self, options: Options, _before: Option<&Options>) -> Result<Options, OptionRefused> {
@@ -51,7 +58,7 @@ impl OptionRules for AcpOptions {
 
     fn live_changes(&self, _started: &Options, current: &Options, wanted: &Options) -> Vec<OptionChange> {
         let mut changes = current.changes_to(wanted);
-        // Without a name there is nothing to change to: the agent's own default takes another process.
+        // The protocol has no request for the agent's own default: that takes another process.
         changes.retain(|change| change.value.as_ref().is_some_and(Value::is_string));
         changes
     }
@@ -69,6 +76,7 @@ mod tests {
     fn options_are_names() {
         let rules = AcpOptions {
             agent: "Test".to_owned(),
+            known: LastKnown::default(),
         };
         let check = |name: &str, value: Value| rules.check(Options::default().with(name, value), None);
         assert!(check(MODE, "plan".into()).is_ok() && check(MODEL, "a/b".into()).is_ok());

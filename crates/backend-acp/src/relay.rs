@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use futures_util::{SinkExt as _, StreamExt as _};
-use tiller_core::backend::{AgentCommand, AgentEvent, Exit, Heard, InquiryFailed};
+use tiller_core::backend::{AgentCommand, AgentEvent, Exit, Heard};
 use tiller_keeper::Run;
 use tiller_process::{Ended, Frame, Line, LineSink, Located, Process};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::conversation::{Conversation, Step};
+use crate::known::LastKnown;
 
 /// How long a cancelled turn may take to end when its agent is to end.
 const CANCEL_TIME: Duration = Duration::from_millis(1500);
@@ -27,17 +28,18 @@ pub(crate) struct Relay {
     pub(crate) run: Run,
     /// A turn is running, as far as is known.
     pub(crate) busy: bool,
-    /// What the agent said up to here an earlier server has dealt with.
-    pub(crate) known: u64,
+    /// An earlier server has handled the agent's output up to here.
+    pub(crate) known_until: u64,
     /// The first line may have lost its beginning.
     pub(crate) torn: bool,
-    /// Where the last turn ended: what was said before it is not needed to understand what follows.
+    /// Where the last turn ended: earlier output is not needed to understand what follows.
     pub(crate) settled: u64,
-    /// Told when everything has been read that was said without us.
+    /// Told when everything has been read that the agent said without a server.
     pub(crate) catching_up: Option<oneshot::Receiver<()>>,
+    pub(crate) last_known: LastKnown,
 }
 
-/// Nobody listens to the agent any more, or it can't be used.
+/// The session does not listen to the agent any more, or the agent can't be used.
 enum Over {
     Unheard,
     Failed(Exit),
@@ -55,7 +57,7 @@ async fn reached(catching_up: &mut Option<oneshot::Receiver<()>>) {
 }
 
 impl Relay {
-    /// The first words to an agent that was just started.
+    /// Sends the first request to an agent that was just started.
     pub(crate) async fn begin(&mut self) {
         let request = self.conversation.request();
         self.send(request).await;
@@ -68,7 +70,7 @@ impl Relay {
     ) -> Exit {
         loop {
             tokio::select! {
-                // What the agent said comes before the news that it is all of it.
+                // The output comes first: catching up ends when all of it has been read.
                 biased;
                 frames = incoming.next() => match frames {
                     Some(frames) => {
@@ -111,17 +113,17 @@ impl Relay {
                 number,
             } => self.conversation.answer(&agent_request, &answer, number),
             AgentCommand::Interrupt => self.conversation.cancel(),
-            AgentCommand::Configure(change) => self.conversation.configure(&change).into_iter().collect(),
+            AgentCommand::Configure(change) => {
+                let Step { tell, send, .. } = self.conversation.configure(change);
+                let heard = tell.into_iter().map(Heard::lost).collect();
+                // A session that does not listen any more closes its commands, too.
+                drop(self.tell(heard).await);
+                send
+            }
             AgentCommand::Forget { before } => {
                 self.run.forget(before.min(self.settled));
                 return;
             }
-            AgentCommand::Inquire(_, reply) => {
-                reply.send(Err(InquiryFailed::Unsupported));
-                return;
-            }
-            // Agents of this kind call back for nothing.
-            AgentCommand::AnswerHook { .. } => return,
         };
         self.send(lines).await;
     }
@@ -143,12 +145,16 @@ impl Relay {
                 send,
                 fail: failed,
                 turn_over,
+                known,
             } = self.conversation.hear(&line, end);
             if turn_over {
                 self.busy = false;
                 self.settled = end;
             }
-            if end <= self.known {
+            if let Some(known) = known {
+                self.last_known.put(known);
+            }
+            if end <= self.known_until {
                 continue;
             }
             self.send(send).await;
@@ -165,7 +171,7 @@ impl Relay {
         fail.map_or(Ok(()), |exit| Err(Over::Failed(exit)))
     }
 
-    /// An agent that does not listen any more is about to end, and its end says so.
+    /// An agent that does not read any more is about to exit, and its exit is reported.
     async fn send(&mut self, lines: impl IntoIterator<Item = Line>) {
         for line in lines {
             if let Some(outgoing) = &mut self.outgoing
@@ -183,7 +189,7 @@ impl Relay {
         self.events.send(heard).await.map_err(|_| Over::Unheard)
     }
 
-    /// Ends the agent. What it says until then belongs to the session.
+    /// Ends the agent. Its output until then belongs to the session.
     async fn last_words(mut self, mut incoming: BoxStream<'static, Vec<Located>>) -> Exit {
         if self.busy {
             let lines = self.conversation.cancel();
@@ -213,10 +219,10 @@ impl Relay {
                 self.process.kill().await;
             }
         }
-        // The end is told to those who read.
+        // The exit is reported only after all output has been read.
         while incoming.next().await.is_some() {}
         let ended = self.process.wait().await;
-        // Also what it has started and left behind.
+        // Also the processes that it started and left behind.
         self.process.kill().await;
         describe(&ended)
     }

@@ -79,7 +79,7 @@ impl Translator {
             Update::Thought(text) => self.piece(true, &text),
             Update::ToolCall(call) | Update::ToolCallUpdate(call) => self.call(call),
             Update::Plan(entries) => self.plan(&entries),
-            Update::Mode(_) | Update::Other => {}
+            Update::Mode(_) | Update::Config(_) | Update::Other => {}
         }
     }
 

@@ -14,7 +14,7 @@ use tiller_agent::{
 };
 
 use tiller_core::RawJson;
-use tiller_core::backend::{Catalogue, Inquiry, InquiryFailed, Offers};
+use tiller_core::backend::{Catalogue, Inquiry, InquiryFailed, Offers, Rewound};
 
 /// What the CLI offers, as the last one that was started has told.
 #[derive(Clone, Default)]
@@ -117,15 +117,29 @@ pub(crate) async fn inquire(link: &Link, inquiry: Inquiry) -> Result<RawJson, In
         Inquiry::Models => ask(link, ListModels {}).await,
         // Told when it was started, and by nothing else.
         Inquiry::Commands => Err(InquiryFailed::Unsupported),
-        Inquiry::Title { prompt } => ask(link, GenerateTitle::of(&prompt)).await,
-        Inquiry::Rewind { prompt, dry_run } => {
-            let request = RewindFiles {
-                user_message_id: prompt,
-                dry_run,
-            };
-            ask(link, request).await
-        }
     }
+}
+
+/// Restores files, or tells what that would change.
+pub(crate) async fn rewind(link: &Link, prompt: String, dry_run: bool) -> Result<Rewound, InquiryFailed> {
+    let request = RewindFiles {
+        user_message_id: prompt,
+        dry_run,
+    };
+    let told = link.request(request).await.map_err(failed)?;
+    let lines = |count: Option<u64>| u32::try_from(count.unwrap_or_default()).unwrap_or(u32::MAX);
+    Ok(Rewound {
+        possible: told.can_rewind,
+        files_changed: told.files_changed,
+        insertions: lines(told.insertions),
+        deletions: lines(told.deletions),
+        error: told.error,
+    })
+}
+
+/// A title for a session that begins with this prompt: `{"title": …}`.
+pub(crate) async fn title(link: &Link, prompt: &str) -> Result<RawJson, InquiryFailed> {
+    ask(link, GenerateTitle::of(prompt)).await
 }
 
 /// Asks a small model of the CLI's own choice. Newer than the crate's list of operations.
@@ -157,10 +171,14 @@ async fn ask<R: ControlRequest>(link: &Link, request: R) -> Result<RawJson, Inqu
 where
     R::Answer: Serialize,
 {
-    let answer = link.request(request).await.map_err(|error| match error {
+    let answer = link.request(request).await.map_err(failed)?;
+    RawJson::of(&answer).map_err(|error| InquiryFailed::Failed(error.to_string()))
+}
+
+fn failed(error: RequestError) -> InquiryFailed {
+    match error {
         RequestError::Unsupported { .. } => InquiryFailed::Unsupported,
         RequestError::Closed => InquiryFailed::NoAgent,
         other => InquiryFailed::Failed(other.to_string()),
-    })?;
-    RawJson::of(&answer).map_err(|error| InquiryFailed::Failed(error.to_string()))
+    }
 }

@@ -17,7 +17,7 @@ use tiller_agent::{
 use tiller_keeper::Run;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::inquiry::{Exchange, aside, inquire};
+use crate::inquiry::{Exchange, aside};
 use crate::meaning::meaning;
 use crate::options::{Chosen, MODEL, PERMISSION_MODE};
 use tiller_core::backend::{
@@ -225,21 +225,6 @@ impl Relay {
                     name => tracing::error!(name, "a running CLI can't change this option"),
                 }
             }
-            AgentCommand::AnswerHook {
-                agent_request,
-                output,
-            } => {
-                let Some(output) = boxed(&output) else { return };
-                let reply = Reply::Success(output);
-                if let Err(error) = self.link.respond(&RequestId::from(agent_request), reply).await {
-                    tracing::debug!(%error, "the answer to a callback came too late");
-                }
-            }
-            AgentCommand::Inquire(inquiry, reply) => {
-                let link = self.link.clone();
-                // Not waited for here, as with everything that is asked of the CLI.
-                aside(async move { reply.send(inquire(&link, inquiry).await) });
-            }
             AgentCommand::Interrupt => {
                 let link = self.link.clone();
                 // Not waited for here: what the CLI says meanwhile must be read. The next prompt comes after it, and is
@@ -267,7 +252,7 @@ impl Relay {
             let mut heard = vec![Heard::lost(AgentEvent::Configured { change, done })];
             if let Err(error) = outcome {
                 let text = format!("The agent did not change its {what}: {error}.");
-                heard.extend(notice(&text).map(Heard::lost));
+                heard.push(Heard::lost(AgentEvent::notice(&text)));
             }
             // Nobody listens any more: then nobody needs it.
             drop(events.send(heard).await);
@@ -445,9 +430,7 @@ impl Relay {
     }
 
     fn notice(&mut self, text: &str) {
-        if let Some(notice) = notice(text) {
-            self.tell(notice);
-        }
+        self.tell(AgentEvent::notice(text));
     }
 
     fn tell(&mut self, event: AgentEvent) {
@@ -463,16 +446,6 @@ impl Relay {
         let heard = std::mem::take(&mut self.heard);
         self.events.send(heard).await.map_err(|_| Unheard)
     }
-}
-
-/// Words of ours in the agent's stream.
-fn notice(text: &str) -> Option<AgentEvent> {
-    let notice = json!({ "type": "system", "subtype": "notice", "level": "warning", "message": text });
-    Some(AgentEvent::Message {
-        raw: RawJson::of(&notice).ok()?,
-        uuid: None,
-        meaning: Meaning::Nothing,
-    })
 }
 
 /// What runs is always named: older versions of the CLI insist on it.
@@ -557,7 +530,10 @@ mod tests {
     use tiller_agent::{Ended, Frame, Line, LinkSettings, Located, Options, Process, Wire};
 
     use super::*;
+    use tiller_core::backend::Hooks as _;
+
     use crate::inquiry::{LastOffers, initialize};
+    use crate::running::{RunPlace, Running};
 
     /// Lives for as long as the test.
     struct Immortal;
@@ -586,6 +562,8 @@ mod tests {
         hears: mpsc::Receiver<Line>,
         events: mpsc::Receiver<Vec<Heard>>,
         commands: mpsc::Sender<AgentCommand>,
+        running: Running,
+        _place: RunPlace,
     }
 
     impl Played {
@@ -608,6 +586,9 @@ mod tests {
                 process: Box::new(Immortal),
             };
             let (link, inbox) = tiller_agent::connect_over(wire, LinkSettings::from(&Options::new()));
+            let running = Running::default();
+            let place = running.expect("run");
+            place.connected(&link);
             let (outbox, events) = mpsc::channel(8);
             let (commands, mut inputs) = mpsc::channel(8);
             let relay = Relay {
@@ -629,7 +610,14 @@ mod tests {
                 hears,
                 events,
                 commands,
+                running,
+                _place: place,
             }
+        }
+
+        fn answer_hook(&self, id: &str, output: &Value) {
+            self.running
+                .answer("run", id.to_owned(), RawJson::of(output).unwrap());
         }
 
         async fn say(&self, line: Value) {
@@ -680,11 +668,7 @@ mod tests {
         assert!(matches!(agent.event().await, AgentEvent::Message { .. }));
 
         // An answer that comes after all is not passed on: the next line is the answer to the next one.
-        let late = AgentCommand::AnswerHook {
-            agent_request: "h1".to_owned(),
-            output: RawJson::of(&json!({ "continue": false })).unwrap(),
-        };
-        agent.commands.send(late).await.unwrap();
+        agent.answer_hook("h1", &json!({ "continue": false }));
         agent.call_back("h2").await;
         assert!(matches!(agent.event().await, AgentEvent::Hook(_)));
         assert_eq!(agent.hear().await["response"]["request_id"], "h2");
@@ -781,11 +765,7 @@ mod tests {
         agent.call_back("h1").await;
         assert!(matches!(agent.event().await, AgentEvent::Hook(_)));
         let output = json!({ "decision": "block" });
-        let answer = AgentCommand::AnswerHook {
-            agent_request: "h1".to_owned(),
-            output: RawJson::of(&output).unwrap(),
-        };
-        agent.commands.send(answer).await.unwrap();
+        agent.answer_hook("h1", &output);
         assert_eq!(agent.hear().await["response"]["response"], output);
         // The second one's time is up after the first one's.
         agent.call_back("h2").await;

@@ -5,14 +5,14 @@
 
 mod abilities;
 mod backends;
+mod channels;
 mod options;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use tokio::sync::{mpsc, oneshot};
 
 use crate::event::UnreadableLine;
 use crate::ids::{SessionId, Timestamp};
@@ -21,9 +21,11 @@ use crate::prompt::Image;
 use crate::session::Answer;
 
 pub use self::abilities::{
-    Abilities, Catalogue, Connection, Connections, Drivers, Leftovers, Steering, TitleWriter,
+    Abilities, Account, Catalogue, Connection, Connections, Drivers, Fork, ForkOrigin, Hooks, Inquire,
+    Leftovers, Rewind, Rewound, TitleWriter,
 };
 pub use self::backends::{Backends, UnknownBackend};
+pub use self::channels::{AgentChannels, AgentEnds};
 pub use self::options::{
     Grants, OptionChange, OptionInfo, OptionKind, OptionRefused, OptionRules, Options, Verdict,
 };
@@ -31,6 +33,11 @@ pub use self::options::{
 /// Starts agents of one kind.
 pub trait Backend: Send + Sync + 'static {
     fn info(&self) -> BackendInfo;
+
+    /// The name by which a session chooses it, the same as in [`Self::info`].
+    fn name(&self) -> String {
+        self.info().name
+    }
 
     /// What can be chosen for an agent of this kind, and what that means for a session.
     fn options(&self) -> Arc<dyn OptionRules>;
@@ -126,7 +133,7 @@ pub struct Launch {
     pub run: String,
     pub options: Options,
     pub conversation: Conversation,
-    /// The events that the agent is to call back for, by the agent's names.
+    /// The events that the agent calls back for. Empty where the backend does not have the ability [`Hooks`].
     pub hooks: Vec<String>,
 }
 
@@ -137,13 +144,15 @@ pub enum Conversation {
     New(String),
     /// The one that the agent knows under this id.
     Resume(String),
-    /// A new one under `id` that begins with everything that was said in `from`.
-    Fork {
-        from: String,
-        /// Up to this message, by the agent's own id; all of it where nothing is said.
-        at: Option<String>,
-        id: String,
-    },
+}
+
+impl Conversation {
+    /// The conversation's id.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::New(id) | Self::Resume(id) => id,
+        }
+    }
 }
 
 /// What to go on with.
@@ -164,37 +173,12 @@ pub struct Attach {
     pub prompt: Option<u64>,
 }
 
-#[derive(Debug)]
-pub struct AgentChannels {
-    pub commands: mpsc::Sender<AgentCommand>,
-    /// What the agent says, in order; what it said at once comes at once.
-    pub events: mpsc::Receiver<Vec<Heard>>,
-    /// Told once the agent's end is on record and nothing of its run is needed any more. Dropped untold, the run stays
-    /// to be found by the next server.
-    pub settled: oneshot::Sender<()>,
-}
-
-impl AgentChannels {
-    /// Of an agent that no longer exists.
-    pub fn of_nobody() -> Self {
-        Self::ended(Exit::Ended {
-            message:
-                "Tiller ended while this turn was running. Send a message to go on from where it stopped."
-                    .to_owned(),
-        })
-    }
-
-    /// Of an agent that has ended before it began.
-    pub fn ended(exit: Exit) -> Self {
-        let (commands, _) = mpsc::channel(1);
-        let (tell, events) = mpsc::channel(1);
-        // There is room for one.
-        drop(tell.try_send(vec![Heard::lost(AgentEvent::Exited(exit))]));
-        Self {
-            commands,
-            events,
-            settled: oneshot::channel().0,
-        }
+impl Attach {
+    /// Whether an agent whose last input has this number never got the prompt. An agent of which no input is known may
+    /// have got anything.
+    pub fn prompt_unheard(&self, last_input: Option<u64>) -> bool {
+        let unheard = |prompt: u64| last_input.is_some_and(|last_input| last_input < prompt);
+        self.prompt.is_some_and(unheard)
     }
 }
 
@@ -242,37 +226,20 @@ pub enum AgentCommand {
     Interrupt,
     /// Change an option now. [`AgentEvent::Configured`] tells the outcome.
     Configure(OptionChange),
-    /// What a callback is answered with, in the agent's own form.
-    AnswerHook {
-        agent_request: String,
-        output: RawJson,
-    },
-    Inquire(Inquiry, InquiryReply),
 }
 
-/// What can be asked of a running agent beside its work. The answers are in the agent's own form.
+/// What can be asked of a running agent beside its work, with the ability [`Inquire`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Inquiry {
     ContextUsage,
     McpStatus,
-    FileSuggestions {
-        query: String,
-    },
+    FileSuggestions { query: String },
     Commands,
     Models,
     PermissionRules,
     Hooks,
     Usage,
     Settings,
-    /// A title for a session that begins with this prompt: `{"title": …}`.
-    Title {
-        prompt: String,
-    },
-    /// Restores the files to what they were before the prompt with this uuid, or tells what that would change.
-    Rewind {
-        prompt: String,
-        dry_run: bool,
-    },
 }
 
 /// Why an inquiry has no answer.
@@ -284,34 +251,6 @@ pub enum InquiryFailed {
     Unsupported,
     #[error("The agent did not answer: {0}")]
     Failed(String),
-}
-
-type Answered = Result<RawJson, InquiryFailed>;
-
-/// Where the answer to an inquiry goes, once.
-#[derive(Clone, Debug)]
-pub struct InquiryReply(Arc<Mutex<Option<oneshot::Sender<Answered>>>>);
-
-impl InquiryReply {
-    pub fn new() -> (Self, oneshot::Receiver<Answered>) {
-        let (sender, receiver) = oneshot::channel();
-        (Self(Arc::new(Mutex::new(Some(sender)))), receiver)
-    }
-
-    pub fn send(&self, answer: Answered) {
-        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(sender) = sender {
-            // Nobody waits any more: then nobody needs it.
-            drop(sender.send(answer));
-        }
-    }
-}
-
-/// Two are the same if they answer the same question.
-impl PartialEq for InquiryReply {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
 }
 
 /// A process that drives a conversation and that nobody here has started.
@@ -364,6 +303,20 @@ pub enum AgentEvent {
     Configured { change: OptionChange, done: bool },
     /// The agent is gone. Always the last event, always exactly one.
     Exited(Exit),
+}
+
+impl AgentEvent {
+    /// A message of the backend's own that tells the user of something that went wrong beside the agent's work.
+    pub fn notice(text: &str) -> Self {
+        let notice =
+            serde_json::json!({ "type": "system", "subtype": "notice", "level": "warning", "message": text });
+        Self::Message {
+            // A value that was just built can always be serialized.
+            raw: RawJson::of(&notice).unwrap_or_else(|_| RawJson::checked("null".into())),
+            uuid: None,
+            meaning: Meaning::Nothing,
+        }
+    }
 }
 
 /// What a message means for the life of the session. Everything else in it is for the reader.
@@ -437,6 +390,16 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// An agent that should be running can't be reached, for this reason.
+    pub fn unreachable(reason: impl std::fmt::Display) -> Self {
+        Self::Ended {
+            message: format!(
+                "The agent could not be reached again: {reason}. It may still be at work; look for it before you send \
+                 the next message."
+            ),
+        }
+    }
+
     pub fn message(&self) -> &str {
         match self {
             Self::NotStarted { message } | Self::Ended { message } => message,

@@ -30,8 +30,8 @@ pub use json::RawJson;
 pub use paths::{FolderListing, PathPolicy, PathRefused};
 pub use prompt::{Attachment, Image, NewImage, NewPrompt, Prompt, PromptRefused};
 pub use registry::{
-    Accepted, CommandError, HistoryPage, Page, Rest, Retention, SessionPage, Sessions, StartSession, Titles,
-    Usage,
+    Accepted, BackendChoice, CommandError, HistoryPage, Page, Rest, Retention, SessionPage, Sessions,
+    StartSession, Titles, Usage,
 };
 pub use session::{
     AgentStatus, Answer, Approval, DecisionRef, QueueItem, Refusal, Run, SessionRecord, SessionStatus,

@@ -11,14 +11,12 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 use tiller_message::Summary;
 
 use crate::backend::{
-    Backend, BackendInfo, Backends, Connections, Driver, Drivers, Inquiry, InquiryFailed, InquiryReply,
-    OptionInfo, OptionRefused, Options, Steering, UnknownBackend,
+    Backend, BackendInfo, Backends, Driver, InquiryFailed, OptionInfo, OptionRefused, Options, UnknownBackend,
 };
 use crate::credentials::Viewer;
 use crate::event::{DecisionRequest, Event, Notice};
 use crate::hub::{Hub, LiveFeed};
 use crate::ids::{Cause, SessionId, Timestamp};
-use crate::json::RawJson;
 use crate::paths::{PathPolicy, PathRefused};
 use crate::prompt::{Image, NewPrompt, PromptRefused};
 use crate::session::{
@@ -34,6 +32,7 @@ const CLOSE_TIME: Duration = Duration::from_secs(8);
 /// A title costs a call of a model; those who start many sessions at once get theirs one after the other.
 const TITLES_AT_ONCE: usize = 2;
 
+mod abilities;
 mod accept;
 mod decide;
 mod load;
@@ -42,6 +41,7 @@ mod rest;
 mod steer;
 mod upkeep;
 
+use abilities::{check_installed, check_start};
 pub use accept::Accepted;
 pub use load::SessionPage;
 use load::Slot;
@@ -112,6 +112,16 @@ pub struct StartSession {
     pub hooks: Vec<String>,
 }
 
+/// A backend that a session can choose.
+#[derive(Clone, Debug)]
+pub struct BackendChoice {
+    pub info: BackendInfo,
+    /// What can be chosen for its agents.
+    pub options: Vec<OptionInfo>,
+    /// Whether the user is signed in to what the agent needs. `None`: the agent does not say.
+    pub signed_in: Option<bool>,
+}
+
 /// Longest name that a client may give a session, in bytes.
 const MAX_NAME: usize = 200;
 
@@ -154,8 +164,10 @@ pub enum CommandError {
     Name,
     #[error(transparent)]
     Backend(#[from] UnknownBackend),
-    #[error("The agent of this session, {agent}, can't {what}.")]
+    #[error("{agent} can't {what}.")]
     Unsupported { agent: String, what: &'static str },
+    #[error("{agent} is not installed. {remedy}")]
+    NotInstalled { agent: String, remedy: String },
     #[error("A turn is running. Stop it first.")]
     Busy,
     #[error(
@@ -258,42 +270,26 @@ impl Sessions {
         self.shared.backends.not_shielded()
     }
 
-    /// All backends, the default one first, each with what can be chosen for its agents.
-    pub fn backends(&self) -> Vec<(BackendInfo, Vec<OptionInfo>)> {
-        let all = self.shared.backends.iter();
-        all.map(|backend| (backend.info(), backend.options().describe()))
-            .collect()
+    /// All backends, the default one first.
+    pub async fn backends(&self) -> Vec<BackendChoice> {
+        let all = self.shared.backends.iter().map(|backend| async {
+            let account = backend.abilities().account;
+            let signed_in = match account {
+                Some(account) => account.signed_in().await,
+                None => None,
+            };
+            BackendChoice {
+                info: backend.info(),
+                options: backend.options().describe(),
+                signed_in,
+            }
+        });
+        futures_util::future::join_all(all).await
     }
 
     /// The backend of a session.
     fn backend_of(&self, record: &SessionRecord) -> Arc<dyn Backend> {
         self.shared.backends.of(record.backend.as_deref())
-    }
-
-    /// Finds out who drives the conversations of a session's kind of agent, where that can be told.
-    fn drivers_of(&self, record: &SessionRecord) -> Option<Arc<dyn Drivers>> {
-        self.backend_of(record).abilities().drivers
-    }
-
-    /// Refused if the session's agent does not take such commands.
-    fn supported(
-        &self,
-        record: &SessionRecord,
-        can: impl FnOnce(Steering) -> bool,
-        what: &'static str,
-    ) -> Result<(), CommandError> {
-        let backend = self.backend_of(record);
-        if can(backend.abilities().steering) {
-            return Ok(());
-        }
-        let agent = backend.info().title;
-        Err(CommandError::Unsupported { agent, what })
-    }
-
-    /// Accepts the connections of agents that connect to the server. `None`: no agent here does.
-    pub fn connections(&self) -> Option<Arc<dyn Connections>> {
-        let mut all = self.shared.backends.iter();
-        all.find_map(|backend| backend.abilities().connections)
     }
 
     pub fn paths(&self) -> &PathPolicy {
@@ -383,6 +379,8 @@ impl Sessions {
         let (prompt, images) = start.prompt.checked()?;
         let prompt_id = prompt.id;
         let backend = Arc::clone(self.shared.backends.find(start.backend.as_deref())?);
+        check_installed(&*backend)?;
+        check_start(&*backend, start.fork_of.is_some(), &start.hooks)?;
         let settings = checked_settings(&backend, start.settings, None)?;
         let settings = self.viewer.check_grants(settings, None, &*backend.options())?;
         let cwd = self.shared.paths.working_directory(start.cwd.as_deref()).await?;
@@ -492,8 +490,14 @@ impl Sessions {
         allowed(self.viewer.scopes.run)?;
         // An unknown session is the graver mistake, so it is named first.
         let (record, _) = self.find(session).await?;
-        self.viewer
-            .check_going_on(&record, &*self.backend_of(&record).options())?;
+        let backend = self.backend_of(&record);
+        self.viewer.check_going_on(&record, &*backend.options())?;
+        if matches!(
+            self.agent_status(session),
+            AgentStatus::Absent | AgentStatus::Hibernated
+        ) {
+            check_installed(&*backend)?;
+        }
         let prompt = prompt.into();
         if let Some(id) = prompt.id
             && let Some(accepted) = self.accepted_in(session, id).await?
@@ -660,18 +664,6 @@ impl Sessions {
         {
             tracing::warn!("some agents did not end in time");
         }
-    }
-
-    async fn ask_agent(&self, session: SessionId, inquiry: Inquiry) -> Result<RawJson, CommandError> {
-        let actor = self.wake(session).await?;
-        let (reply, answer) = InquiryReply::new();
-        actor
-            .commands
-            .send(Command::Inquire(inquiry, reply))
-            .await
-            .map_err(|_| CommandError::UnknownSession)?;
-        // Dropped unanswered: the agent ended first.
-        Ok(answer.await.unwrap_or(Err(InquiryFailed::NoAgent))?)
     }
 
     async fn input(&self, session: SessionId, input: Input) -> Result<Taken, CommandError> {

@@ -3,6 +3,7 @@
 //!
 //! It does not know what the lines mean, nor who wants to know.
 
+mod find;
 mod frame;
 mod launch;
 mod limits;
@@ -14,6 +15,7 @@ mod tree;
 mod usage;
 mod wire;
 
+pub use find::{find_program, inherited_environment};
 pub use frame::{Frame, Framer, Located, MAX_LINE, lines};
 pub use launch::{Launch, Sandbox, WorkingDirectory};
 pub use limits::{given_open_files, limit_open_files, raise_open_files, restore_open_files};

@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use serde_json::Value;
-use tiller_core::BackendInfo;
 use tiller_core::backend::{Capabilities as CoreCapabilities, OptionInfo, OptionKind, WhyChosen};
+use tiller_core::{BackendChoice, BackendInfo};
 use ts_rs::TS;
 use utoipa::ToSchema;
 
@@ -30,7 +30,7 @@ struct Backend {
     title: String,
     version: Option<String>,
     installed: bool,
-    /// Null: the agent does not say.
+    /// Whether the user is signed in to what the agent needs. Null: the agent does not say, or has not said yet.
     signed_in: Option<bool>,
     capabilities: Capabilities,
     options: Vec<BackendOption>,
@@ -139,17 +139,23 @@ impl From<OptionInfo> for BackendOption {
     responses((status = 200, body = BackendList), Refusals)
 )]
 pub(crate) async fn backends(State(app): State<App>) -> Json<BackendList> {
-    let backends = app.sessions.backends().into_iter();
-    let backends = backends.map(|(info, options)| Backend {
-        name: info.name,
-        title: info.title,
-        version: info.version,
-        installed: info.installed,
-        signed_in: None,
-        capabilities: info.capabilities.into(),
-        options: options.into_iter().map(BackendOption::from).collect(),
-        how_to_install: info.how_to_install,
-    });
+    let backends = app.sessions.backends().await.into_iter();
+    let backends = backends.map(
+        |BackendChoice {
+             info,
+             options,
+             signed_in,
+         }| Backend {
+            name: info.name,
+            title: info.title,
+            version: info.version,
+            installed: info.installed,
+            signed_in,
+            capabilities: info.capabilities.into(),
+            options: options.into_iter().map(BackendOption::from).collect(),
+            how_to_install: info.how_to_install,
+        },
+    );
     Json(BackendList {
         backends: backends.collect(),
     })

@@ -55,6 +55,9 @@ refusals! {
         "This request has been answered already.", "该请求已被回答";
     NotAsShown = NotAsShown, CONFLICT,
         "What waits is not what was shown. Look at it again.", "等待决定的内容与所显示的不一致，请重新查看";
+    AgentNotInstalled = AgentNotInstalled, CONFLICT,
+        "The agent is not installed. GET /api/backends says how to install it.",
+        "该代理尚未安装，安装方法见 GET /api/backends";
     NotJson = InvalidRequest, BAD_REQUEST,
         "The body is not valid JSON.", "请求体不是有效的 JSON";
     WrongForm = InvalidRequest, UNPROCESSABLE_ENTITY,
@@ -188,6 +191,7 @@ impl From<CommandError> for ApiError {
             ErrorCode::RequestNotFound => Self::RequestNotFound,
             ErrorCode::AlreadyAnswered => Self::AlreadyAnswered,
             ErrorCode::NotAsShown => Self::NotAsShown,
+            ErrorCode::AgentNotInstalled => Self::AgentNotInstalled,
             ErrorCode::Storage | ErrorCode::Internal => Self::internal(&error),
             _ => Self::WrongForm,
         }

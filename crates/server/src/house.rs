@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use tiller_core::backend::{Connections, OptionInfo};
+use tiller_core::backend::Connections;
 use tiller_core::credentials::Viewer;
-use tiller_core::{BackendInfo, PathPolicy, Sessions};
+use tiller_core::{BackendChoice, BackendInfo, PathPolicy, Sessions};
 
 /// The sessions of this server. Whoever reads or changes one says first for whom. Cheap to clone.
 #[derive(Clone)]
@@ -39,8 +39,8 @@ impl House {
     }
 
     /// All of them with their options, the default one first.
-    pub(crate) fn backends(&self) -> Vec<(BackendInfo, Vec<OptionInfo>)> {
-        self.sessions.backends()
+    pub(crate) async fn backends(&self) -> Vec<BackendChoice> {
+        self.sessions.backends().await
     }
 
     /// Where the connections of agents go that connect to us.

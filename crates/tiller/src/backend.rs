@@ -122,27 +122,77 @@ pub(crate) async fn choose(
     }
 }
 
-/// An agent that speaks the Agent Client Protocol. Its program is looked for like any other, in `PATH`.
+/// An agent that speaks the Agent Client Protocol, started with this command.
 pub(crate) fn acp(name: String, command: &[String], keeping: Keeping) -> AcpBackend {
     let (program, args) = command
         .split_first()
         .map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = if program.contains('/') {
-        Some(PathBuf::from(program)).filter(|path| path.is_file())
-    } else {
-        let candidates = std::env::split_paths(&path).map(|folder| folder.join(program));
-        candidates.into_iter().find(|path| path.is_file())
+    let known = ACP_PROGRAMS.iter().find(|known| known.program == program);
+    let how_to_install = match known {
+        Some(known) => format!("Install it with `{}`.", known.install),
+        None => {
+            format!("Install `{program}` so that it is found in PATH, or correct acp_agents in config.toml.")
+        }
     };
     let agent = AcpAgent {
-        title: name.clone(),
+        title: known.map_or_else(|| name.clone(), |known| known.title.to_owned()),
         name,
-        installed: found.is_some(),
-        program: found.unwrap_or_else(|| program.into()),
+        program: program.into(),
         args: args.iter().map(Into::into).collect(),
+        how_to_install,
     };
     AcpBackend::new(agent, keeping)
 }
+
+/// A program that is known to speak the Agent Client Protocol.
+struct AcpProgram {
+    program: &'static str,
+    title: &'static str,
+    install: &'static str,
+}
+
+const ACP_PROGRAMS: &[AcpProgram] = &[
+    AcpProgram {
+        program: "opencode",
+        title: "opencode",
+        install: "npm install -g opencode-ai",
+    },
+    AcpProgram {
+        program: "gemini",
+        title: "Gemini CLI",
+        install: "npm install -g @google/gemini-cli",
+    },
+    AcpProgram {
+        program: "codex-acp",
+        title: "Codex",
+        install: "npm install -g @agentclientprotocol/codex-acp @openai/codex",
+    },
+    AcpProgram {
+        program: "qwen",
+        title: "Qwen Code",
+        install: "npm install -g @qwen-code/qwen-code",
+    },
+    AcpProgram {
+        program: "goose",
+        title: "goose",
+        install: "npm install -g @aaif/goose",
+    },
+    AcpProgram {
+        program: "copilot",
+        title: "GitHub Copilot CLI",
+        install: "npm install -g @github/copilot",
+    },
+    AcpProgram {
+        program: "kimi",
+        title: "Kimi Code",
+        install: "npm install -g @moonshot-ai/kimi-code",
+    },
+    AcpProgram {
+        program: "vibe-acp",
+        title: "Mistral Vibe",
+        install: "pip install mistral-vibe",
+    },
+];
 
 /// Whether agents connect to us, and why or why not.
 async fn connects(executable: &Executable, transport: TransportChoice) -> (WhyChosen, String) {
@@ -230,5 +280,5 @@ fn demo(claude_home: Option<PathBuf>, why: WhyChosen, reason: String) -> anyhow:
         path: None,
         capabilities,
     };
-    Ok(ClaudeBackend::new(executable, claude_home, info))
+    Ok(ClaudeBackend::new(executable, claude_home, info).without_account())
 }

@@ -3,10 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value;
 use tiller_agent::{Executable, Finder};
 use tiller_core::{ListedSession, SessionQuery, Store};
 use tiller_process::{ShieldMode, ShieldState};
@@ -16,9 +14,6 @@ use crate::cli::{BackendChoice, ServeArgs};
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::serve::{self, DEFAULT_PORT};
-
-/// The CLI answers within a second; longer means that something is wrong with it.
-const LOGIN_TIME: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -144,32 +139,21 @@ async fn agent(args: &ServeArgs) -> Vec<Finding> {
 }
 
 async fn login(args: &ServeArgs, executable: &Executable) -> Finding {
-    let mut command = executable.query();
-    command.args(["auth", "status"]);
-    if let Some(folder) = &args.claude_home {
-        command.env("CLAUDE_CONFIG_DIR", folder);
-    }
-    let unknown = |why: String| {
-        let advice = "Run `claude` in a terminal to see whether it is logged in.";
-        Finding::warning("login", format!("can't be told: {why}"), advice)
-    };
-    let output = match tokio::time::timeout(LOGIN_TIME, command.output()).await {
-        Ok(Ok(output)) => output,
-        Ok(Err(error)) => return unknown(error.to_string()),
-        Err(_) => return unknown("Claude Code does not answer".to_owned()),
-    };
-    let Ok(status) = serde_json::from_slice::<Value>(&output.stdout) else {
-        return unknown("this version does not say".to_owned());
-    };
-    let method = status["authMethod"].as_str().unwrap_or("unknown");
-    match status["loggedIn"].as_bool() {
-        Some(true) => Finding::ok("login", format!("logged in ({method})")),
-        Some(false) => Finding::broken(
+    match executable.login(args.claude_home.as_deref()).await {
+        Ok(login) if login.logged_in => {
+            let method = login.auth_method.unwrap_or_else(|| "unknown".to_owned());
+            Finding::ok("login", format!("logged in ({method})"))
+        }
+        Ok(_) => Finding::broken(
             "login",
             "Claude Code is not logged in.",
             "Run `claude` once and log in, or set ANTHROPIC_API_KEY.",
         ),
-        None => unknown("this version does not say".to_owned()),
+        Err(unknown) => Finding::warning(
+            "login",
+            format!("can't be told: {unknown}"),
+            "Run `claude` in a terminal to see whether it is logged in.",
+        ),
     }
 }
 

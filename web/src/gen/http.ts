@@ -14,7 +14,7 @@ name: string,
  */
 title: string, version: string | null, installed: boolean, 
 /**
- * Null: the agent does not say.
+ * Whether the user is signed in to what the agent needs. Null: the agent does not say, or has not said yet.
  */
 signedIn: boolean | null, capabilities: Capabilities, options: Array<BackendOption>, howToInstall: string | null, };
 

@@ -1,4 +1,4 @@
-//! What some backends can do beside running agents. Each ability is an object that a backend has or has not.
+//! What some backends can do beside running agents. Each ability is an object that a backend either has or does not have.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -10,8 +10,9 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{Sink, Stream};
 
-use super::{Driver, Offers};
+use super::{AgentChannels, Driver, Inquiry, InquiryFailed, Launch, Offers};
 use crate::ids::{SessionId, Timestamp};
+use crate::json::RawJson;
 
 /// The abilities of a backend.
 #[derive(Clone, Default)]
@@ -21,28 +22,79 @@ pub struct Abilities {
     pub connections: Option<Arc<dyn Connections>>,
     pub catalogue: Option<Arc<dyn Catalogue>>,
     pub leftovers: Option<Arc<dyn Leftovers>>,
-    /// What a running agent can be told beside prompts and answers.
-    pub steering: Steering,
+    pub fork: Option<Arc<dyn Fork>>,
+    pub rewind: Option<Arc<dyn Rewind>>,
+    pub hooks: Option<Arc<dyn Hooks>>,
+    pub inquire: Option<Arc<dyn Inquire>>,
+    pub account: Option<Arc<dyn Account>>,
 }
 
-/// Which of the optional commands the agents of a backend take.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Steering {
-    /// [`Conversation::Fork`](super::Conversation::Fork).
-    pub fork: bool,
-    /// [`Inquiry::Rewind`](super::Inquiry::Rewind).
-    pub rewind: bool,
-    /// Callbacks, see [`Launch::hooks`](super::Launch).
-    pub hooks: bool,
-    /// Every other [`Inquiry`](super::Inquiry).
-    pub inquire: bool,
+/// Starts agents with a copy of an earlier conversation.
+pub trait Fork: Send + Sync + 'static {
+    /// As [`Backend::launch`](super::Backend::launch), with a new conversation that begins as a copy of `origin`.
+    fn launch(&self, launch: Launch, origin: ForkOrigin) -> AgentChannels;
 }
 
-/// Writes titles without a session.
+/// What a forked conversation begins with.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ForkOrigin {
+    /// The agent's id of the conversation that is copied.
+    pub conversation: String,
+    /// The last message that is copied, by the agent's id. `None`: all of them.
+    pub at: Option<String>,
+}
+
+/// Restores files that an agent changed.
+pub trait Rewind: Send + Sync + 'static {
+    /// Restores the files to what they were before the prompt with this id. A dry run only tells what would change.
+    fn rewind(
+        &self,
+        run: &str,
+        prompt: String,
+        dry_run: bool,
+    ) -> BoxFuture<'static, Result<Rewound, InquiryFailed>>;
+}
+
+/// What a rewind changed or, for a dry run, would change.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Rewound {
+    pub possible: bool,
+    pub files_changed: Vec<String>,
+    pub insertions: u32,
+    pub deletions: u32,
+    /// Why it is not possible.
+    pub error: Option<String>,
+}
+
+/// Has agents call back for events of their own.
+pub trait Hooks: Send + Sync + 'static {
+    /// The events that [`Launch::hooks`] may name.
+    fn events(&self) -> &'static [&'static str];
+
+    /// Answers a callback, in the agent's own form. The first answer counts.
+    fn answer(&self, run: &str, agent_request: String, output: RawJson);
+}
+
+/// Knows whether the user is signed in to what the agent needs.
+pub trait Account: Send + Sync + 'static {
+    /// `None`: the agent does not say. Has a time limit.
+    fn signed_in(&self) -> BoxFuture<'static, Option<bool>>;
+}
+
+/// Asks running agents something beside their work.
+pub trait Inquire: Send + Sync + 'static {
+    /// The answer is in the agent's own form.
+    fn inquire(&self, run: &str, inquiry: Inquiry) -> BoxFuture<'static, Result<RawJson, InquiryFailed>>;
+}
+
+/// Writes titles for sessions.
 pub trait TitleWriter: Send + Sync + 'static {
-    /// A title for a session that begins with this prompt. `None` if there is none to be had; takes a few seconds, and
-    /// never for ever.
+    /// A title for a session that would begin with this prompt. `None` if no title could be made. Takes a few seconds
+    /// and has a time limit.
     fn title(&self, prompt: String, cwd: PathBuf) -> BoxFuture<'static, Option<String>>;
+
+    /// As [`Self::title`], written by a running agent beside its work.
+    fn title_by(&self, run: &str, prompt: String) -> BoxFuture<'static, Option<String>>;
 }
 
 /// Finds processes that drive a conversation and were started elsewhere: two that write one conversation would fork it.

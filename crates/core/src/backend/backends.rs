@@ -9,7 +9,7 @@ use super::{
     OptionRefused, OptionRules, Options, Verdict,
 };
 
-/// The backends of a server. A session that does not say which it wants gets the default one.
+/// The backends of a server. A session that names none gets the default one.
 #[derive(Clone)]
 pub struct Backends {
     /// The first is the default.
@@ -58,15 +58,15 @@ impl Backends {
     /// Adds a backend; one whose name is taken is left out.
     #[must_use]
     pub fn with(mut self, backend: Arc<dyn Backend>) -> Self {
-        let name = backend.info().name;
-        if !self.all.iter().any(|known| known.info().name == name) {
+        let name = backend.name();
+        if !self.all.iter().any(|known| known.name() == name) {
             self.all.push(backend);
         }
         self
     }
 
     pub fn default_one(&self) -> &Arc<dyn Backend> {
-        // There is one from the start, and none is ever taken out.
+        // There is one from the start, and backends are never removed.
         &self.all[0]
     }
 
@@ -74,21 +74,21 @@ impl Backends {
         self.all.iter()
     }
 
-    /// The backend of that name; nothing, nothing said and `auto` are the default one.
+    /// The backend of that name. No name, an empty one and `auto` mean the default backend.
     pub fn find(&self, name: Option<&str>) -> Result<&Arc<dyn Backend>, UnknownBackend> {
         match name {
             None | Some("" | "auto") => Ok(self.default_one()),
             Some(name) => {
-                let found = self.all.iter().find(|backend| backend.info().name == name);
+                let found = self.all.iter().find(|backend| backend.name() == name);
                 found.ok_or_else(|| UnknownBackend {
                     wanted: name.to_owned(),
-                    available: self.all.iter().map(|backend| backend.info().name).collect(),
+                    available: self.all.iter().map(|backend| backend.name()).collect(),
                 })
             }
         }
     }
 
-    /// The backend of a session. Where it is not there any more, its agent can't be started, and the session says so.
+    /// The backend of a session. If this server does not have it, the session can be read but its agent can't start.
     pub fn of(&self, name: Option<&str>) -> Arc<dyn Backend> {
         match self.find(name) {
             Ok(found) => Arc::clone(found),
@@ -97,7 +97,7 @@ impl Backends {
     }
 }
 
-/// Stands in for a backend that an earlier server had.
+/// Stands in for a backend that an earlier server had and this one does not have.
 struct Missing(UnknownBackend);
 
 impl Backend for Missing {
@@ -127,7 +127,7 @@ impl Backend for Missing {
     }
 }
 
-/// Options that nobody understands any more: they stay as they are.
+/// Options of a missing backend: they can't be checked, so they stay as they are.
 #[derive(Debug)]
 struct Frozen(UnknownBackend);
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use tiller_message::{Kind, Message};
 
+use super::abilities::check_hooks;
 use super::{CommandError, Page, Sessions, Titles, allowed, checked_settings};
-use crate::backend::{Driver, Drivers, Inquiry, InquiryFailed, Offers};
+use crate::backend::{Driver, Drivers, Inquiry, Offers, Rewound};
 use crate::event::Notice;
 use crate::ids::{PromptId, SessionId, Timestamp};
 use crate::json::RawJson;
@@ -18,7 +19,7 @@ use crate::redact::redacted;
 use crate::session::{
     AgentStatus, Input, QueueItem, Refusal, SessionRecord, SessionStatus, SettingsPatch, TitleSource,
 };
-use crate::title::{MAX_TITLE, on_one_line, title_as_given, title_from_model, title_from_prompt};
+use crate::title::{MAX_TITLE, on_one_line, title_as_given, title_from_prompt};
 
 /// How far back the last message of an agent is looked for.
 const LAST_MESSAGES: u32 = 500;
@@ -126,12 +127,11 @@ impl Sessions {
     pub async fn inquire(&self, session: SessionId, inquiry: Inquiry) -> Result<RawJson, CommandError> {
         let (record, _) = self.find(session).await?;
         allowed(self.viewer.scopes.read || self.viewer.scopes.run)?;
-        if self
-            .supported(&record, |steering| steering.inquire, "be asked")
-            .is_err()
-        {
-            return Err(InquiryFailed::Unsupported.into());
-        }
+        let agent = self.ability(
+            &record,
+            |abilities| abilities.inquire,
+            "answer questions about itself",
+        )?;
         let offers = self.offers(Some(session)).await;
         let last_known = match inquiry {
             Inquiry::Commands => offers.and_then(|offers| offers.commands.clone()),
@@ -146,7 +146,8 @@ impl Sessions {
             inquiry,
             Inquiry::Settings | Inquiry::Hooks | Inquiry::PermissionRules | Inquiry::McpStatus
         );
-        let answer = self.ask_agent(session, inquiry).await?;
+        let run = self.running(session).await?;
+        let answer = agent.inquire(&run, inquiry).await?;
         Ok(if is_private && self.viewer.key.is_some() {
             redacted(&answer)
         } else {
@@ -154,16 +155,17 @@ impl Sessions {
         })
     }
 
-    /// Wants to be called back for these events of the agent (`PreToolUse`, …), from its next start on, which is the
-    /// next turn's. A callback is a [`Notice::Hook`](crate::Notice), to be answered with [`Self::answer_hook`];
-    /// without an answer the agent goes on after [`HOOK_TIME`](crate::backend::HOOK_TIME). Replaces what was
-    /// registered before; it is forgotten when the server ends.
+    /// Has the agent call back for these events, from the next turn on, for which the agent is started again. A callback
+    /// is a [`Notice::Hook`](crate::Notice), to be answered with [`Self::answer_hook`]; without an answer the agent goes
+    /// on after [`HOOK_TIME`](crate::backend::HOOK_TIME). Replaces the events registered before; registrations end with
+    /// the server.
     pub async fn register_hooks(&self, session: SessionId, events: Vec<String>) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
-        // Whoever answers for a hook decides.
+        // The answer to a callback can allow a tool.
         allowed(self.viewer.scopes.approve)?;
         let (record, _) = self.find(session).await?;
-        self.supported(&record, |steering| steering.hooks, "call back")?;
+        let hooks = self.ability(&record, |abilities| abilities.hooks, "call hooks")?;
+        check_hooks(&*hooks, &events)?;
         self.input(session, Input::Hooks(events)).await.map(drop)
     }
 
@@ -196,7 +198,7 @@ impl Sessions {
         let (source, _) = self.find(session).await?;
         self.viewer
             .check_going_on(&source, &*self.backend_of(&source).options())?;
-        self.supported(&source, |steering| steering.fork, "fork a conversation")?;
+        self.ability(&source, |abilities| abilities.fork, "fork a conversation")?;
         let conversation = source.conversation.or(source.fork_of);
         let fork_of = Some(conversation.ok_or(Refusal::NoResumeId)?);
         let fork_at = match source.fork_at {
@@ -248,23 +250,24 @@ impl Sessions {
         }))
     }
 
-    /// Restores the files to what they were before the prompt with this uuid, or only tells what that would change.
-    /// The answer is the agent's own. An agent is started for it if none runs.
+    /// Restores the files to what they were before the prompt with this id, or only tells what that would change.
+    /// An agent is started for it if none runs.
     pub async fn rewind(
         &self,
         session: SessionId,
         prompt: String,
         dry_run: bool,
-    ) -> Result<RawJson, CommandError> {
+    ) -> Result<Rewound, CommandError> {
         allowed(self.viewer.scopes.run)?;
         let (record, _) = self.find(session).await?;
-        self.supported(&record, |steering| steering.rewind, "restore files")?;
+        let files = self.ability(&record, |abilities| abilities.rewind, "restore files")?;
         if !dry_run && record.status == SessionStatus::Running {
             return Err(CommandError::Busy);
         }
         self.check_driver(session).await?;
         self.input(session, Input::Wake).await?;
-        self.ask_agent(session, Inquiry::Rewind { prompt, dry_run }).await
+        let run = self.running(session).await?;
+        Ok(files.rewind(&run, prompt, dry_run).await?)
     }
 
     /// Ends the session's agent and hides it; it is deleted for good at that time, unless [`Self::undelete`] comes
@@ -420,14 +423,16 @@ impl Sessions {
         let Ok(_turn) = self.shared.titling.acquire().await else {
             return;
         };
-        let title = match self.ask_agent(session, Inquiry::Title { prompt }).await {
-            Ok(answer) => title_from_model(answer.as_str()),
-            Err(error) => {
-                tracing::debug!(%error, %session, "no title from the agent");
-                None
-            }
+        let Ok((record, _)) = self.find(session).await else {
+            return;
         };
-        if let Some(title) = title {
+        let (Some(titles), Ok(run)) = (
+            self.backend_of(&record).abilities().titles,
+            self.running(session).await,
+        ) else {
+            return;
+        };
+        if let Some(title) = titles.title_by(&run, prompt).await {
             let source = TitleSource::Model;
             if let Err(error) = self.input(session, Input::Rename { title, source }).await {
                 tracing::debug!(%error, %session, "a title came too late");

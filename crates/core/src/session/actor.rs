@@ -10,12 +10,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::backend::{
-    AgentChannels, AgentCommand, AgentEvent, Backend, Exit, Heard, Inquiry, InquiryFailed, InquiryReply,
-    Meaning,
+    AgentChannels, AgentCommand, AgentEvent, Backend, Exit, ForkOrigin, Heard, Launch, Meaning,
 };
 use crate::event::{DecisionRequest, Event, EventBody, Notice};
 use crate::hub::Hub;
 use crate::ids::{Cause, SessionId, Timestamp};
+use crate::json::RawJson;
 use crate::paths::PathPolicy;
 use crate::prompt::Image;
 use crate::session::inbox::{self, Command, CommandFailed, Inbox, Refused, Taken};
@@ -164,7 +164,7 @@ impl Actor {
                         // The asker may have gone; what was done is done.
                         drop(reply.send(outcome));
                     }
-                    Some(Command::Inquire(inquiry, reply)) => self.inquire(inquiry, reply),
+                    Some(Command::FindRun(reply)) => self.find_run(reply),
                     Some(Command::Delete(deletion, reply)) => {
                         let applies = deletion.applies_to(&self.state);
                         let outcome = if applies {
@@ -335,7 +335,7 @@ impl Actor {
             match command {
                 Refused::Input(reply) => drop(reply.send(Err(CommandFailed::Store(error.clone())))),
                 Refused::Delete(reply) => drop(reply.send(Err(error.clone()))),
-                Refused::Inquire(inquiry, reply) => self.inquire(inquiry, reply),
+                Refused::FindRun(reply) => self.find_run(reply),
                 // Is done when its turn comes; but not even a server that can't write keeps its agents.
                 Refused::Closing => self.end_agent(),
             }
@@ -456,11 +456,33 @@ impl Actor {
         }
     }
 
-    fn inquire(&mut self, inquiry: Inquiry, reply: InquiryReply) {
-        if self.state.agent == AgentState::Live {
-            self.send(AgentCommand::Inquire(inquiry, reply));
-        } else {
-            reply.send(Err(InquiryFailed::NoAgent));
+    fn find_run(&self, reply: oneshot::Sender<Option<String>>) {
+        let run = self.state.record.run.as_ref();
+        let live = run.filter(|_| self.state.agent == AgentState::Live);
+        // The asker may have gone.
+        drop(reply.send(live.map(|run| run.name.clone())));
+    }
+
+    /// Starts the agent, if its folder is still one that agents may work in.
+    async fn launch(&mut self, launch: Launch, fork: Option<ForkOrigin>) {
+        let channels = match (self.paths.check_again(&launch.cwd).await, fork) {
+            (Err(refused), _) => AgentChannels::ended(Exit::NotStarted {
+                message: refused.to_string(),
+            }),
+            (Ok(()), None) => self.backend.launch(launch),
+            (Ok(()), Some(origin)) => match self.backend.abilities().fork {
+                Some(fork) => fork.launch(launch, origin),
+                None => AgentChannels::ended(Exit::NotStarted {
+                    message: format!("{} can't fork a conversation.", self.backend.info().title),
+                }),
+            },
+        };
+        self.agent = Some(channels.into());
+    }
+
+    fn answer_hook(&self, agent_request: String, output: RawJson) {
+        if let (Some(hooks), Some(run)) = (self.backend.abilities().hooks, &self.state.record.run) {
+            hooks.answer(&run.name, agent_request, output);
         }
     }
 
@@ -488,15 +510,12 @@ impl Actor {
                         agent_request,
                     });
                 }
-                Effect::Launch(launch) => {
-                    let channels = match self.paths.check_again(&launch.cwd).await {
-                        Ok(()) => self.backend.launch(*launch),
-                        Err(refused) => AgentChannels::ended(Exit::NotStarted {
-                            message: refused.to_string(),
-                        }),
-                    };
-                    self.agent = Some(channels.into());
-                }
+                Effect::Launch(launch) => self.launch(*launch, None).await,
+                Effect::Fork(launch, origin) => self.launch(*launch, Some(origin)).await,
+                Effect::AnswerHook {
+                    agent_request,
+                    output,
+                } => self.answer_hook(agent_request, output),
                 Effect::Attach(attach) => self.agent = Some(self.backend.attach(*attach).into()),
                 Effect::Send(command) => self.send(command),
                 Effect::EndAgent => self.end_agent(),

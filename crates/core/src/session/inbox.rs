@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::backend::{Inquiry, InquiryReply};
 use crate::ids::{Cause, Timestamp};
 use crate::prompt::Image;
 use crate::session::state::{AgentState, State};
@@ -22,8 +21,8 @@ pub(crate) enum Command {
         cause: Option<Cause>,
         reply: oneshot::Sender<Result<Taken, CommandFailed>>,
     },
-    /// Asks something of the agent, if there is one.
-    Inquire(Inquiry, InquiryReply),
+    /// Asks for the name of the run of the agent that is running. `None`: no agent is.
+    FindRun(oneshot::Sender<Option<String>>),
     /// Ends the agent, removes everything, ends the actor. False: it was not to be, nothing has happened.
     Delete(Deletion, oneshot::Sender<Result<bool, StoreError>>),
     /// Answers when everything is on disk. Nothing happens in the session afterwards; its agent goes on.
@@ -89,7 +88,7 @@ pub(super) struct Inbox {
 pub(super) enum Refused {
     Input(oneshot::Sender<Result<Taken, CommandFailed>>),
     Delete(oneshot::Sender<Result<bool, StoreError>>),
-    Inquire(Inquiry, InquiryReply),
+    FindRun(oneshot::Sender<Option<String>>),
     /// The session is to be closed. That is held.
     Closing,
 }
@@ -106,7 +105,7 @@ impl Inbox {
                 return std::future::pending().await;
             }
             match self.commands.recv().await? {
-                command @ (Command::Input { .. } | Command::Inquire(..)) if attaching => {
+                command @ (Command::Input { .. } | Command::FindRun(_)) if attaching => {
                     self.held.push_back(command);
                 }
                 command => return Some(command),
@@ -120,7 +119,7 @@ impl Inbox {
             match self.commands.recv().await {
                 Some(Command::Input { reply, .. }) => return Refused::Input(reply),
                 Some(Command::Delete(_, reply)) => return Refused::Delete(reply),
-                Some(Command::Inquire(inquiry, reply)) => return Refused::Inquire(inquiry, reply),
+                Some(Command::FindRun(reply)) => return Refused::FindRun(reply),
                 Some(close @ Command::Close { .. }) => {
                     self.held.push_back(close);
                     return Refused::Closing;

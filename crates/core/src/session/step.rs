@@ -6,7 +6,7 @@ pub(crate) mod totals;
 
 use std::sync::Arc;
 
-use crate::backend::{AgentCommand, AgentEvent, Attach, Conversation, HookCall, Launch, Options};
+use crate::backend::{AgentCommand, AgentEvent, Attach, Conversation, ForkOrigin, HookCall, Launch, Options};
 use crate::event::{Behavior, DecisionRequest, Event, EventBody, Reply, StatusChange};
 use crate::ids::{PromptId, Timestamp};
 use crate::json::RawJson;
@@ -109,6 +109,8 @@ pub enum Effect {
     /// The record changed in a way that only the next server needs to know.
     Keep,
     Launch(Box<Launch>),
+    /// As `Launch`, with a copy of a conversation.
+    Fork(Box<Launch>, ForkOrigin),
     /// Go on with an agent that an earlier server started.
     Attach(Box<Attach>),
     /// Give the agent a prompt, with the bytes of its images.
@@ -118,6 +120,11 @@ pub enum Effect {
     Announce(HookCall),
     /// Tell watchers that this call waits no longer. Not part of the log.
     Retract(String),
+    /// Answer a call of the agent.
+    AnswerHook {
+        agent_request: String,
+        output: RawJson,
+    },
     /// End the agent's whole process tree; `Exited` follows.
     EndAgent,
     /// Come back with [`Input::StopOverdue`] after a while.
@@ -315,16 +322,18 @@ impl Step<'_> {
         let record = &self.state.record;
         let conversation = match (&record.conversation, &record.fork_of) {
             (Some(id), _) => Conversation::Resume(id.clone()),
-            (None, Some(from)) => Conversation::Fork {
-                from: from.clone(),
-                at: record.fork_at.clone(),
-                id: record.id.to_string(),
-            },
             // The agent refuses an id that it has seen before, so a fresh start gets a fresh one.
             (None, None) if record.expired => {
                 Conversation::New(record.id.fresh_conversation(record.created_at, record.last_seq))
             }
-            (None, None) => Conversation::New(record.id.to_string()),
+            (None, _) => Conversation::New(record.id.to_string()),
+        };
+        let origin = match (&record.conversation, &record.fork_of) {
+            (None, Some(from)) => Some(ForkOrigin {
+                conversation: from.clone(),
+                at: record.fork_at.clone(),
+            }),
+            _ => None,
         };
         let record = &mut self.state.record;
         record.runs += 1;
@@ -337,14 +346,18 @@ impl Step<'_> {
             options: record.settings.options.clone(),
             hooks: self.state.hooks.clone(),
         });
-        self.effects.push(Effect::Launch(Box::new(Launch {
+        let launch = Box::new(Launch {
             session: record.id,
             cwd: record.cwd.clone().into(),
             run,
             options: record.settings.options.clone(),
             conversation,
             hooks: self.state.hooks.clone(),
-        })));
+        });
+        self.effects.push(match origin {
+            Some(origin) => Effect::Fork(launch, origin),
+            None => Effect::Launch(launch),
+        });
         self.state.agent_heard = false;
         self.state.hibernated = false;
         self.state.background = 0;

@@ -165,18 +165,16 @@ fn in_short(effect: &Effect) -> String {
         Effect::Launch(launch) => match &launch.conversation {
             Conversation::New(_) => "launch new".to_owned(),
             Conversation::Resume(id) => format!("launch {id}"),
-            Conversation::Fork { from, .. } => format!("launch fork of {from}"),
         },
+        Effect::Fork(_, origin) => format!("launch fork of {}", origin.conversation),
         Effect::Attach(attach) => format!("attach {} from {}", attach.run, attach.position),
         Effect::Deliver(delivery) => format!("> {}", delivery.prompt.text),
         Effect::Send(AgentCommand::Configure(OptionChange { name, value })) => {
             let value = value.as_ref().and_then(|value| value.as_str());
             format!("> {name} {}", value.unwrap_or("default"))
         }
-        Effect::Send(AgentCommand::AnswerHook { agent_request, .. }) => format!("> hook {agent_request}"),
-        Effect::Send(
-            command @ (AgentCommand::Prompt { .. } | AgentCommand::Forget { .. } | AgentCommand::Inquire(..)),
-        ) => {
+        Effect::AnswerHook { agent_request, .. } => format!("> hook {agent_request}"),
+        Effect::Send(command @ (AgentCommand::Prompt { .. } | AgentCommand::Forget { .. })) => {
             panic!("not for the state machine: {command:?}")
         }
         Effect::Send(AgentCommand::Interrupt) => "> interrupt".to_owned(),

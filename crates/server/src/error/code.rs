@@ -51,6 +51,8 @@ pub enum ErrorCode {
     NoAgent,
     /// The agent can't do that.
     Unsupported,
+    /// The agent is not on this machine.
+    AgentNotInstalled,
     AgentFailed,
     /// Nothing can be stored right now.
     Storage,
@@ -87,6 +89,7 @@ impl From<&CommandError> for ErrorCode {
                 Self::Unsupported
             }
             CommandError::Inquiry(InquiryFailed::Failed(_)) => Self::AgentFailed,
+            CommandError::NotInstalled { .. } => Self::AgentNotInstalled,
             CommandError::Path(_) => Self::WorkingDirInvalid,
             CommandError::Refused(Refusal::NoResumeId) => Self::NoResumeId,
             CommandError::Refused(Refusal::RequestNotFound) => Self::RequestNotFound,

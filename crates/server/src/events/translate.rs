@@ -12,7 +12,6 @@ use tiller_core::{
 use crate::options;
 
 use super::commands::decisions::{PermissionResponse, PermissionResult};
-use super::commands::fork::SessionRewound;
 use super::commands::history::HistoryRequest;
 use super::commands::hooks::{HookCallback, HookEvent};
 use super::commands::inquire::Subject;
@@ -163,36 +162,6 @@ pub(super) fn inquiry(subject: Subject, query: Option<String>) -> Inquiry {
         Subject::Hooks => Inquiry::Hooks,
         Subject::Usage => Inquiry::Usage,
         Subject::Settings => Inquiry::Settings,
-    }
-}
-
-/// What the agent says of rewinding files.
-#[derive(Default, serde::Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct Rewound {
-    pub(super) can_rewind: bool,
-    pub(super) error: Option<String>,
-    files_changed: Option<Vec<String>>,
-    insertions: Option<u32>,
-    deletions: Option<u32>,
-}
-
-impl Rewound {
-    pub(super) fn of(answer: &RawJson) -> Self {
-        serde_json::from_str(answer.as_str()).unwrap_or_default()
-    }
-
-    pub(super) fn told(self, session_id: String, user_message_id: String, dry_run: bool) -> SessionRewound {
-        SessionRewound {
-            session_id,
-            user_message_id,
-            dry_run,
-            can_rewind: self.can_rewind,
-            files_changed: self.files_changed.unwrap_or_default(),
-            insertions: self.insertions.unwrap_or_default(),
-            deletions: self.deletions.unwrap_or_default(),
-            error: self.error,
-        }
     }
 }
 

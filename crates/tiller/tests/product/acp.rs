@@ -136,3 +136,112 @@ async fn a_turn_of_an_acp_agent_can_be_stopped() {
     server.stop().await;
     until_nothing_is_left(&world).await;
 }
+
+#[tokio::test]
+async fn what_an_acp_agent_lacks_is_refused_with_its_name() {
+    let world = world().await;
+    let (server, cookie, mut client) = serve(&world).await;
+    let session = start(&mut client, &world, "hello").await;
+    client.until_status("completed").await;
+    let prompt = client.logged()[0]["payload"]["promptId"].clone();
+    for (event, payload, message) in [
+        (
+            "session.fork",
+            json!({ "sessionId": session }),
+            "scripted can't fork a conversation.",
+        ),
+        (
+            "session.rewind",
+            json!({ "sessionId": session, "userMessageId": prompt, "dryRun": true }),
+            "scripted can't restore files.",
+        ),
+        (
+            "session.hooks",
+            json!({ "sessionId": session, "events": ["PreToolUse"] }),
+            "scripted can't call hooks.",
+        ),
+    ] {
+        client.send(event, payload).await;
+        let refused = client.until_type("runner.error").await;
+        assert_eq!(
+            (&refused["code"], &refused["message"]),
+            (&json!("unsupported"), &json!(message)),
+            "{event}"
+        );
+    }
+    let question = json!({ "sessionId": session, "requestId": "q", "subject": "contextUsage" });
+    client.send("session.inquire", question).await;
+    let answer = client.until_type("session.answer").await;
+    assert_eq!(answer["error"], "scripted can't answer questions about itself.");
+
+    // It opened a session, so it is signed in to what it needs, and it has told its modes.
+    let backends = get(&server.address, "/api/backends", &cookie.headers())
+        .await
+        .json();
+    let scripted = &backends["backends"][1];
+    assert_eq!(
+        (
+            &scripted["signedIn"],
+            &scripted["version"],
+            &scripted["options"][0]["choices"]
+        ),
+        (&json!(true), &json!("1"), &json!(["yolo", "ask"]))
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_is_not_installed_is_refused_with_what_to_install() {
+    let world = World::with_claude(Script::new(), None).await;
+    let own = world.home().join("own-agent");
+    world.configure(&format!(
+        "titles = \"prompt\"\nacp_agents = [\"opencode=opencode acp\", \"own={}\"]",
+        own.display()
+    ));
+    let (server, cookie, mut client) = serve(&world).await;
+    let remedy = "Install it with `npm install -g opencode-ai`.";
+    let backends = get(&server.address, "/api/backends", &cookie.headers())
+        .await
+        .json();
+    let opencode = &backends["backends"][1];
+    assert_eq!(
+        (
+            &opencode["installed"],
+            &opencode["signedIn"],
+            &opencode["howToInstall"]
+        ),
+        (&json!(false), &Value::Null, &json!(remedy))
+    );
+    let payload =
+        |backend| json!({ "title": "t", "prompt": "hello", "cwd": world.project(), "backend": backend });
+    client.send("session.start", payload("opencode")).await;
+    let refused = client.until_type("runner.error").await;
+    assert_eq!(
+        (&refused["code"], &refused["message"]),
+        (
+            &json!("agent_not_installed"),
+            &json!(format!("opencode is not installed. {remedy}"))
+        )
+    );
+    assert!(world.query("SELECT id FROM sessions").is_empty());
+    client.send("session.start", payload("own")).await;
+    let refused = client.until_type("runner.error").await;
+    assert_eq!(refused["code"], "agent_not_installed");
+
+    // Installed while the server runs, it can be used at once; removed again, a prompt is refused and not lost.
+    std::os::unix::fs::symlink(scripted_acp().unwrap(), &own).unwrap();
+    client.send("session.start", payload("own")).await;
+    let session = client.until_status("completed").await["sessionId"].clone();
+    server.stop().await;
+    std::fs::remove_file(&own).unwrap();
+    let (server, _, mut client) = serve(&world).await;
+    client
+        .send(
+            "session.continue",
+            json!({ "sessionId": session, "prompt": "more" }),
+        )
+        .await;
+    let refused = client.until_type("runner.error").await;
+    assert_eq!(refused["code"], "agent_not_installed");
+    server.stop().await;
+}

@@ -135,10 +135,10 @@ impl Step<'_> {
         let position = open.iter().position(|open| *open == agent_request);
         open.remove(position.ok_or(Refusal::RequestNotFound)?);
         self.effects.push(Effect::Retract(agent_request.clone()));
-        self.effects.push(Effect::Send(AgentCommand::AnswerHook {
+        self.effects.push(Effect::AnswerHook {
             agent_request,
             output,
-        }));
+        });
         Ok(())
     }
 

@@ -72,7 +72,7 @@ impl Watcher {
     fn watch(&mut self, effect: &Effect) {
         match effect {
             Effect::Record(event) => self.event(event),
-            Effect::Launch(_) => {
+            Effect::Launch(_) | Effect::Fork(..) => {
                 self.agents += 1;
                 assert!(self.agents <= 1, "two agents at once");
             }
@@ -88,7 +88,9 @@ impl Watcher {
                 assert!(self.asked.remove(agent_request), "answered twice, or never asked");
                 self.owed.retain(|owed| owed != agent_request);
             }
-            Effect::Send(_) => assert_eq!(self.agents, 1, "something was sent to nobody"),
+            Effect::Send(_) | Effect::AnswerHook { .. } => {
+                assert_eq!(self.agents, 1, "something was sent to nobody");
+            }
             Effect::Accept(prompt) => {
                 assert!(self.accepted.insert(*prompt), "a prompt was accepted twice");
             }

@@ -7,7 +7,6 @@ use utoipa::ToSchema;
 use super::session_id;
 use crate::events::protocol::Ordering;
 use crate::events::request::{Context, Refused, Reply};
-use crate::events::translate;
 use crate::underway::Order;
 
 #[derive(Debug, Deserialize, TS, ToSchema)]
@@ -78,11 +77,19 @@ pub(in crate::events) async fn rewind(context: Context, rewind: SessionRewind) -
     let id = session_id(&rewind.session_id)?;
     let message = rewind.user_message_id;
     // The agent tells what changes only when it changes nothing.
-    let mut rewound = translate::Rewound::of(&sessions.rewind(id, message.clone(), true).await?);
-    if !rewind.dry_run && rewound.can_rewind {
-        let done = translate::Rewound::of(&sessions.rewind(id, message.clone(), false).await?);
-        (rewound.can_rewind, rewound.error) = (done.can_rewind, done.error);
+    let mut rewound = sessions.rewind(id, message.clone(), true).await?;
+    if !rewind.dry_run && rewound.possible {
+        let done = sessions.rewind(id, message.clone(), false).await?;
+        (rewound.possible, rewound.error) = (done.possible, done.error);
     }
-    let told = rewound.told(rewind.session_id, message, rewind.dry_run);
-    Ok(Reply::from(told))
+    Ok(Reply::from(SessionRewound {
+        session_id: rewind.session_id,
+        user_message_id: message,
+        dry_run: rewind.dry_run,
+        can_rewind: rewound.possible,
+        files_changed: rewound.files_changed,
+        insertions: rewound.insertions,
+        deletions: rewound.deletions,
+        error: rewound.error,
+    }))
 }

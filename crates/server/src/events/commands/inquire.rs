@@ -88,7 +88,9 @@ async fn carry_out(context: Context, mut inquire: SessionInquire) -> Result<Repl
     let inquiry = translate::inquiry(inquire.subject, inquire.query.take());
     let (data, error) = match context.sessions.inquire(id, inquiry).await {
         Ok(data) => (Some(data), None),
-        Err(CommandError::Inquiry(failed)) => (None, Some(failed.to_string())),
+        Err(failed @ (CommandError::Inquiry(_) | CommandError::Unsupported { .. })) => {
+            (None, Some(failed.to_string()))
+        }
         Err(error) => return Err(error.into()),
     };
     Ok(Reply::from(SessionAnswer::to(inquire, data, error)))

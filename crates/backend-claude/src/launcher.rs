@@ -1,0 +1,370 @@
+//! Starts the CLI for a session, finds it again after a restart, and runs its [`Relay`] until it exits.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tiller_agent::{Channel, Executable, Grace, Inbox, Link, LinkSettings, Options, PermissionMode};
+use tiller_core::SessionId;
+use tiller_core::backend::{
+    AgentChannels, AgentEnds, AgentEvent, Attach, Conversation, Exit, ForkOrigin, Launch,
+};
+use tiller_keeper::{Keeping, Lost, Run};
+use tiller_process::{Shield, is_running};
+use tokio::sync::oneshot;
+
+use crate::inquiry::{Exchange, LastOffers, initialize};
+use crate::lease::{self, Claims, Lease};
+use crate::options::Chosen;
+use crate::relay::Relay;
+use crate::running::{RunPlace, Running};
+use crate::runs::{self, Runs};
+
+/// A CLI in the middle of a turn does not end when its input does; waiting longer would only look slow.
+pub(crate) const GRACE: Grace = Grace {
+    after_input: Duration::from_millis(500),
+    after_terminate: Duration::from_secs(2),
+};
+
+/// Everything that starting a CLI takes.
+#[derive(Clone)]
+pub(crate) struct Launcher {
+    pub(crate) executable: Executable,
+    /// Where the CLI keeps its settings and transcripts, if not in its usual place.
+    pub(crate) claude_home: Option<PathBuf>,
+    pub(crate) offers: LastOffers,
+    pub(crate) claims: Claims,
+    /// How agents outlive this server. `None`: they don't.
+    pub(crate) keeping: Option<Keeping>,
+    /// How long a callback waits for its answer.
+    pub(crate) hook_time: Duration,
+    /// For agents that connect to this server, which have no keeper. `None`: all speak over pipes.
+    pub(crate) runs: Option<Runs>,
+    pub(crate) running: Running,
+}
+
+impl Launcher {
+    pub(crate) fn start(&self, launch: Launch, origin: Option<&ForkOrigin>) -> AgentChannels {
+        let (channels, ends) = AgentChannels::open();
+        let agent = Agent {
+            ends,
+            place: self.running.expect(&launch.run),
+            hook_time: self.hook_time,
+        };
+        let options = options(&launch, origin, self.claude_home.clone());
+        let claimed = self.claims.take(launch.conversation.id());
+        let launcher = self.clone();
+        tokio::spawn(async move {
+            // Held for as long as the agent lives.
+            let lease = match claimed {
+                Some(lease) => lease,
+                None => match take_lease(launch.conversation.id()).await {
+                    Ok(lease) => Arc::new(lease),
+                    Err(message) => return agent.exited(Exit::NotStarted { message }, None).await,
+                },
+            };
+            // The guard of a CLI that connects to this server is kept until it is gone: it may connect again.
+            let started = match &launcher.runs {
+                Some(runs) => start_connecting(
+                    &launcher.executable,
+                    &options,
+                    runs,
+                    &launcher.shield(),
+                    launch.session,
+                )
+                .map(|(started, guard)| (started, Some(guard))),
+                None => launcher
+                    .start_over_pipes(&options, &launch.run)
+                    .await
+                    .map(|started| (started, None)),
+            };
+            let (started, _guard) = match started {
+                Ok(started) => started,
+                Err(message) => return agent.exited(Exit::NotStarted { message }, None).await,
+            };
+            let greeting = initialize(&started.link, &launch.hooks, launcher.hook_time, launcher.offers);
+            agent.relay(started, greeting, Found::New, Some(lease)).await;
+        });
+        channels
+    }
+
+    pub(crate) fn attach(&self, attach: Attach) -> AgentChannels {
+        let Some(keeping) = self.keeping.clone() else {
+            return AgentChannels::of_nobody();
+        };
+        let (channels, ends) = AgentChannels::open();
+        let agent = Agent {
+            ends,
+            place: self.running.expect(&attach.run),
+            hook_time: self.hook_time,
+        };
+        tokio::spawn(async move {
+            // The agent is ours, so another holder of the lease has no agent of its own.
+            let lease = Lease::take(&attach.conversation, lease::NO_PATIENCE).await;
+            let kept = match tiller_keeper::attach(&keeping, &attach.run, attach.position).await {
+                Ok(kept) => kept,
+                Err(Lost::NeverStarted) => return agent.exited(Exit::NeverStarted, None).await,
+                Err(Lost::Unknown(error)) => return agent.exited(Exit::unreachable(error), None).await,
+            };
+            let (last_input, listens) = (kept.last_input, kept.listens);
+            let settings = LinkSettings {
+                resumes: attach.resumes,
+                ..LinkSettings::from(&Options::new().grace(GRACE))
+            };
+            let (link, inbox) = tiller_agent::connect_over(kept.wire, settings);
+            // A keeper stays until it is dismissed, also when its agent has exited: that agent is not there.
+            let is_there = listens && link.pid().is_none_or(is_running);
+            let mut caught_up = None;
+            if let Some(last_input) = last_input.filter(|_| is_there) {
+                agent.ends.tell(AgentEvent::Attached { last_input }).await;
+                caught_up = Some(kept.caught_up);
+            }
+            let found = Found::Again {
+                busy: attach.prompt.is_some(),
+                unheard: !is_there && attach.prompt_unheard(last_input),
+                caught_up,
+            };
+            let started = Started {
+                link,
+                inbox,
+                run: Some(kept.run),
+            };
+            agent.relay(started, None, found, lease.map(Arc::new)).await;
+        });
+        channels
+    }
+
+    /// What agents that have no keeper are shielded with.
+    pub(crate) fn shield(&self) -> Shield {
+        let kept = self.keeping.as_ref();
+        kept.map_or_else(Shield::none, |keeping| keeping.shield.clone())
+    }
+
+    async fn start_over_pipes(&self, options: &Options, run: &str) -> Result<Started, String> {
+        let Some(keeping) = &self.keeping else {
+            let (link, inbox) = start_unkept(&self.executable, options, &self.shield())?;
+            return Ok(Started {
+                link,
+                inbox,
+                run: None,
+            });
+        };
+        let launch = tiller_agent::prepare_with(&self.executable, options, Channel::Stdio)
+            .map_err(|error| error.to_string())?;
+        let kept = tiller_keeper::start(keeping, run, &launch).await;
+        let kept = kept.map_err(|error| not_started(&error))?;
+        let (link, inbox) = tiller_agent::connect_over(kept.wire, LinkSettings::from(options));
+        Ok(Started {
+            link,
+            inbox,
+            run: Some(kept.run),
+        })
+    }
+}
+
+/// Starts a CLI that ends with this server.
+pub(crate) fn start_unkept(
+    executable: &Executable,
+    options: &Options,
+    shield: &Shield,
+) -> Result<(Link, Inbox), String> {
+    let launch =
+        tiller_agent::prepare_with(executable, options, Channel::Stdio).map_err(|error| error.to_string())?;
+    let spawned = spawn_shielded(&launch, shield)?;
+    let wire = tiller_agent::stdio(spawned);
+    Ok(tiller_agent::connect_over(wire, LinkSettings::from(options)))
+}
+
+/// Starts a process that has no keeper.
+fn spawn_shielded(
+    launch: &tiller_process::Launch,
+    shield: &Shield,
+) -> Result<tiller_process::Spawned, String> {
+    shield
+        .wrap(launch)
+        .and_then(|launch| tiller_agent::spawn(&launch, None))
+        .map_err(|error| not_started(&error))
+}
+
+fn not_started(error: &std::io::Error) -> String {
+    format!("The agent could not be started: {error}")
+}
+
+fn options(launch: &Launch, origin: Option<&ForkOrigin>, claude_home: Option<PathBuf>) -> Options {
+    let chosen = Chosen(&launch.options);
+    let mut options = Options::new()
+        .cwd(&launch.cwd)
+        .exact_cwd(true)
+        .partial_messages(true)
+        .ask_permission(true)
+        .permission_mode(chosen.mode())
+        // So that files can be rewound to any prompt.
+        .file_checkpointing(true)
+        .grace(GRACE)
+        // The agent must not find what would let it approve its own requests.
+        .env_remove_prefix("TILLER_");
+    if let Some(home) = claude_home {
+        options = options.claude_home(home);
+    }
+    if let Some(model) = chosen.model() {
+        options = options.model(model);
+    }
+    let mut granted = chosen.allowed_tools();
+    if let Some(tools) = chosen.tools() {
+        options = options
+            .tools(&tools)
+            // The CLI's list is of its own tools; those of MCP servers would come beside it.
+            .strict_mcp(!tools.iter().any(|tool| tool.starts_with("mcp__")));
+        granted.extend(tools);
+    }
+    options = options.allowed_tools(granted);
+    if let Some(effort) = chosen.effort() {
+        options = options.effort(effort);
+    }
+    if let Some(budget) = chosen.max_budget_usd() {
+        options = options.max_budget_usd(budget);
+    }
+    if let Some(turns) = chosen.max_turns() {
+        options = options.max_turns(turns);
+    }
+    if chosen.mode() == PermissionMode::BypassPermissions && is_root() {
+        // As root the CLI wants a confirmation of this mode. The user gave it by choosing the mode.
+        options = options.env("IS_SANDBOX", "1");
+    }
+    match (&launch.conversation, origin) {
+        (Conversation::Resume(id), _) => options.resume(id),
+        (Conversation::New(id), None) => options.session_id(id),
+        (Conversation::New(id), Some(origin)) => {
+            let options = options
+                .resume(&origin.conversation)
+                .fork(true)
+                .extra_arg("session-id", Some(id.clone()));
+            match &origin.at {
+                Some(message) => options.resume_at(message),
+                None => options,
+            }
+        }
+    }
+}
+
+fn is_root() -> bool {
+    #[cfg(unix)]
+    {
+        rustix::process::geteuid().is_root()
+    }
+    #[cfg(not(unix))]
+    {
+        false
+    }
+}
+
+/// Makes sure that no other Tiller of this user drives the conversation.
+async fn take_lease(conversation: &str) -> Result<Lease, String> {
+    let refused = "Another Tiller of yours drives this conversation. Stop it there, or fork the session.";
+    let lease = Lease::take(conversation, lease::PATIENCE).await;
+    lease.ok_or(refused.to_owned())
+}
+
+/// What a session's agent needs for as long as it runs.
+struct Agent {
+    ends: AgentEnds,
+    place: RunPlace,
+    hook_time: Duration,
+}
+
+impl Agent {
+    async fn relay(
+        mut self,
+        started: Started,
+        greeting: Option<Exchange>,
+        found: Found,
+        lease: Option<Arc<Lease>>,
+    ) {
+        let Started { link, inbox, run } = started;
+        self.place.connected(&link);
+        self.ends.tell(AgentEvent::Runs { pid: link.pid() }).await;
+        let attached = matches!(found, Found::Again { .. });
+        let (busy, unheard, catching_up) = match found {
+            Found::New => (false, false, None),
+            Found::Again {
+                busy,
+                unheard,
+                caught_up,
+            } => (busy, unheard, caught_up),
+        };
+        let relay = Relay {
+            link,
+            greeting,
+            attached,
+            catching_up,
+            events: self.ends.events.clone(),
+            heard: Vec::new(),
+            busy,
+            run: run.clone(),
+            position: None,
+            hook_time: self.hook_time,
+            malformed: 0,
+        };
+        let exit = relay.run(inbox, &mut self.ends.commands).await;
+        // Before the session hears of the exit and starts the next agent.
+        drop(lease);
+        let exit = match exit {
+            // The prompt goes to another agent, unless the session has ended this one by now.
+            Exit::Ended { .. } if unheard && !self.ends.commands.is_closed() => Exit::NeverStarted,
+            exit => exit,
+        };
+        self.exited(exit, run).await;
+    }
+
+    async fn exited(self, exit: Exit, run: Option<Run>) {
+        drop(self.place);
+        let remove = async {
+            if let Some(run) = run {
+                run.finish().await;
+            }
+        };
+        self.ends.exited(exit, remove).await;
+    }
+}
+
+/// Whether a CLI was started just now, or by an earlier server.
+enum Found {
+    New,
+    Again {
+        busy: bool,
+        /// It never got the prompt of the session's turn, and won't get it.
+        unheard: bool,
+        /// Told when everything that it said without a server is in the inbox. `None`: it has exited.
+        caught_up: Option<oneshot::Receiver<()>>,
+    },
+}
+
+/// A CLI that runs.
+struct Started {
+    link: Link,
+    inbox: Inbox,
+    /// Its keeper, if it has one.
+    run: Option<Run>,
+}
+
+/// Starts an agent that connects to this server.
+fn start_connecting(
+    executable: &Executable,
+    options: &Options,
+    runs: &Runs,
+    shield: &Shield,
+    session: SessionId,
+) -> Result<(Started, runs::Guard), String> {
+    let run = runs.expect(session).map_err(|error| error.to_string())?;
+    let launch = tiller_agent::prepare_with(executable, options, Channel::SdkUrl(&run.url))
+        .map_err(|error| error.to_string())?;
+    let spawned = spawn_shielded(&launch, shield)?;
+    let wire = tiller_agent::websocket(spawned, run.sockets);
+    let (link, inbox) = tiller_agent::connect_over(wire, LinkSettings::from(options));
+    let started = Started {
+        link,
+        inbox,
+        run: None,
+    };
+    Ok((started, run.guard))
+}

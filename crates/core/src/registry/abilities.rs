@@ -1,0 +1,97 @@
+//! What the backends of sessions can do, and what is refused because a backend can't.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::{CommandError, Sessions};
+use crate::backend::{Abilities, Backend, Connections, Drivers, Hooks, InquiryFailed, OptionRefused};
+use crate::ids::SessionId;
+use crate::session::{Command, SessionRecord};
+
+impl Sessions {
+    /// Finds other drivers of the session's conversation, where its backend can.
+    pub(super) fn drivers_of(&self, record: &SessionRecord) -> Option<Arc<dyn Drivers>> {
+        self.backend_of(record).abilities().drivers
+    }
+
+    /// An ability of the session's backend. Refused if the backend does not have it.
+    pub(super) fn ability<A: ?Sized>(
+        &self,
+        record: &SessionRecord,
+        ability: impl FnOnce(Abilities) -> Option<Arc<A>>,
+        what: &'static str,
+    ) -> Result<Arc<A>, CommandError> {
+        ability_of(&*self.backend_of(record), ability, what)
+    }
+
+    /// Accepts the connections of agents that connect to the server. `None`: no agent here does.
+    pub fn connections(&self) -> Option<Arc<dyn Connections>> {
+        let mut all = self.shared.backends.iter();
+        all.find_map(|backend| backend.abilities().connections)
+    }
+
+    /// The run of the session's agent, which must be running.
+    pub(super) async fn running(&self, session: SessionId) -> Result<String, CommandError> {
+        let actor = self.wake(session).await?;
+        let (reply, run) = oneshot::channel();
+        actor
+            .commands
+            .send(Command::FindRun(reply))
+            .await
+            .map_err(|_| CommandError::UnknownSession)?;
+        // Dropped unanswered: the session's actor has ended.
+        let run = run.await.ok().flatten();
+        run.ok_or(InquiryFailed::NoAgent.into())
+    }
+}
+
+fn ability_of<A: ?Sized>(
+    backend: &dyn Backend,
+    ability: impl FnOnce(Abilities) -> Option<Arc<A>>,
+    what: &'static str,
+) -> Result<Arc<A>, CommandError> {
+    ability(backend.abilities()).ok_or_else(|| CommandError::Unsupported {
+        agent: backend.info().title,
+        what,
+    })
+}
+
+/// Refused before anything is stored: the user learns what to install, and keeps the prompt.
+pub(super) fn check_installed(backend: &dyn Backend) -> Result<(), CommandError> {
+    let info = backend.info();
+    if info.installed {
+        return Ok(());
+    }
+    Err(CommandError::NotInstalled {
+        agent: info.title,
+        remedy: info.how_to_install.unwrap_or(info.reason),
+    })
+}
+
+/// Refused if a new session asks for what its backend can't do.
+pub(super) fn check_start(backend: &dyn Backend, forks: bool, events: &[String]) -> Result<(), CommandError> {
+    if forks {
+        ability_of(backend, |abilities| abilities.fork, "fork a conversation")?;
+    }
+    if !events.is_empty() {
+        let hooks = ability_of(backend, |abilities| abilities.hooks, "call hooks")?;
+        check_hooks(&*hooks, events)?;
+    }
+    Ok(())
+}
+
+/// Refused if the backend does not have one of the events.
+pub(super) fn check_hooks(hooks: &dyn Hooks, events: &[String]) -> Result<(), OptionRefused> {
+    let known = hooks.events();
+    match events.iter().find(|event| !known.contains(&event.as_str())) {
+        Some(unknown) => {
+            let message = format!(
+                "The agent does not call back for '{unknown}'. It does for {}.",
+                known.join(", ")
+            );
+            Err(OptionRefused::new("hooks", message))
+        }
+        None => Ok(()),
+    }
+}
