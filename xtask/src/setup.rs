@@ -2,6 +2,8 @@
 
 mod chromium;
 mod claude;
+mod npm;
+mod opencode;
 mod python;
 mod system;
 
@@ -19,17 +21,25 @@ use crate::project::{Project, lock};
 pub(crate) enum Part {
     WebPackages,
     Claude,
+    Opencode,
     Python,
     Chromium,
 }
 
 impl Part {
-    const ALL: [Self; 4] = [Self::WebPackages, Self::Claude, Self::Python, Self::Chromium];
+    const ALL: [Self; 5] = [
+        Self::WebPackages,
+        Self::Claude,
+        Self::Opencode,
+        Self::Python,
+        Self::Chromium,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::WebPackages => "npm packages",
             Self::Claude => "Claude Code",
+            Self::Opencode => "opencode",
             Self::Python => "Python with the Agent SDK",
             Self::Chromium => "Chromium",
         }
@@ -50,6 +60,10 @@ impl Part {
                     Ok((*variable, executable.into()))
                 })
                 .collect(),
+            Self::Opencode => {
+                let executable = located("TILLER_TEST_OPENCODE", || opencode::install(project))?;
+                Ok(vec![("TILLER_TEST_OPENCODE", executable.into())])
+            }
             Self::Python => {
                 let python = located("TILLER_TEST_PYTHON", || python::install(project))?;
                 Ok(vec![("TILLER_TEST_PYTHON", python.into())])

@@ -1,4 +1,4 @@
-//! Where the programs are that tests drive: the real CLI and a Python interpreter with the official SDK.
+//! Where the programs are that tests drive: the real CLI, opencode, and a Python interpreter with the official SDK.
 //!
 //! `cargo xtask setup` installs them into the user's cache folder, and environment variables may point elsewhere. A
 //! program that is missing is an error that says how to get it, never a reason to skip a test.
@@ -63,6 +63,20 @@ impl Claude {
             .unwrap_or(packages);
         find(format!("Claude Code {}", self.version()), variable, cached)
     }
+}
+
+/// opencode, which speaks the Agent Client Protocol.
+pub fn opencode() -> Result<PathBuf, Missing> {
+    // One package for each platform, and only this machine's is there.
+    let packages = cache_folder().join("opencode/1.18.33/node_modules");
+    let cached = std::fs::read_dir(&packages)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|package| package.path().join("bin/opencode"))
+        .find(|executable| executable.is_file())
+        .unwrap_or(packages);
+    find("opencode 1.18.33".to_owned(), "TILLER_TEST_OPENCODE", cached)
 }
 
 /// The Python interpreter that has `claude-agent-sdk` installed.

@@ -1,4 +1,5 @@
-//! A scripted Messages API server: the real Claude Code CLI takes it for the model.
+//! A scripted Messages API server: the real Claude Code CLI takes it for the model. Agents that speak the chat completions
+//! API take it for their model, too.
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {
@@ -63,9 +64,10 @@
 //!
 //! # From outside
 //!
-//! Beside the Messages API, the server answers `POST /_testkit/gates/NAME/open`, `GET /_testkit/gates/NAME/reached` (answers when the gate
+//! Beside both APIs, the server answers `POST /_testkit/gates/NAME/open`, `GET /_testkit/gates/NAME/reached` (answers when the gate
 //! was reached) and `GET /_testkit/requests`, so that a browser test in another language can steer it.
 
+mod completions;
 mod gate;
 mod request;
 mod script;

@@ -74,6 +74,7 @@ pub(crate) const STEPS: &[Step] = &[
         needs: &[
             WEB,
             Need::Installed(Part::Claude),
+            Need::Installed(Part::Opencode),
             Need::Installed(Part::Python),
             // Tests of the whole executable start these; the tests' own build makes others, with test-only features.
             Need::Executables,

@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::completions::{self, Chunks};
 use super::gate::{Gate, Gates};
 use super::request::{AnsweredBy, Conversation, ModelRequest, is_side_request, side_answer};
 use super::script::{Failure, Part, Reply, Script};
@@ -153,6 +154,7 @@ fn router(shared: Arc<Shared>) -> Router {
         // The CLI asks `HEAD /` to warm the connection up; axum answers HEAD where it answers GET.
         .route("/", get(|| async { "scripted model\n" }))
         .route("/v1/messages", post(messages))
+        .route("/v1/chat/completions", post(chat_completions))
         .route("/v1/messages/count_tokens", post(count_tokens))
         .route("/_testkit/gates/{name}/open", post(open_gate))
         .route("/_testkit/gates/{name}/reached", get(gate_reached))
@@ -186,39 +188,77 @@ async fn messages(
     headers: HeaderMap,
     Json(body): Json<Value>,
 ) -> Response {
-    let reply = shared.choose(&headers, &body);
-    for part in leading_waits(&reply) {
-        match part {
-            Part::Gate { name } => shared.gates.get(name).pass().await,
-            Part::Pause { ms } => tokio::time::sleep(Duration::from_millis(*ms)).await,
-            _ => {}
-        }
-    }
-    if let Some(failure) = &reply.error {
-        return error_response(failure);
-    }
-    let reply = Reply {
-        parts: reply.parts[leading_waits(&reply).len()..].to_vec(),
-        ..reply
-    };
-
-    let number = shared.message_count.fetch_add(1, Ordering::Relaxed);
-    let message_id = format!("msg_scripted_{:016x}_{number}", shared.id_prefix);
+    let from_cli = headers.contains_key("x-app");
     let streaming = body["stream"] == true;
-    // One event may wait: the reply never runs far ahead of what the client takes.
-    let (output, mut events) = mpsc::channel::<Frame>(1);
-    tokio::spawn(async move {
-        let player = Player {
-            body: &body,
-            gates: &shared.gates,
-            message_id,
-            output,
-        };
-        player.play(&reply).await;
-    });
-    if streaming {
-        return stream_response(events);
+    match shared.play(&headers, body, from_cli).await {
+        Ok(events) if streaming => stream_response(events, |event| {
+            let name = event["type"].as_str().unwrap_or_default();
+            format!("event: {name}\ndata: {event}\n\n")
+        }),
+        Ok(events) => whole_response(events).await,
+        Err(failure) => failure,
     }
+}
+
+/// Always answers with a stream, which is what agents ask for.
+async fn chat_completions(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    Json(body): Json<Value>,
+) -> Response {
+    match shared.play(&headers, completions::to_messages(&body), true).await {
+        Ok(events) => {
+            let mut chunks = Chunks::default();
+            stream_response(events, move |event| chunks.of(event))
+        }
+        Err(failure) => failure,
+    }
+}
+
+impl Shared {
+    /// Chooses the reply to a request of the Messages API and begins to play it. The error is the response if the reply
+    /// is one. Only what an agent asks may be a side request.
+    async fn play(
+        self: Arc<Self>,
+        headers: &HeaderMap,
+        body: Value,
+        from_agent: bool,
+    ) -> Result<mpsc::Receiver<Frame>, Response> {
+        let shared = self;
+        let reply = shared.choose(headers, &body, from_agent);
+        for part in leading_waits(&reply) {
+            match part {
+                Part::Gate { name } => shared.gates.get(name).pass().await,
+                Part::Pause { ms } => tokio::time::sleep(Duration::from_millis(*ms)).await,
+                _ => {}
+            }
+        }
+        if let Some(failure) = &reply.error {
+            return Err(error_response(failure));
+        }
+        let reply = Reply {
+            parts: reply.parts[leading_waits(&reply).len()..].to_vec(),
+            ..reply
+        };
+
+        let number = shared.message_count.fetch_add(1, Ordering::Relaxed);
+        let message_id = format!("msg_scripted_{:016x}_{number}", shared.id_prefix);
+        // One event may wait: the reply never runs far ahead of what the client takes.
+        let (output, events) = mpsc::channel::<Frame>(1);
+        tokio::spawn(async move {
+            let player = Player {
+                body: &body,
+                gates: &shared.gates,
+                message_id,
+                output,
+            };
+            player.play(&reply).await;
+        });
+        Ok(events)
+    }
+}
+
+async fn whole_response(mut events: mpsc::Receiver<Frame>) -> Response {
     let mut whole = Vec::new();
     while let Some(frame) = events.recv().await {
         match frame {
@@ -249,16 +289,14 @@ fn leading_waits(reply: &Reply) -> &[Part] {
     &reply.parts[..count]
 }
 
-fn stream_response(events: mpsc::Receiver<Frame>) -> Response {
+fn stream_response(
+    events: mpsc::Receiver<Frame>,
+    mut text: impl FnMut(&Value) -> String + Send + 'static,
+) -> Response {
     let frames = stream::unfold(events, |mut events| async {
         events.recv().await.map(|frame| (frame, events))
     })
-    .map(|frame| {
-        frame.map(|event| {
-            let name = event["type"].as_str().unwrap_or_default();
-            format!("event: {name}\ndata: {event}\n\n")
-        })
-    });
+    .map(move |frame| frame.map(|event| text(&event)));
     (
         [
             (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
@@ -294,13 +332,13 @@ fn error_response(failure: &Failure) -> Response {
 
 impl Shared {
     /// Chooses the reply for a request and writes the request down.
-    fn choose(&self, headers: &HeaderMap, body: &Value) -> Reply {
+    fn choose(&self, headers: &HeaderMap, body: &Value, from_agent: bool) -> Reply {
         let session_id = headers
             .get("x-claude-code-session-id")
             .and_then(|value| value.to_str().ok())
             .map(str::to_owned);
         let conversation = Conversation::of(body);
-        let (reply, answered_by) = if is_side_request(body, headers.contains_key("x-app")) {
+        let (reply, answered_by) = if is_side_request(body, from_agent) {
             (Reply::text(side_answer(body)), AnsweredBy::Side)
         } else {
             self.scripted(session_id.clone(), &conversation)

@@ -25,6 +25,7 @@ mod keys;
 mod lagging;
 mod odd_lines;
 mod openapi;
+mod opencode;
 mod oversize;
 mod run;
 mod sdk_url;
