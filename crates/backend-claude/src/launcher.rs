@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiller_agent::{Channel, Executable, Grace, Inbox, Link, LinkSettings, Options, PermissionMode};
+use tiller_agent::{Channel, Executable, Grace, Inbox, Link, LinkSettings, Options};
 use tiller_core::SessionId;
 use tiller_core::backend::{
     AgentChannels, AgentEnds, AgentEvent, Attach, Conversation, Exit, ForkOrigin, Launch,
@@ -191,13 +191,11 @@ fn not_started(error: &std::io::Error) -> String {
 }
 
 fn options(launch: &Launch, origin: Option<&ForkOrigin>, claude_home: Option<PathBuf>) -> Options {
-    let chosen = Chosen(&launch.options);
     let mut options = Options::new()
         .cwd(&launch.cwd)
         .exact_cwd(true)
         .partial_messages(true)
         .ask_permission(true)
-        .permission_mode(chosen.mode())
         // So that files can be rewound to any prompt.
         .file_checkpointing(true)
         .grace(GRACE)
@@ -206,31 +204,7 @@ fn options(launch: &Launch, origin: Option<&ForkOrigin>, claude_home: Option<Pat
     if let Some(home) = claude_home {
         options = options.claude_home(home);
     }
-    if let Some(model) = chosen.model() {
-        options = options.model(model);
-    }
-    let mut granted = chosen.allowed_tools();
-    if let Some(tools) = chosen.tools() {
-        options = options
-            .tools(&tools)
-            // The CLI's list is of its own tools; those of MCP servers would come beside it.
-            .strict_mcp(!tools.iter().any(|tool| tool.starts_with("mcp__")));
-        granted.extend(tools);
-    }
-    options = options.allowed_tools(granted);
-    if let Some(effort) = chosen.effort() {
-        options = options.effort(effort);
-    }
-    if let Some(budget) = chosen.max_budget_usd() {
-        options = options.max_budget_usd(budget);
-    }
-    if let Some(turns) = chosen.max_turns() {
-        options = options.max_turns(turns);
-    }
-    if chosen.mode() == PermissionMode::BypassPermissions && is_root() {
-        // As root the CLI wants a confirmation of this mode. The user gave it by choosing the mode.
-        options = options.env("IS_SANDBOX", "1");
-    }
+    let options = Chosen(&launch.options).applied_to(options);
     match (&launch.conversation, origin) {
         (Conversation::Resume(id), _) => options.resume(id),
         (Conversation::New(id), None) => options.session_id(id),
@@ -244,17 +218,6 @@ fn options(launch: &Launch, origin: Option<&ForkOrigin>, claude_home: Option<Pat
                 None => options,
             }
         }
-    }
-}
-
-fn is_root() -> bool {
-    #[cfg(unix)]
-    {
-        rustix::process::geteuid().is_root()
-    }
-    #[cfg(not(unix))]
-    {
-        false
     }
 }
 

@@ -1,5 +1,5 @@
-//! The options of a session with Claude Code: what they are called, what they may be, which of them a running CLI can
-//! change, and how they become a command line.
+//! The options of a session with Claude Code: their names, their values, which of them a running CLI can change, and how
+//! they become a command line.
 
 use serde_json::Value;
 use tiller_agent::PermissionMode;
@@ -60,33 +60,75 @@ impl Chosen<'_> {
         self.0.text(MODEL)
     }
 
-    pub(crate) fn allowed_tools(&self) -> Vec<String> {
+    fn allowed_tools(&self) -> Vec<String> {
         self.0
             .text(ALLOWED_TOOLS)
             .map(tiller_agent::split_rules)
             .unwrap_or_default()
     }
 
-    pub(crate) fn tools(&self) -> Option<Vec<String>> {
+    fn tools(&self) -> Option<Vec<String>> {
         let tools = self.0.get(TOOLS)?.as_array()?;
         let names = tools.iter().filter_map(Value::as_str);
         Some(names.map(str::to_owned).collect())
     }
 
-    pub(crate) fn effort(&self) -> Option<&str> {
+    fn effort(&self) -> Option<&str> {
         self.0.text(EFFORT)
     }
 
-    pub(crate) fn max_turns(&self) -> Option<u32> {
+    fn max_turns(&self) -> Option<u32> {
         u32::try_from(self.0.get(MAX_TURNS)?.as_u64()?).ok()
     }
 
-    pub(crate) fn max_budget_usd(&self) -> Option<f64> {
+    fn max_budget_usd(&self) -> Option<f64> {
         self.0.get(MAX_BUDGET_USD)?.as_f64()
     }
 
     fn bypasses(&self) -> bool {
         self.mode() == PermissionMode::BypassPermissions
+    }
+
+    /// The CLI's options with these.
+    pub(crate) fn applied_to(&self, mut options: tiller_agent::Options) -> tiller_agent::Options {
+        options = options.permission_mode(self.mode());
+        if let Some(model) = self.model() {
+            options = options.model(model);
+        }
+        let mut granted = self.allowed_tools();
+        if let Some(tools) = self.tools() {
+            options = options
+                .tools(&tools)
+                // The CLI's list is of its own tools; those of MCP servers would come beside it.
+                .strict_mcp(!tools.iter().any(|tool| tool.starts_with("mcp__")));
+            granted.extend(tools);
+        }
+        options = options.allowed_tools(granted);
+        if let Some(effort) = self.effort() {
+            options = options.effort(effort);
+        }
+        if let Some(budget) = self.max_budget_usd() {
+            options = options.max_budget_usd(budget);
+        }
+        if let Some(turns) = self.max_turns() {
+            options = options.max_turns(turns);
+        }
+        if self.bypasses() && is_root() {
+            // As root the CLI wants a confirmation of this mode. The user gave it by choosing the mode.
+            options = options.env("IS_SANDBOX", "1");
+        }
+        options
+    }
+}
+
+fn is_root() -> bool {
+    #[cfg(unix)]
+    {
+        rustix::process::geteuid().is_root()
+    }
+    #[cfg(not(unix))]
+    {
+        false
     }
 }
 

@@ -9,6 +9,7 @@ mod protocol;
 mod reading;
 mod replay;
 mod request;
+mod settings;
 mod socket;
 mod table;
 mod translate;

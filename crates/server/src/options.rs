@@ -1,5 +1,5 @@
-//! The options of agents that the public contracts have names for. The doors read and write them here; what they mean is
-//! the backend's affair, and whatever else a backend offers goes by its own name.
+//! The options of agents that several doors have names for. What they mean is the backend's affair. The event API's own
+//! list is in `events/settings.rs`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,13 +7,10 @@ use tiller_core::{OptionChange, Options};
 use ts_rs::TS;
 use utoipa::ToSchema;
 
-pub(crate) const ALLOWED_TOOLS: &str = "allowedTools";
 pub(crate) const TOOLS: &str = "tools";
 pub(crate) const MODEL: &str = "model";
 pub(crate) const PERMISSION_MODE: &str = "permissionMode";
-pub(crate) const EFFORT: &str = "effort";
 pub(crate) const MAX_TURNS: &str = "maxTurns";
-pub(crate) const MAX_BUDGET_USD: &str = "maxBudgetUsd";
 
 /// What the agent may do without asking: the permission modes of the contracts.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize, TS, ToSchema)]
@@ -53,7 +50,7 @@ impl PermissionMode {
         name.and_then(Self::parse).unwrap_or_default()
     }
 
-    /// The default is no choice: an agent without such modes takes it, too.
+    /// The default mode is not an option: an agent without such modes takes it, too.
     pub(crate) fn change(self) -> OptionChange {
         let value = match self {
             Self::Default => Value::Null,
@@ -65,14 +62,6 @@ impl PermissionMode {
 
 pub(crate) fn text(options: &Options, name: &str) -> Option<String> {
     options.text(name).map(str::to_owned)
-}
-
-pub(crate) fn max_turns(options: &Options) -> Option<u32> {
-    u32::try_from(options.get(MAX_TURNS)?.as_u64()?).ok()
-}
-
-pub(crate) fn max_budget_usd(options: &Options) -> Option<f64> {
-    options.get(MAX_BUDGET_USD)?.as_f64()
 }
 
 /// The tools that a session is confined to.

@@ -313,9 +313,41 @@ export type SessionAnswer = { sessionId: string, requestId: string, subject: Sub
 export type SessionArchive = { sessionId: string, archived: boolean, };
 
 /**
- * What is absent stays as it is; `null` is the default.
+ * A setting that is absent is unchanged; `null` is the default.
  */
-export type SessionConfigure = { sessionId: string, model?: string | null, permissionMode?: PermissionMode | null, approval?: Approval | null, effort?: string | null, allowedTools?: string | null, maxBudgetUsd?: number | null, maxTurns?: number | null, };
+export type SessionConfigure = { sessionId: string, 
+/**
+ * Who answers when the agent asks for a tool.
+ */
+approval?: Approval | null, 
+/**
+ * The name of a model, as the agent lists it.
+ */
+model?: string | null, 
+/**
+ * What the agent may do without asking.
+ */
+permissionMode?: PermissionMode | null, 
+/**
+ * How hard the model tries, as the agent lists it with its models.
+ */
+effort?: string | null, 
+/**
+ * Comma-separated tools and rules that run without asking, such as `Read,Bash(git *)`.
+ */
+allowedTools?: string | null, 
+/**
+ * How often the model may be called in one turn.
+ */
+maxTurns?: number | null, 
+/**
+ * What the conversation may cost.
+ */
+maxBudgetUsd?: number | null, 
+/**
+ * Options of the agent by the names that `GET /api/backends` lists. `null` is the default.
+ */
+options?: Record<string, unknown>, };
 
 export type SessionContinue = { sessionId: string, prompt: string, 
 /**
@@ -439,18 +471,6 @@ promptId?: string,
  */
 cwd?: string, 
 /**
- * Comma-separated tools and rules that run without asking, such as `Read,Bash(git *)`.
- */
-allowedTools?: string, model?: string, permissionMode?: PermissionMode, approval?: Approval, 
-/**
- * How hard the model tries, as the agent lists it with its models.
- */
-effort?: string, 
-/**
- * How often the model may be called in one turn.
- */
-maxTurns?: number, maxBudgetUsd?: number, 
-/**
  * The agent that runs the session: a backend by its name, or `auto`. An unknown one is refused.
  */
 backend?: string, 
@@ -466,7 +486,39 @@ fork?: boolean, attachments?: Array<NewAttachment>, context?: UiContext,
 /**
  * An id of the client's own: `session.started` comes back with it and tells which session this became.
  */
-requestId?: string, };
+requestId?: string, 
+/**
+ * Who answers when the agent asks for a tool.
+ */
+approval?: Approval | null, 
+/**
+ * The name of a model, as the agent lists it.
+ */
+model?: string | null, 
+/**
+ * What the agent may do without asking.
+ */
+permissionMode?: PermissionMode | null, 
+/**
+ * How hard the model tries, as the agent lists it with its models.
+ */
+effort?: string | null, 
+/**
+ * Comma-separated tools and rules that run without asking, such as `Read,Bash(git *)`.
+ */
+allowedTools?: string | null, 
+/**
+ * How often the model may be called in one turn.
+ */
+maxTurns?: number | null, 
+/**
+ * What the conversation may cost.
+ */
+maxBudgetUsd?: number | null, 
+/**
+ * Options of the agent by the names that `GET /api/backends` lists. `null` is the default.
+ */
+options?: Record<string, unknown>, };
 
 export type SessionStarted = { sessionId: string, requestId: string, };
 
@@ -474,7 +526,42 @@ export type SessionStatus = "idle" | "running" | "completed" | "error";
 
 export type SessionUpdated = { session: SessionInfo, };
 
-export type SettingsInfo = { model?: string, permissionMode: PermissionMode, approval: Approval, effort?: string, maxTurns?: number, maxBudgetUsd?: number, allowedTools?: string, };
+/**
+ * The settings of a session.
+ */
+export type SettingsInfo = { 
+/**
+ * Who answers when the agent asks for a tool.
+ */
+approval: Approval, 
+/**
+ * The name of a model, as the agent lists it.
+ */
+model?: string, 
+/**
+ * What the agent may do without asking.
+ */
+permissionMode: PermissionMode, 
+/**
+ * How hard the model tries, as the agent lists it with its models.
+ */
+effort?: string, 
+/**
+ * Comma-separated tools and rules that run without asking, such as `Read,Bash(git *)`.
+ */
+allowedTools?: string, 
+/**
+ * How often the model may be called in one turn.
+ */
+maxTurns?: number, 
+/**
+ * What the conversation may cost.
+ */
+maxBudgetUsd?: number, 
+/**
+ * Other options that are set, by the agent's names.
+ */
+options?: Record<string, unknown>, };
 
 export type StatisticsSubscribe = Record<symbol, never>;
 

@@ -16,7 +16,7 @@ pub(super) mod steer;
 
 use tiller_core::{CommandError, SessionId};
 
-/// What is no id of ours names no session.
+/// A text that is not a session id names no session.
 pub(super) fn session_id(text: &str) -> Result<SessionId, CommandError> {
     text.parse().map_err(|_| CommandError::UnknownSession)
 }

@@ -199,6 +199,7 @@ macro_rules! client_events {
     )+) => {
         /// What a client may send.
         #[derive(Debug)]
+        #[expect(clippy::large_enum_variant, reason = "one at a time, from its frame to its handler")]
         pub enum ClientEvent {
             $($(#[doc = $english])+ $variant($payload)),+
         }

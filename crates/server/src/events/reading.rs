@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_could_not_subscribe_hears_nothing() {
+    fn a_refused_subscriber_gets_no_events() {
         let mut reading = replaying(0);
         reading.keep_back(event(1));
         reading.keep_back(updated());

@@ -100,7 +100,7 @@ pub(crate) async fn upgrade(
         if let Err(Gone) = connection.run(&visitor).await {
             tracing::debug!("a client went away");
         }
-        // Everything else is let go of first: a feed that nobody reads keeps what it has not read.
+        // Everything else is dropped first: a feed that is not read keeps its unread events.
         let Connection { underway, .. } = connection;
         underway.finish().await;
     })
@@ -439,7 +439,7 @@ impl Connection {
 
     /// It leaves with the next flush, or when there is enough of it.
     async fn write(&mut self, message: Message) -> Result<(), Gone> {
-        // There nearly always is room, and then nobody needs a clock.
+        // There nearly always is room, and then no timer is needed.
         let room = match poll_fn(|cx| self.socket.poll_ready_unpin(cx)).now_or_never() {
             Some(room) => room.map_err(|_| Gone),
             None => in_time(poll_fn(|cx| self.socket.poll_ready_unpin(cx))).await,

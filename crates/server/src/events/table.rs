@@ -189,7 +189,7 @@ client_events! {
     SessionHooks(hooks::SessionHooks) = "session.hooks" {
         chinese: "登记这些事件的 hook.callback，从下一回合开始，替换之前的登记",
         session: session_id,
-        scope: Run,
+        scope: Approve,
         order: Command,
         answers: [],
         handler: hooks::register,

@@ -5,11 +5,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use tiller_core::backend::HookCall;
 use tiller_core::{
     AgentStatus, Answer, CommandError, DamagedSession, DecisionRef, DecisionRequest, Event, EventBody,
-    HistoryPage, Inquiry, NewImage, NewPrompt, OptionChange, Options, Page, Prompt, PromptId, PromptRefused,
-    RawJson, SessionId, SessionRecord, Settings, SettingsPatch, StartSession, Usage,
+    HistoryPage, Inquiry, NewImage, NewPrompt, Page, Prompt, PromptId, PromptRefused, RawJson, SessionId,
+    SessionRecord, Settings, StartSession, Usage,
 };
-
-use crate::options;
 
 use super::commands::decisions::{PermissionResponse, PermissionResult};
 use super::commands::history::HistoryRequest;
@@ -17,45 +15,35 @@ use super::commands::hooks::{HookCallback, HookEvent};
 use super::commands::inquire::Subject;
 use super::commands::prompts::{NewAttachment, SessionQueue};
 use super::commands::start::SessionStart;
-use super::commands::steer::SessionConfigure;
 use super::parse::NotUnderstood;
 use super::protocol::{CommandId, Frame};
+use super::settings::SettingsInfo;
 use super::table::ServerEvent;
 use super::wire::{
-    AgentInfo, AgentState, Approval, Attachment, Behavior, DriverInfo, History, HistoryKind, PermissionMode,
-    PermissionRequest, PermissionResolved, QueuedPrompt, RunnerError, SessionInfo, SessionStatus,
-    SettingsInfo, StatusChange, StreamMessage, StreamUserPrompt, UiContext,
+    AgentInfo, AgentState, Attachment, Behavior, DriverInfo, History, HistoryKind, PermissionRequest,
+    PermissionResolved, QueuedPrompt, RunnerError, SessionInfo, SessionStatus, StatusChange, StreamMessage,
+    StreamUserPrompt, UiContext,
 };
 use crate::error::ErrorCode;
 
 /// `approval` is for a client that does not say.
 pub(super) fn start(
-    start: SessionStart,
+    mut start: SessionStart,
     approval: tiller_core::Approval,
 ) -> Result<StartSession, CommandError> {
-    let mut options = Options::default();
-    options.set(options::ALLOWED_TOOLS, said(start.allowed_tools));
-    options.set(options::MODEL, said(start.model));
-    options.set(options::EFFORT, said(start.effort));
-    options.set(options::MAX_TURNS, start.max_turns);
-    options.set(options::MAX_BUDGET_USD, start.max_budget_usd);
-    options.apply(&start.permission_mode.unwrap_or_default().change());
+    let defaults = Settings {
+        approval,
+        ..Settings::default()
+    };
+    let settings = start.take_settings().applied(&defaults);
     Ok(StartSession {
         title: start.title.unwrap_or_default(),
         prompt: prompt(start.prompt_id, start.prompt, start.attachments, start.context)?,
         cwd: start.cwd,
         backend: start.backend,
-        settings: Settings {
-            approval: start.approval.map_or(approval, core_approval),
-            options,
-        },
+        settings,
         ..StartSession::default()
     })
-}
-
-/// A field that is left empty says nothing.
-fn said(text: Option<String>) -> Option<String> {
-    text.filter(|text| !text.trim().is_empty())
 }
 
 pub(super) fn prompt(
@@ -124,31 +112,6 @@ fn context(context: &tiller_core::prompt::UiContext) -> UiContext {
     }
 }
 
-pub(super) fn patch(configure: SessionConfigure) -> SettingsPatch {
-    let texts = [
-        (options::MODEL, configure.model),
-        (options::EFFORT, configure.effort),
-        (options::ALLOWED_TOOLS, configure.allowed_tools),
-    ];
-    let texts = texts
-        .into_iter()
-        .filter_map(|(name, text)| Some(OptionChange::new(name, said(text?))));
-    let turns = configure
-        .max_turns
-        .map(|turns| OptionChange::new(options::MAX_TURNS, turns));
-    let budget = configure.max_budget_usd;
-    let budget = budget.map(|budget| OptionChange::new(options::MAX_BUDGET_USD, budget));
-    let mode = configure
-        .permission_mode
-        .map(|mode| mode.unwrap_or_default().change());
-    SettingsPatch {
-        approval: configure
-            .approval
-            .map(|approval| approval.map_or(tiller_core::Approval::Ask, core_approval)),
-        options: texts.chain(turns).chain(budget).chain(mode).collect(),
-    }
-}
-
 pub(super) fn inquiry(subject: Subject, query: Option<String>) -> Inquiry {
     match subject {
         Subject::ContextUsage => Inquiry::ContextUsage,
@@ -179,13 +142,6 @@ pub(super) fn refusal(error: &CommandError, session_id: Option<String>) -> Runne
         code: ErrorCode::from(error),
         session_id,
         driver,
-    }
-}
-
-fn core_approval(approval: Approval) -> tiller_core::Approval {
-    match approval {
-        Approval::Ask => tiller_core::Approval::Ask,
-        Approval::Auto => tiller_core::Approval::Auto,
     }
 }
 
@@ -378,11 +334,7 @@ pub(super) fn session(
     usage: Option<Usage>,
     not_shielded: Option<String>,
 ) -> SessionInfo {
-    let settings = record.settings;
-    let permission_mode = PermissionMode::of(&settings.options);
-    let model = options::text(&settings.options, options::MODEL);
-    let allowed_tools = options::text(&settings.options, options::ALLOWED_TOOLS);
-    let approval = approval(settings.approval);
+    let settings = SettingsInfo::from(&record.settings);
     SessionInfo {
         id: record.id.to_string(),
         title: record.title,
@@ -391,20 +343,12 @@ pub(super) fn session(
         claude_session_id: record.conversation,
         created_at: record.created_at.0,
         updated_at: record.updated_at.0,
-        allowed_tools: allowed_tools.clone(),
+        allowed_tools: settings.allowed_tools.clone(),
         last_prompt: record.last_prompt,
-        model: model.clone(),
-        permission_mode,
-        approval,
-        settings: SettingsInfo {
-            model,
-            permission_mode,
-            approval,
-            effort: options::text(&settings.options, options::EFFORT),
-            max_turns: options::max_turns(&settings.options),
-            max_budget_usd: options::max_budget_usd(&settings.options),
-            allowed_tools,
-        },
+        model: settings.model.clone(),
+        permission_mode: settings.permission_mode,
+        approval: settings.approval,
+        settings,
         archived: record.archived,
         pending: u32::try_from(pending).unwrap_or(u32::MAX),
         queue: texts(&record.queue),
@@ -432,7 +376,7 @@ pub(super) fn session(
 
 /// The entry of a session that can't be read: what is known of it, and why it can't be used.
 pub(super) fn damaged_session(session: DamagedSession) -> SessionInfo {
-    let defaults = tiller_core::Settings::default();
+    let settings = SettingsInfo::from(&Settings::default());
     SessionInfo {
         id: session.id.to_string(),
         title: session.title,
@@ -444,17 +388,9 @@ pub(super) fn damaged_session(session: DamagedSession) -> SessionInfo {
         allowed_tools: None,
         last_prompt: None,
         model: None,
-        permission_mode: PermissionMode::of(&defaults.options),
-        approval: approval(defaults.approval),
-        settings: SettingsInfo {
-            model: None,
-            permission_mode: PermissionMode::of(&defaults.options),
-            approval: approval(defaults.approval),
-            effort: None,
-            max_turns: None,
-            max_budget_usd: None,
-            allowed_tools: None,
-        },
+        permission_mode: settings.permission_mode,
+        approval: settings.approval,
+        settings,
         archived: false,
         pending: 0,
         queue: Vec::new(),
@@ -475,13 +411,6 @@ pub(super) fn damaged_session(session: DamagedSession) -> SessionInfo {
     }
 }
 
-fn approval(approval: tiller_core::Approval) -> Approval {
-    match approval {
-        tiller_core::Approval::Ask => Approval::Ask,
-        tiller_core::Approval::Auto => Approval::Auto,
-    }
-}
-
 /// The status of a session as it is now, which is no event of its log.
 pub(super) fn current_status(record: &SessionRecord) -> StatusChange {
     StatusChange {
@@ -494,7 +423,7 @@ pub(super) fn current_status(record: &SessionRecord) -> StatusChange {
     }
 }
 
-/// For a client that waits for the status of the session that it wanted to start: there is none.
+/// For a client that waits for the status of the session that it wanted to start: no session was made.
 pub(super) fn refused_start(session: SessionId, error: &CommandError) -> StatusChange {
     StatusChange {
         session_id: session.to_string(),

@@ -1,7 +1,7 @@
 //! Types of the event API that several events share, to the letter of its contract.
 //!
-//! A payload that belongs to one command is in that command's file. This module knows nothing of sessions: turning these
-//! types into the core's and back is the work of `translate`.
+//! A payload that belongs to one command is in that command's file, and the fields of settings are in `settings`. Most
+//! translations into the core's types and back are in `translate`.
 
 mod server;
 
@@ -22,6 +22,24 @@ pub enum Approval {
     Ask,
     /// Everything but questions, plans and elicitations is allowed.
     Auto,
+}
+
+impl From<Approval> for tiller_core::Approval {
+    fn from(approval: Approval) -> Self {
+        match approval {
+            Approval::Ask => Self::Ask,
+            Approval::Auto => Self::Auto,
+        }
+    }
+}
+
+impl From<tiller_core::Approval> for Approval {
+    fn from(approval: tiller_core::Approval) -> Self {
+        match approval {
+            tiller_core::Approval::Ask => Self::Ask,
+            tiller_core::Approval::Auto => Self::Auto,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, TS, ToSchema)]
@@ -87,7 +105,7 @@ pub struct SelectedFile {
 pub enum Behavior {
     Allow,
     Deny,
-    /// Nobody answered: the turn was stopped or the agent ended.
+    /// Withdrawn without an answer: the turn was stopped or the agent ended.
     Withdrawn,
 }
 

@@ -143,7 +143,11 @@ async fn what_an_acp_agent_lacks_is_refused_with_its_name() {
     let (server, cookie, mut client) = serve(&world).await;
     let session = start(&mut client, &world, "hello").await;
     client.until_status("completed").await;
-    let prompt = client.logged()[0]["payload"]["promptId"].clone();
+    let mut prompts = client
+        .heard
+        .iter()
+        .map(|event| event["payload"]["promptId"].clone());
+    let prompt = prompts.find(Value::is_string).unwrap();
     for (event, payload, message) in [
         (
             "session.fork",
@@ -244,4 +248,49 @@ async fn an_agent_that_is_not_installed_is_refused_with_what_to_install() {
     let refused = client.until_type("runner.error").await;
     assert_eq!(refused["code"], "agent_not_installed");
     server.stop().await;
+}
+
+#[tokio::test]
+async fn a_mode_that_an_acp_agent_offers_can_be_chosen() {
+    let world = world().await;
+    let (server, _, mut client) = serve(&world).await;
+    let session = start(&mut client, &world, "hello").await;
+    client.until_status("completed").await;
+    let configure = |mode: &str| json!({ "sessionId": session, "options": { "mode": mode } });
+    client.send("session.configure", configure("yolo")).await;
+    client
+        .until("the mode", |event| {
+            event["payload"]["session"]["settings"]["options"]["mode"] == "yolo"
+        })
+        .await;
+    // The scripted agent refuses to work in this mode.
+    client
+        .send(
+            "session.continue",
+            json!({ "sessionId": session, "prompt": "again" }),
+        )
+        .await;
+    let failed = client.until_status("error").await;
+    assert_eq!(failed["error"], "The agent refused to go on.");
+
+    client.send("session.configure", configure("dreamy")).await;
+    let notice = client
+        .until("a notice", |event| {
+            event["payload"]["message"]["subtype"] == "notice"
+        })
+        .await;
+    assert_eq!(
+        notice["payload"]["message"]["message"],
+        "scripted did not change its mode: there is no mode 'dreamy'. Available: yolo, ask."
+    );
+    client
+        .send(
+            "session.configure",
+            json!({ "sessionId": session, "options": { "temperature": 1 } }),
+        )
+        .await;
+    let refused = client.until_type("runner.error").await;
+    assert_eq!(refused["message"], "scripted has no option 'temperature'.");
+    server.stop().await;
+    until_nothing_is_left(&world).await;
 }

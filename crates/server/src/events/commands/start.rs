@@ -9,64 +9,50 @@ use super::prompts::NewAttachment;
 use super::session_id;
 use crate::app::App;
 use crate::events::request::{Context, Handled, Purpose, Refused, Reply, Request};
+use crate::events::settings::with_settings;
 use crate::events::socket::Connection;
 use crate::events::table::ServerEvent;
 use crate::events::translate;
 use crate::events::wire::{Approval, PermissionMode, UiContext, prompt_id};
 use crate::underway::Order;
 
-#[derive(Debug, Deserialize, TS, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[ts(export_to = "events.ts", optional_fields)]
-pub struct SessionStart {
-    /// Empty or absent: a readable one is made from the prompt.
-    #[serde(default)]
-    pub title: Option<String>,
-    pub prompt: String,
-    /// The prompt's id, a UUID of the client's choice. The same id again is the same session: none is made.
-    #[serde(default, deserialize_with = "prompt_id")]
-    #[ts(optional, type = "string")]
-    #[schema(value_type = Option<String>, format = "uuid")]
-    pub prompt_id: Option<PromptId>,
-    /// Absent: the server's default working directory.
-    #[serde(default)]
-    pub cwd: Option<String>,
-    /// Comma-separated tools and rules that run without asking, such as `Read,Bash(git *)`.
-    #[serde(default)]
-    pub allowed_tools: Option<String>,
-    #[serde(default)]
-    pub model: Option<String>,
-    #[serde(default)]
-    pub permission_mode: Option<PermissionMode>,
-    #[serde(default)]
-    pub approval: Option<Approval>,
-    /// How hard the model tries, as the agent lists it with its models.
-    #[serde(default)]
-    pub effort: Option<String>,
-    /// How often the model may be called in one turn.
-    #[serde(default)]
-    pub max_turns: Option<u32>,
-    #[serde(default)]
-    pub max_budget_usd: Option<f64>,
-    /// The agent that runs the session: a backend by its name, or `auto`. An unknown one is refused.
-    #[serde(default)]
-    pub backend: Option<String>,
-    /// The id of a conversation in the agent's own history to go on with; its folder is then the session's.
-    #[serde(default)]
-    pub resume: Option<String>,
-    /// With `resume`: begins with a copy of that conversation and leaves the original alone, also while another process
-    /// drives it.
-    #[serde(default)]
-    #[ts(optional, as = "Option<bool>")]
-    pub fork: bool,
-    #[serde(default)]
-    #[ts(optional, as = "Option<Vec<NewAttachment>>")]
-    pub attachments: Vec<NewAttachment>,
-    #[serde(default)]
-    pub context: Option<UiContext>,
-    /// An id of the client's own: `session.started` comes back with it and tells which session this became.
-    #[serde(default)]
-    pub request_id: Option<String>,
+with_settings! {
+    #[derive(Debug, Deserialize, TS, ToSchema)]
+    #[serde(rename_all = "camelCase")]
+    #[ts(export_to = "events.ts", optional_fields)]
+    pub struct SessionStart {
+        /// Empty or absent: a readable one is made from the prompt.
+        #[serde(default)]
+        pub title: Option<String>,
+        pub prompt: String,
+        /// The prompt's id, a UUID of the client's choice. The same id again is the same session: none is made.
+        #[serde(default, deserialize_with = "prompt_id")]
+        #[ts(optional, type = "string")]
+        #[schema(value_type = Option<String>, format = "uuid")]
+        pub prompt_id: Option<PromptId>,
+        /// Absent: the server's default working directory.
+        #[serde(default)]
+        pub cwd: Option<String>,
+        /// The agent that runs the session: a backend by its name, or `auto`. An unknown one is refused.
+        #[serde(default)]
+        pub backend: Option<String>,
+        /// The id of a conversation in the agent's own history to go on with; its folder is then the session's.
+        #[serde(default)]
+        pub resume: Option<String>,
+        /// With `resume`: begins with a copy of that conversation and leaves the original alone, also while another process
+        /// drives it.
+        #[serde(default)]
+        #[ts(optional, as = "Option<bool>")]
+        pub fork: bool,
+        #[serde(default)]
+        #[ts(optional, as = "Option<Vec<NewAttachment>>")]
+        pub attachments: Vec<NewAttachment>,
+        #[serde(default)]
+        pub context: Option<UiContext>,
+        /// An id of the client's own: `session.started` comes back with it and tells which session this became.
+        #[serde(default)]
+        pub request_id: Option<String>,
+    }
 }
 
 #[derive(Debug, Serialize, TS, ToSchema)]
@@ -116,7 +102,7 @@ fn resumed(start: &SessionStart) -> Option<&str> {
     start.resume.as_deref().filter(|id| !id.trim().is_empty())
 }
 
-/// Starts a session. A conversation of ours that is to be resumed goes on where it is; one from the agent's own
+/// Starts a session. A conversation that belongs to a session continues there; one from the agent's own
 /// history becomes a session in its own folder.
 async fn begin(
     Context { app, sessions }: &Context,
@@ -125,7 +111,7 @@ async fn begin(
 ) -> Result<Accepted, CommandError> {
     let resume = resumed(&start).map(str::to_owned);
     let forks = start.fork;
-    // The session that it made before, whatever is asked of it now.
+    // A repeated prompt id: the answer is the session of the first time.
     if let Some(accepted) = sessions.accepted(start.prompt_id).await? {
         return Ok(accepted);
     }

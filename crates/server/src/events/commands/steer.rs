@@ -1,55 +1,23 @@
 //! Stopping a session, and changing what it is called, where it is listed and how it works.
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use tiller_core::CommandError;
 use ts_rs::TS;
 use utoipa::ToSchema;
 
 use super::session_id;
 use crate::events::request::{Context, Refused, Reply};
-use crate::events::translate;
+use crate::events::settings::with_settings;
 use crate::events::wire::{Approval, PermissionMode, SessionRef};
 
-/// What is absent stays as it is; `null` is the default.
-#[expect(clippy::option_option, reason = "absent and null mean different things")]
-#[derive(Debug, Deserialize, TS, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[ts(export_to = "events.ts", optional_fields)]
-pub struct SessionConfigure {
-    pub session_id: String,
-    #[serde(default, deserialize_with = "present")]
-    #[ts(as = "Option<Option<String>>", optional)]
-    #[schema(value_type = Option<String>)]
-    pub model: Option<Option<String>>,
-    #[serde(default, deserialize_with = "present")]
-    #[ts(as = "Option<Option<PermissionMode>>", optional)]
-    #[schema(value_type = Option<PermissionMode>)]
-    pub permission_mode: Option<Option<PermissionMode>>,
-    #[serde(default, deserialize_with = "present")]
-    #[ts(as = "Option<Option<Approval>>", optional)]
-    #[schema(value_type = Option<Approval>)]
-    pub approval: Option<Option<Approval>>,
-    #[serde(default, deserialize_with = "present")]
-    #[ts(as = "Option<Option<String>>", optional)]
-    #[schema(value_type = Option<String>)]
-    pub effort: Option<Option<String>>,
-    #[serde(default, deserialize_with = "present")]
-    #[ts(as = "Option<Option<String>>", optional)]
-    #[schema(value_type = Option<String>)]
-    pub allowed_tools: Option<Option<String>>,
-    #[serde(default, deserialize_with = "present")]
-    #[ts(as = "Option<Option<f64>>", optional)]
-    #[schema(value_type = Option<f64>)]
-    pub max_budget_usd: Option<Option<f64>>,
-    #[serde(default, deserialize_with = "present")]
-    #[ts(as = "Option<Option<u32>>", optional)]
-    #[schema(value_type = Option<u32>)]
-    pub max_turns: Option<Option<u32>>,
-}
-
-/// Tells `null` from what is absent.
-fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
+with_settings! {
+    /// A setting that is absent is unchanged; `null` is the default.
+    #[derive(Debug, Deserialize, TS, ToSchema)]
+    #[serde(rename_all = "camelCase")]
+    #[ts(export_to = "events.ts", optional_fields)]
+    pub struct SessionConfigure {
+        pub session_id: String,
+    }
 }
 
 #[derive(Debug, Deserialize, TS, ToSchema)]
@@ -82,13 +50,10 @@ pub(in crate::events) async fn stop(context: Context, session: SessionRef) -> Re
 
 pub(in crate::events) async fn configure(
     context: Context,
-    configure: SessionConfigure,
+    mut configure: SessionConfigure,
 ) -> Result<Reply, Refused> {
     let id = session_id(&configure.session_id)?;
-    context
-        .sessions
-        .configure(id, translate::patch(configure))
-        .await?;
+    context.sessions.configure(id, configure.take_settings()).await?;
     Ok(Reply::Nothing)
 }
 

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::{Approval, Behavior, PermissionMode, QueuedPrompt, SessionStatus, UiContext};
 use crate::error::ErrorCode;
+use crate::events::settings::SettingsInfo;
 
 #[derive(Debug, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -142,24 +143,6 @@ pub struct SessionInfo {
     /// What can't be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-}
-
-#[derive(Debug, Serialize, TS, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[ts(export_to = "events.ts", optional_fields)]
-pub struct SettingsInfo {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    pub permission_mode: PermissionMode,
-    pub approval: Approval,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub effort: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_turns: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_budget_usd: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub allowed_tools: Option<String>,
 }
 
 /// The session's agent process.

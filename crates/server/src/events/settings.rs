@@ -1,0 +1,330 @@
+//! The settings of a session that the event API has a field for: one row each. The fields of `session.start`,
+//! `session.configure` and the session's entry, their types in TypeScript, their documentation and both translations come
+//! from the row. What a setting means is the backend's affair; an option without a row goes by its own name in `options`.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+use tiller_core::{OptionChange, Options, Settings};
+use ts_rs::{Config, TS, TypeVisitor};
+use utoipa::ToSchema;
+
+use super::wire::Approval;
+use crate::options::PermissionMode;
+
+/// The table: the field, the option that it sets, its type, and what it is.
+macro_rules! settings_table {
+    ($then:ident { $($given:tt)* }) => {
+        $crate::events::settings::$then! {
+            { $($given)* }
+            /// The name of a model, as the agent lists it.
+            model = "model": String,
+            /// What the agent may do without asking.
+            permission_mode = "permissionMode": PermissionMode,
+            /// How hard the model tries, as the agent lists it with its models.
+            effort = "effort": String,
+            /// Comma-separated tools and rules that run without asking, such as `Read,Bash(git *)`.
+            allowed_tools = "allowedTools": String,
+            /// How often the model may be called in one turn.
+            max_turns = "maxTurns": u32,
+            /// What the conversation may cost.
+            max_budget_usd = "maxBudgetUsd": f64,
+        }
+    };
+}
+
+/// Declares a payload with a field for every setting beside its own fields. In each of them, absent means unchanged (or the
+/// default, for a new session) and `null` the default.
+macro_rules! with_settings {
+    ($($payload:tt)*) => {
+        $crate::events::settings::settings_table! { payload_with_settings { $($payload)* } }
+    };
+}
+
+macro_rules! payload_with_settings {
+    (
+        { $(#[$meta:meta])* pub struct $name:ident { $($own:tt)* } }
+        $( $(#[doc = $doc:literal])+ $field:ident = $option:literal: $type:ident, )+
+    ) => {
+        $(#[$meta])*
+        pub struct $name {
+            $($own)*
+            /// Who answers when the agent asks for a tool.
+            #[serde(default)]
+            #[schema(value_type = Option<Approval>)]
+            pub approval: $crate::events::settings::Change<Approval>,
+            $(
+                $(#[doc = $doc])+
+                #[serde(default)]
+                #[schema(value_type = Option<$type>)]
+                pub $field: $crate::events::settings::Change<$type>,
+            )+
+            /// Options of the agent by the names that `GET /api/backends` lists. `null` is the default.
+            #[serde(default)]
+            #[ts(optional, type = "Record<string, unknown>")]
+            #[schema(value_type = Option<Object>)]
+            pub options: Option<serde_json::Map<String, serde_json::Value>>,
+        }
+
+        impl $name {
+            /// Takes the settings out of the payload.
+            pub(in crate::events) fn take_settings(&mut self) -> tiller_core::SettingsPatch {
+                let fields = [$( std::mem::take(&mut self.$field).of($option) ),+];
+                let others = self.options.take().unwrap_or_default().into_iter();
+                let others = others.map(|(name, value)| tiller_core::OptionChange::new(name, value));
+                tiller_core::SettingsPatch {
+                    approval: std::mem::take(&mut self.approval).approval(),
+                    options: fields.into_iter().flatten().chain(others).collect(),
+                }
+            }
+        }
+    };
+}
+
+macro_rules! settings_info {
+    (
+        { }
+        $( $(#[doc = $doc:literal])+ $field:ident = $option:literal: $type:ident, )+
+    ) => {
+        /// The settings of a session.
+        #[derive(Debug, Serialize, TS, ToSchema)]
+        #[serde(rename_all = "camelCase")]
+        #[ts(export_to = "events.ts", optional_fields)]
+        pub struct SettingsInfo {
+            /// Who answers when the agent asks for a tool.
+            pub approval: Approval,
+            $(
+                $(#[doc = $doc])+
+                #[serde(skip_serializing_if = "Shown::is_absent")]
+                #[schema(value_type = Option<$type>)]
+                pub $field: <$type as Setting>::Shown,
+            )+
+            /// Other options that are set, by the agent's names.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[ts(optional, type = "Record<string, unknown>")]
+            #[schema(value_type = Option<Object>)]
+            pub options: Option<Map<String, Value>>,
+        }
+
+        impl From<&Settings> for SettingsInfo {
+            fn from(settings: &Settings) -> Self {
+                let named = [$( $option ),+];
+                let others = settings.options.iter().filter(|(name, _)| !named.contains(name));
+                let others: Map<_, _> = others.map(|(name, value)| (name.to_owned(), value.clone())).collect();
+                Self {
+                    approval: settings.approval.into(),
+                    $( $field: Shown::shown(&settings.options, $option), )+
+                    options: (!others.is_empty()).then_some(others),
+                }
+            }
+        }
+    };
+}
+
+pub(in crate::events) use {payload_with_settings, settings_info, settings_table, with_settings};
+
+settings_table! { settings_info { } }
+
+/// What a payload says of one setting.
+#[derive(Clone, Debug, Default)]
+pub enum Change<T> {
+    /// Nothing: it is unchanged.
+    #[default]
+    Keep,
+    /// `null`: it becomes the default.
+    Reset,
+    Set(T),
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Option::<T>::deserialize(deserializer)?;
+        Ok(value.map_or(Self::Reset, Self::Set))
+    }
+}
+
+impl<T: Setting> Change<T> {
+    pub(in crate::events) fn of(self, option: &str) -> Option<OptionChange> {
+        match self {
+            Self::Keep => None,
+            Self::Reset => Some(OptionChange::new(option, Value::Null)),
+            Self::Set(value) => Some(OptionChange::new(option, value.into_option())),
+        }
+    }
+}
+
+impl Change<Approval> {
+    pub(in crate::events) fn approval(self) -> Option<tiller_core::Approval> {
+        match self {
+            Self::Keep => None,
+            Self::Reset => Some(tiller_core::Approval::Ask),
+            Self::Set(approval) => Some(approval.into()),
+        }
+    }
+}
+
+/// An optional field that may be null.
+impl<T: TS> TS for Change<T> {
+    type WithoutGenerics = Option<T>;
+    type OptionInnerType = Option<T>;
+    const IS_OPTION: bool = true;
+
+    fn name(config: &Config) -> String {
+        Option::<T>::name(config)
+    }
+
+    fn inline(config: &Config) -> String {
+        Option::<T>::inline(config)
+    }
+
+    fn visit_dependencies(visitor: &mut impl TypeVisitor)
+    where
+        Self: 'static,
+    {
+        Option::<T>::visit_dependencies(visitor);
+    }
+
+    fn visit_generics(visitor: &mut impl TypeVisitor)
+    where
+        Self: 'static,
+    {
+        Option::<T>::visit_generics(visitor);
+    }
+}
+
+/// The type of a setting's value, and how the backend's option has it.
+pub trait Setting: Sized {
+    /// How the session's entry shows it.
+    type Shown: Shown;
+
+    /// Null is the default.
+    fn into_option(self) -> Value;
+
+    fn from_option(value: &Value) -> Option<Self>;
+}
+
+/// An empty text is the default.
+impl Setting for String {
+    type Shown = Option<Self>;
+
+    fn into_option(self) -> Value {
+        if self.trim().is_empty() {
+            Value::Null
+        } else {
+            self.into()
+        }
+    }
+
+    fn from_option(value: &Value) -> Option<Self> {
+        value.as_str().map(str::to_owned)
+    }
+}
+
+impl Setting for u32 {
+    type Shown = Option<Self>;
+
+    fn into_option(self) -> Value {
+        self.into()
+    }
+
+    fn from_option(value: &Value) -> Option<Self> {
+        value.as_u64()?.try_into().ok()
+    }
+}
+
+impl Setting for f64 {
+    type Shown = Option<Self>;
+
+    fn into_option(self) -> Value {
+        self.into()
+    }
+
+    fn from_option(value: &Value) -> Option<Self> {
+        value.as_f64()
+    }
+}
+
+/// The default mode is not an option: an agent without such modes takes it, too.
+impl Setting for PermissionMode {
+    type Shown = Self;
+
+    fn into_option(self) -> Value {
+        self.change().value.unwrap_or_default()
+    }
+
+    fn from_option(value: &Value) -> Option<Self> {
+        value.as_str().and_then(Self::parse)
+    }
+}
+
+/// A setting in the session's entry.
+pub trait Shown {
+    fn shown(options: &Options, name: &str) -> Self;
+
+    /// The entry leaves it out.
+    fn is_absent(&self) -> bool;
+}
+
+impl<T: Setting> Shown for Option<T> {
+    fn shown(options: &Options, name: &str) -> Self {
+        options.get(name).and_then(T::from_option)
+    }
+
+    fn is_absent(&self) -> bool {
+        self.is_none()
+    }
+}
+
+impl Shown for PermissionMode {
+    fn shown(options: &Options, _name: &str) -> Self {
+        Self::of(options)
+    }
+
+    fn is_absent(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::events::commands::steer::SessionConfigure;
+
+    #[test]
+    fn absent_null_and_a_value_are_told_apart() {
+        let payload = json!({
+            "sessionId": "s", "model": null, "effort": " ", "maxTurns": 3, "permissionMode": "default",
+            "options": { "mode": "plan" },
+        });
+        let mut configure: SessionConfigure = serde_json::from_value(payload).unwrap();
+        let patch = configure.take_settings();
+        assert_eq!(patch.approval, None);
+        let expected = [
+            OptionChange::new("model", Value::Null),
+            OptionChange::new("permissionMode", Value::Null),
+            OptionChange::new("effort", Value::Null),
+            OptionChange::new("maxTurns", 3),
+            OptionChange::new("mode", "plan"),
+        ];
+        assert_eq!(patch.options, expected);
+    }
+
+    #[test]
+    fn an_entry_shows_every_option() {
+        let settings = Settings {
+            options: Options::default()
+                .with("model", "opus")
+                .with("maxBudgetUsd", 0.5)
+                .with("mode", "plan"),
+            ..Settings::default()
+        };
+        assert_eq!(
+            serde_json::to_value(SettingsInfo::from(&settings)).unwrap(),
+            json!({
+                "approval": "ask", "model": "opus", "permissionMode": "default", "maxBudgetUsd": 0.5,
+                "options": { "mode": "plan" },
+            })
+        );
+    }
+}
