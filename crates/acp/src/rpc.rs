@@ -4,15 +4,15 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// What an agent says.
+/// A message from an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Incoming {
-    /// The answer to a request of ours.
+    /// The answer to one of our requests.
     Response {
         id: String,
         outcome: Result<Value, RpcError>,
     },
-    /// Something that the agent wants an answer to. Its id comes back in the answer as it is.
+    /// A request of the agent. The answer repeats its id unchanged.
     Request {
         id: Value,
         method: String,
@@ -89,7 +89,7 @@ impl Incoming {
     }
 }
 
-/// A request. Ids are texts that the caller chooses, so that the next owner of the connection knows what an answer is to.
+/// A request. The caller chooses the id, so that the next owner of the connection knows what an answer belongs to.
 pub fn request(id: &str, method: &str, params: Value) -> Bytes {
     line(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
 }
@@ -98,7 +98,7 @@ pub fn notification(method: &str, params: Value) -> Bytes {
     line(json!({ "jsonrpc": "2.0", "method": method, "params": params }))
 }
 
-/// The answer to a request of the agent's.
+/// The answer to a request of the agent.
 pub fn response(id: &Value, result: Value) -> Bytes {
     line(json!({ "jsonrpc": "2.0", "id": id, "result": result }))
 }

@@ -31,7 +31,7 @@ pub enum AgentError {
         /// The conversation.
         session_id: Option<String>,
     },
-    /// It ended although nobody asked it to.
+    /// It ended without being asked to.
     #[error("the agent ended unexpectedly ({}){}", how(.0), last_words(.0))]
     Exited(Exit),
     /// It did not do what it was asked to.
@@ -103,7 +103,7 @@ impl Client {
         }
     }
 
-    /// The next message, of whatever turn. `None` when the agent was closed.
+    /// The next message of any turn. `None` when the agent was closed.
     pub async fn receive(&mut self) -> Result<Option<Message>, AgentError> {
         loop {
             match self.messages.receive().await {

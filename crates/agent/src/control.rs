@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 pub use inbound::*;
 pub use outbound::*;
 
-/// The id of a control request, chosen by whoever asks.
+/// The id of a control request, chosen by its sender.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RequestId(String);

@@ -1,4 +1,4 @@
-//! Hooks: functions of ours that the CLI calls when something happens, and whose answer it heeds.
+//! Hooks: functions that the CLI calls when something happens, and whose answer it follows.
 
 use std::fmt;
 use std::future::Future;
@@ -223,7 +223,7 @@ impl Hook {
         }
     }
 
-    /// Only for tools (or whatever the event is about) that match, such as `Bash` or `Write|Edit`.
+    /// Only for tools (or other subjects of the event) that match, such as `Bash` or `Write|Edit`.
     pub fn matching(mut self, matcher: impl Into<String>) -> Self {
         self.matcher = Some(matcher.into());
         self

@@ -270,7 +270,7 @@ impl Link {
             .map_err(|source| RequestError::Unexpected { subtype, source })?;
         let (sender, answer) = oneshot::channel();
         self.shared.pending().insert(id.clone(), sender);
-        // Also when this future is dropped: nobody waits for the answer any more.
+        // Also when this future is dropped and its answer is not needed any more.
         let _guard = PendingGuard {
             shared: &self.shared,
             id: &id,

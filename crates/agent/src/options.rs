@@ -105,7 +105,7 @@ pub struct AgentDefinition {
     /// Its model; that of the session if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Whatever else this version of the CLI understands.
+    /// Other values that this version of the CLI understands.
     #[serde(flatten)]
     pub extra: serde_json::Map<String, Value>,
 }
@@ -350,7 +350,7 @@ impl Options {
         self
     }
 
-    /// How hard the model tries: `low`, `medium`, `high` and whatever else the model offers.
+    /// How hard the model tries: `low`, `medium`, `high` and other levels that the model offers.
     pub fn effort(mut self, effort: impl Into<String>) -> Self {
         self.effort = Some(effort.into());
         self

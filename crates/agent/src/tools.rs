@@ -1,4 +1,4 @@
-//! MCP servers inside this process: functions of ours as tools of the agent.
+//! MCP servers inside this process: Rust functions as tools of the agent.
 //!
 //! The CLI sends JSON-RPC messages for such a server as control requests. A bridge hands them to an `rmcp` service and
 //! returns its answers.
@@ -72,7 +72,7 @@ impl<T: Into<ToolOutput>, E: std::fmt::Display> From<Result<T, E>> for ToolOutpu
 
 type ToolCallback = Arc<dyn Fn(Value) -> BoxFuture<'static, ToolOutput> + Send + Sync>;
 
-/// Functions of ours, as tools of the agent.
+/// Rust functions as tools of the agent.
 ///
 /// ```
 /// use serde::Deserialize;

@@ -37,7 +37,7 @@ impl Version {
 /// by asking: an operation that the CLI lacks answers with `Unsupported`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Connects to a WebSocket server of ours with `--sdk-url`.
+    /// Connects to a WebSocket server of the caller with `--sdk-url`.
     pub sdk_url: bool,
     /// Answers `get_context_usage`, `get_usage`, `get_session_cost`, `get_settings`, `get_binary_version`.
     pub usage_queries: bool,

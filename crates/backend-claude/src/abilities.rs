@@ -320,7 +320,7 @@ impl Drivers for FoundDrivers {
     }
 }
 
-/// Who drives the conversation, if that is a process which nobody here has started.
+/// The process that drives the conversation, if this server did not start it.
 #[cfg(target_os = "linux")]
 async fn found_driver(
     conversation: String,

@@ -1,4 +1,4 @@
-//! One driver for each conversation: finds CLIs that others have started on it. Those of ours have a `Lease` besides.
+//! One driver for each conversation: finds CLIs that others have started on it. CLIs that a Tiller started hold a `Lease` as well.
 //!
 //! Two CLIs that write one transcript fork the conversation without a word. A newer CLI leaves a note about itself that
 //! names its conversation. Of the others, one that goes on with a conversation mostly says so on its command line; one
@@ -404,7 +404,7 @@ async fn end_after(driver: &Driver, patience: Duration) -> Result<(), String> {
     ))
 }
 
-/// The process, if it is still the one that was found. A zombie is none.
+/// The process, if it is still the one that was found. A zombie does not count.
 fn alive(driver: &Driver) -> Option<Pid> {
     let stat = Stat::of(driver.pid)?;
     let same = stat.started() == Some(driver.started) && !stat.is_zombie();

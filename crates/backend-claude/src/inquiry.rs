@@ -64,7 +64,7 @@ pub(crate) fn begin(exchange: impl Future<Output = ()> + Send + 'static) -> Opti
     exchange.as_mut().now_or_never().is_none().then_some(exchange)
 }
 
-/// As [`begin`], where nobody here waits for the answer.
+/// As [`begin`], in the background.
 pub(crate) fn aside(exchange: impl Future<Output = ()> + Send + 'static) {
     if let Some(exchange) = begin(exchange) {
         tokio::spawn(exchange);

@@ -1,7 +1,7 @@
 //! A lease on a conversation: at most one Tiller of this user starts an agent on it.
 //!
 //! It is a lock on a file, so it ends with the process that holds it, however that ends. What a killed process leaves is
-//! a file that nobody has locked: it keeps nobody out, and the next server to start sweeps it away.
+//! a file that nobody has locked: it blocks no other server, and the next server to start removes it.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -86,7 +86,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // Still locked: whoever opens it next makes a new one.
+        // Still locked: the next one to open it makes a new file.
         if self.file.is_some()
             && let Err(error) = std::fs::remove_file(&self.path)
         {

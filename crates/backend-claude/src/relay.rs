@@ -39,7 +39,7 @@ const ELICITED: &str = "elicitation/";
 /// The name under which an MCP server's question is put to the user.
 const ELICITATION: &str = "Elicitation";
 
-/// Carries words both ways between a session and a running CLI.
+/// Carries commands to a running CLI and its messages to the session.
 pub(crate) struct Relay {
     pub(crate) link: Link,
     /// What the CLI was asked first, until it has answered. It does so before it says anything that needs the answer.
@@ -62,7 +62,7 @@ pub(crate) struct Relay {
     pub(crate) malformed: u64,
 }
 
-/// Nobody listens to the agent any more.
+/// The session does not listen to the agent any more.
 struct Unheard;
 
 /// The end of what is under way.
@@ -111,9 +111,9 @@ impl Relay {
         }
     }
 
-    /// The CLI's own end, or nobody listens to it any more.
+    /// The CLI exited, or the session does not listen to it any more.
     async fn ended(self, end: Option<tiller_agent::Exit>, inbox: Inbox) -> Exit {
-        // Read on by nobody, it must not be waited for.
+        // The inbox is not read any more, so the CLI must not wait for it.
         drop(inbox);
         match end {
             Some(exit) => describe(&exit),
@@ -132,7 +132,7 @@ impl Relay {
 
     /// Ends the CLI. What it says until then belongs to the session.
     async fn last_words(mut self, mut inbox: Inbox) -> Exit {
-        // A CLI whose input ends in the middle of a turn takes that for a 'no' to whatever it was asking, and goes on
+        // A CLI whose input ends in the middle of a turn takes that for a 'no' to its open question, and goes on
         // with the turn. So the turn is interrupted first, and a CLI that does not listen is killed.
         if self.busy
             && let Some(exit) = self.interrupted(&mut inbox).await
@@ -140,7 +140,7 @@ impl Relay {
             return exit;
         }
         let (link, busy) = (self.link.clone(), self.busy);
-        // Not waited for here: a CLI whose output nobody reads can't end by itself.
+        // In a task of its own: a CLI can exit by itself only while its output is read.
         tokio::spawn(async move {
             if busy {
                 link.kill().await
@@ -177,7 +177,7 @@ impl Relay {
         None
     }
 
-    /// An error means that the CLI is gone, and its end says so.
+    /// An error means that the CLI has exited, which is reported separately.
     async fn command(&mut self, command: AgentCommand) {
         match command {
             AgentCommand::Prompt {
@@ -254,7 +254,7 @@ impl Relay {
                 let text = format!("The agent did not change its {what}: {error}.");
                 heard.push(Heard::lost(AgentEvent::notice(&text)));
             }
-            // Nobody listens any more: then nobody needs it.
+            // A session that does not listen any more does not need it.
             drop(events.send(heard).await);
         });
     }

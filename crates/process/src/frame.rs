@@ -33,7 +33,7 @@ pub enum Frame {
 pub struct Located {
     /// The frame.
     pub frame: Frame,
-    /// How much of the output lies before the end of this frame. Whoever reads on from there has missed nothing, and
+    /// How much of the output lies before the end of this frame. A reader that continues from there misses nothing, and
     /// gets nothing twice.
     pub end: u64,
 }

@@ -55,7 +55,7 @@ pub(crate) fn limit_open_files_of(process: Pid, count: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Other systems let nobody change another process's limits.
+/// On other systems the limits of another process can't be changed.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn limit_open_files_of(_process: Pid, _count: u64) -> io::Result<()> {
     Ok(())

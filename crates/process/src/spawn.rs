@@ -118,7 +118,7 @@ pub fn spawn(launch: &Launch, on_stderr: Option<StderrCallback>) -> io::Result<S
     })
 }
 
-/// A process on this machine, a child of ours. Dropping it ends it, with everything that it started.
+/// A child process on this machine. Dropping it ends it, with everything that it started.
 pub struct LocalProcess {
     child: Child,
     pid: u32,

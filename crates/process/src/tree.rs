@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 /// The environment variable that marks the processes of one run.
 pub const RUN_MARK: &str = "CLAUDE_AGENT_RUN";
 
-/// The processes of one run: the CLI, which leads its own process group, and whatever it started.
+/// The processes of one run: the agent, which leads its own process group, and everything that it started.
 #[derive(Debug, Clone)]
 pub struct Tree {
     leader: Pid,
@@ -105,7 +105,7 @@ impl Tree {
             started: identity.started,
             mark: identity.mark.clone(),
             keeper: identity.keeper,
-            // Whoever wrote it down may have been gone for long: only the leader itself can tell.
+            // The note may be old: only the leader itself can tell.
             owns_group: identity.started.is_some() && table::started(identity.leader) == identity.started,
             seen: HashSet::new(),
         })
@@ -215,7 +215,7 @@ impl Tree {
                 tracing::trace!(%error, ?pid, "the process has gone");
             }
         }
-        // Nobody hears of their end from one that was stopped.
+        // A stopped process does not report the exit of its children.
         self.signal_keeper(Signal::CONT);
         living.len()
     }
@@ -357,7 +357,7 @@ mod table {
         else {
             return Vec::new();
         };
-        // It is a child of whoever asks, and would be taken for one that an agent has left to its keeper.
+        // It is a child of the caller, and would be taken for an orphan that fell to the keeper.
         let own = i32::try_from(ps.id()).unwrap_or(0);
         let Ok(output) = ps.wait_with_output() else {
             return Vec::new();

@@ -21,7 +21,7 @@ pub(super) struct Handlers {
     pub(super) servers: crate::tools::Bridges,
 }
 
-/// Passes messages on and has questions answered, until the agent ends or nobody is interested any more.
+/// Passes messages on and has questions answered, until the agent ends or the client is dropped.
 pub(super) async fn run(mut inbox: Inbox, messages: InboxSender, link: Link, handlers: Arc<Handlers>) {
     let mut tasks = JoinSet::new();
     let mut running: HashMap<RequestId, AbortHandle> = HashMap::new();

@@ -58,7 +58,7 @@ operations! {
         /// The names of MCP servers inside this process.
         #[serde(rename = "sdkMcpServers", skip_serializing_if = "Vec::is_empty")]
         sdk_mcp_servers: Vec<String>,
-        /// Whatever else this version of the CLI understands.
+        /// Other fields that this version of the CLI understands.
         #[serde(flatten)]
         extra: Map<String, Value>,
     } -> Initialized;

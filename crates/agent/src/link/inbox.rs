@@ -48,7 +48,7 @@ pub enum Inbound {
 
 /// What the agent says, in order. The last item is [`Inbound::Exited`].
 ///
-/// An inbox that nobody reads fills up; then the CLI has to wait. So read it all the time, and never wait for a
+/// An inbox that is not read fills up; then the CLI has to wait. So read it all the time, and never wait for a
 /// person between two reads.
 pub struct Inbox {
     receiver: Receiver,
@@ -132,7 +132,7 @@ impl Queued {
     }
 }
 
-/// Nobody reads any more.
+/// The inbox was dropped.
 pub(crate) struct Unread;
 
 impl Sender {
@@ -231,7 +231,7 @@ pub(super) async fn read(
                 items.push(Queued::new(item, size, Some(end)));
             }
         }
-        // With nobody to read the messages, answers to requests are still passed on, and the CLI does not get stuck.
+        // When messages are not read any more, answers to requests are still passed on, and the CLI does not get stuck.
         if !items.is_empty() && inbox.send_all(items).await.is_err() {
             tracing::trace!("nobody reads the agent's messages");
         }
@@ -253,7 +253,7 @@ pub(super) async fn read(
     inbox.send_last(Inbound::Exited(exit));
 }
 
-/// Passes an answer on to whoever asked; everything else goes into the inbox.
+/// Passes an answer on to the caller that waits for it; everything else goes into the inbox.
 fn route(frame: Frame, shared: &Shared, evidence: &Evidence) -> Option<(Inbound, usize)> {
     let line = match frame {
         Frame::Line(line) => line,
@@ -279,10 +279,10 @@ fn route(frame: Frame, shared: &Shared, evidence: &Evidence) -> Option<(Inbound,
         Kind::ControlResponse => match message.decode::<ResponseLine>() {
             Ok(ResponseLine { response }) => {
                 let Some(waiting) = shared.pending().remove(&response.request_id) else {
-                    tracing::debug!(id = %response.request_id, "an answer that nobody waits for");
+                    tracing::debug!(id = %response.request_id, "an answer without a waiting request");
                     return None;
                 };
-                // Whoever asked may have stopped waiting.
+                // The caller may have stopped waiting.
                 drop(waiting.send(response));
                 None
             }

@@ -57,7 +57,7 @@ pub(super) enum Closing {
 }
 
 impl Closing {
-    /// Asks for the end. Whoever asks later may only make it sooner.
+    /// Asks the agent to end. A later request can only shorten the time that it has.
     pub(super) fn ask(closing: &watch::Sender<Self>, grace: Grace) {
         closing.send_if_modified(|current| {
             let wanted = match *current {

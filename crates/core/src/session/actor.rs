@@ -24,7 +24,7 @@ use crate::session::state::{AgentState, AgentStatus, Delivery, SessionRecord, St
 use crate::session::step::{Effect, Input, Refusal, step, step_on, totals};
 use crate::store::{Epoch, Store, StoreError};
 
-/// How long a stopped turn may take to end by itself before its agent is ended. The CLI needs about 25 ms.
+/// How long a stopped turn may take to end by itself before its agent is ended. Most agents need about 25 ms.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
 /// How long a server that stops waits for what an agent said without it.

@@ -246,7 +246,7 @@ impl RecentIds {
 
     /// False if `id` has been here before.
     pub(super) fn insert(&mut self, id: &str) -> bool {
-        // Every id of the CLI's is a UUID. What is none becomes one, the same every time.
+        // Most agents use UUIDs as ids. Another text becomes a UUID, the same every time.
         let id = Uuid::try_parse(id).unwrap_or_else(|_| Uuid::new_v5(&Uuid::NAMESPACE_OID, id.as_bytes()));
         let id = id.as_u128();
         if !self.known.insert(id) {

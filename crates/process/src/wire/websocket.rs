@@ -129,7 +129,7 @@ async fn pump(mut sockets: Sockets, mut lines: mpsc::Receiver<Bytes>, frames: mp
                     framer.push(&text);
                     // One text is one or more whole lines; the last one may lack its line ending.
                     let lines = std::iter::from_fn(|| framer.next_frame().or_else(|| framer.finish()));
-                    // Nobody can read a connection again from where another left it.
+                    // A connection can't be read again from an earlier position.
                     let lines: Vec<_> = lines.map(|frame| Located { frame, end: 0 }).collect();
                     if !lines.is_empty() && frames.send(lines).await.is_err() {
                         return;

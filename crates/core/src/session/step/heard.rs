@@ -238,7 +238,7 @@ impl Step<'_> {
             return;
         }
         let (stopped, after_stop) = (turn.stopping, turn.after_stop);
-        // Open decisions stay: an agent in the background may still wait for them. The CLI takes back what it does not
+        // Open decisions stay: an agent in the background may still wait for them. The agent withdraws what it does not
         // want to know any more.
         self.state.turn = None;
         if end == TurnEnd::Expired {
