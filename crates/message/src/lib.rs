@@ -40,6 +40,6 @@ pub use stopped::turn_stopped;
 pub use summary::{Summary, SummaryView};
 pub use tasks::{RunningTask, RunningTasks};
 pub use todos::{Todo, TodoStatus, Todos};
-pub use tools::{ToolCalls, ToolStatus};
+pub use tools::{ToolCalls, ToolStatus, succeeded_calls};
 #[cfg(feature = "ts")]
 pub use types::MessageHead;

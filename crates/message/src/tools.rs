@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::message::{Body, PermissionDenial, SystemMessage};
+use crate::message::{Body, Message, PermissionDenial, SystemMessage};
 
 /// The status of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,6 +28,29 @@ pub struct ToolCalls {
 struct Call {
     name: String,
     status: ToolStatus,
+}
+
+/// The ids of the calls whose results a message brings, without those that failed or were refused. Empty for every other
+/// message.
+pub fn succeeded_calls(json: &str) -> Vec<String> {
+    // Most messages bring none, and are not taken apart.
+    if !json.contains("tool_result") {
+        return Vec::new();
+    }
+    let Ok(message) = Message::parse(json) else {
+        return Vec::new();
+    };
+    match message.body() {
+        Body::User(user) => {
+            let blocks = user.message.content.blocks();
+            let results = blocks.iter().filter_map(|block| block.as_tool_result());
+            results
+                .filter(|result| !result.is_error)
+                .map(|result| result.tool_use_id.clone())
+                .collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 impl ToolCalls {

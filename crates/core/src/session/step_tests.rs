@@ -635,6 +635,54 @@ fn the_agent_may_take_a_question_back() {
 }
 
 #[test]
+fn a_call_that_runs_while_its_permission_is_asked_for_raises_an_alarm() {
+    let result = |id: &str, is_error: bool| {
+        let raw = format!(
+            r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"{id}","is_error":{is_error}}}]}}}}"#
+        );
+        Input::Agent(AgentEvent::Message {
+            raw: RawJson::parse(&raw).unwrap(),
+            uuid: None,
+            meaning: Meaning::Nothing,
+        })
+    };
+    let ends = |story: &mut Story| {
+        story
+            .effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::EndAgent))
+    };
+
+    // What was answered here, what is not waited for, and what did not run.
+    let mut story = Story::running();
+    story
+        .take(asks(1, false))
+        .take(allow("t1"))
+        .take(result("t1", false));
+    story
+        .take(asks(2, false))
+        .take(result("t0", false))
+        .take(result("t2", true));
+    assert!(!ends(&mut story));
+
+    let mut story = Story::running();
+    story.take(asks(1, false)).take(result("t1", false));
+    assert!(ends(&mut story));
+    story.take(exited("killed"));
+    assert_eq!(story.state.record.status, SessionStatus::Error);
+    assert!(story.tale().iter().any(|line| line.contains("Alarm: ")));
+    assert!(story.state.pending.is_empty());
+
+    // Stopped by the user: what was under way may come to its end.
+    let mut story = Story::running();
+    story
+        .take(asks(1, false))
+        .take(Input::Stop)
+        .take(result("t1", false));
+    assert!(!ends(&mut story));
+}
+
+#[test]
 fn an_expired_conversation_starts_afresh_with_the_next_message() {
     let mut story = Story::running();
     story

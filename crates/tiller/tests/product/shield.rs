@@ -122,6 +122,26 @@ async fn an_agents_own_note_is_found_by_the_process_that_we_know() {
     until_nothing_is_left(&world).await;
 }
 
+/// A person's own hook may decide before anyone here does. That is no alarm: the agent takes its question back first.
+#[tokio::test]
+async fn a_hook_of_the_users_may_decide() {
+    let world = World::new(script()).await;
+    write_script(&world, "true\n");
+    let decision =
+        r#"{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}"#;
+    let hook = json!({ "type": "command", "command": format!("echo '{decision}'") });
+    let settings = json!({ "hooks": { "PermissionRequest": [{ "matcher": "*", "hooks": [hook] }] } });
+    std::fs::create_dir_all(world.home().join(".claude")).unwrap();
+    std::fs::write(world.home().join(".claude/settings.json"), settings.to_string()).unwrap();
+    let server = world.serve().await;
+    let mut client = EventClient::connect(&server, &server.sign_in().await).await;
+    client.start(&world.project(), "go").await;
+    client.until_status("completed").await;
+    assert!(world.project().join("made.txt").exists());
+    server.stop().await;
+    until_nothing_is_left(&world).await;
+}
+
 /// Clears its environment, leaves its parent, its session and its group, and takes no signal; then everything that could
 /// look for it is killed.
 #[tokio::test]

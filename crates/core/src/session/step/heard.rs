@@ -12,6 +12,10 @@ use crate::json::RawJson;
 use crate::prompt::Prompt;
 use crate::session::state::{AgentState, Answer, Approval, Delivery, Run, SessionStatus, Turn, TurnRecord};
 
+/// What a session says whose agent heard an answer that was not Tiller's.
+const ALARM: &str = "Alarm: the agent ran something that waited for your permission, and nobody gave that here. Somebody else \
+    answered for you. The agent was ended; look at what it did before you go on.";
+
 impl Step<'_> {
     pub(super) fn agent(&mut self, event: AgentEvent) {
         match event {
@@ -143,9 +147,34 @@ impl Step<'_> {
             }
             _ => raw,
         };
+        let forged = self.was_answered_by_another(&raw);
         self.record(EventBody::Message { raw, uuid });
+        if forged {
+            return self.raise_alarm();
+        }
         if let Meaning::TurnEnded(end) = meaning {
             self.turn_ended(end);
+        }
+    }
+
+    /// A call has run whose permission is still being asked for: the agent heard an answer that nobody here gave. A call that
+    /// was refused, or failed because the turn ended under it, has no such result.
+    fn was_answered_by_another(&self, raw: &RawJson) -> bool {
+        if self.state.pending.is_empty() || self.is_stopped() {
+            return false;
+        }
+        let run = tiller_message::succeeded_calls(raw.as_str());
+        let pending = &self.state.pending;
+        run.iter()
+            .any(|call| pending.iter().any(|asked| asked.tool_use_id == *call))
+    }
+
+    /// Ends the run of an agent that takes orders from somebody else.
+    fn raise_alarm(&mut self) {
+        let has_turn = self.state.turn.is_some();
+        self.close(ALARM);
+        if !has_turn {
+            self.finish(SessionStatus::Error, Some(ALARM.to_owned()));
         }
     }
 
