@@ -167,7 +167,7 @@ pub struct ApiKey {
     pub created_at: Timestamp,
 }
 
-/// How long a sign-in that nobody uses stays good.
+/// How long a sign-in stays valid without being used.
 pub const SIGN_IN_LIFETIME: Duration = Duration::from_hours(7 * 24);
 
 /// How much of a browser's own description is kept.
@@ -269,7 +269,7 @@ pub trait CredentialStore: Send + Sync + 'static {
     /// All that are good, the last used first.
     fn sign_ins(&self, now: Timestamp) -> StoreFuture<'_, Vec<SignIn>>;
 
-    /// False if there is none of that id.
+    /// False if no sign-in has that id.
     fn end_sign_in(&self, id: SignInId) -> StoreFuture<'_, bool>;
 
     fn end_all_sign_ins(&self) -> StoreFuture<'_, ()>;

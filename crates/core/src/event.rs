@@ -75,7 +75,7 @@ impl UnreadableLine {
         }
     }
 
-    /// The message that stands in for the line.
+    /// The message that replaces the line for clients.
     pub fn shown(&self) -> RawJson {
         let message = Message::unreadable(self.reason, self.line.as_bytes());
         RawJson::checked(Arc::clone(message.shared()))
@@ -88,7 +88,7 @@ pub struct Reply {
     /// The agent's own id of the request.
     pub agent_request: String,
     pub answer: Answer,
-    /// The key that was used to answer. `None`: the person at the machine did, or nobody.
+    /// The key that was used to answer. `None`: the person at the machine answered, or there was no answer.
     pub by: Option<String>,
 }
 
@@ -140,7 +140,7 @@ impl DecisionRequest {
 pub enum Behavior {
     Allow,
     Deny,
-    /// Nobody answered: the turn was stopped, the agent took the question back, or it ended.
+    /// There was no answer: the turn was stopped, the agent withdrew the request, or the agent ended.
     Withdrawn,
 }
 
@@ -160,7 +160,7 @@ impl Behavior {
     }
 }
 
-/// What everyone who watches is told. Only [`Notice::Event`] is part of the log.
+/// What subscribers get. Only [`Notice::Event`] is part of the log.
 #[derive(Clone, Debug)]
 pub enum Notice {
     Event(Arc<Event>),

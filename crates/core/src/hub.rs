@@ -196,7 +196,7 @@ pub struct LiveFeed {
     batch: Option<(Arc<[Arc<Event>]>, usize)>,
 }
 
-/// Where a reader stands.
+/// The position of a reader.
 #[derive(Debug)]
 struct Place {
     backlog: Arc<Mutex<Backlog>>,

@@ -121,7 +121,7 @@ impl FromStr for PromptId {
 pub struct Cause(NonZeroU64);
 
 impl Cause {
-    /// One that nobody else has.
+    /// A new one, unique in this process.
     pub fn unique() -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1);

@@ -7,7 +7,7 @@ use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A valid JSON value that nobody has taken apart. Cheap to clone.
+/// A valid JSON value as text, not parsed further. Cheap to clone.
 #[derive(Clone, PartialEq)]
 pub struct RawJson(Arc<str>);
 
@@ -17,7 +17,7 @@ impl RawJson {
         serde_json::from_str::<&RawValue>(text).map(|value| Self(value.get().into()))
     }
 
-    /// What somebody else has checked already, as every message of an agent's is.
+    /// Text that was checked before, as every message of an agent is.
     pub fn checked(text: Arc<str>) -> Self {
         debug_assert!(serde_json::from_str::<&RawValue>(&text).is_ok(), "{text}");
         Self(text)

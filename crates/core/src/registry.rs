@@ -78,7 +78,7 @@ struct Shared {
     starting: accept::Starting,
 }
 
-/// Where titles come from that nobody gave.
+/// Where the titles of sessions come from that the user has not named.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Titles {
     /// From a model, a moment after the session began; until then from the prompt.
@@ -99,7 +99,7 @@ pub struct StartSession {
     /// The name of the backend that is to run the agent. `None`: the default one.
     pub backend: Option<String>,
     pub settings: Settings,
-    /// The new session's id, for whoever has to know it before it begins. `None`: a random one.
+    /// The new session's id, for a caller that has to know it in advance. `None`: a random one.
     pub id: Option<SessionId>,
     /// Goes on with a conversation that the agent had elsewhere, under its id. Only the person at the machine may.
     pub resume: Option<SessionId>,
@@ -522,7 +522,7 @@ impl Sessions {
         }
     }
 
-    /// Where the session's agent stands.
+    /// The state of the session's agent.
     pub fn agent_status(&self, session: SessionId) -> AgentStatus {
         let actor = self.actor(session);
         actor.map_or(AgentStatus::Absent, |actor| actor.view.borrow().agent)
@@ -533,7 +533,7 @@ impl Sessions {
         self.input(session, Input::Stop).await.map(drop)
     }
 
-    /// Removes a session, its events and its agent. Fine if there is none.
+    /// Removes a session, its events and its agent. Not an error if it does not exist.
     pub async fn delete(&self, session: SessionId) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
         self.delete_if(session, Deletion::Now).await.map(drop)

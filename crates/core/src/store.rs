@@ -1,4 +1,4 @@
-//! What the domain needs of a place that keeps things. The conformance suite of the store crate says it in tests.
+//! What the domain needs of a store. `crates/store-suite` has the same contracts as tests.
 
 use std::fmt;
 use std::str::FromStr;
@@ -66,7 +66,7 @@ pub trait Store: Send + Sync + 'static {
         limit: u32,
     ) -> StoreFuture<'_, Vec<SessionId>>;
 
-    /// Removes a session and everything that belongs to it. Fine if there is none.
+    /// Removes a session and everything that belongs to it. Not an error if it does not exist.
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()>;
 
     /// A page of prompts and messages, oldest first.
@@ -75,8 +75,8 @@ pub trait Store: Send + Sync + 'static {
     /// The first `limit` events after `after`, in order.
     fn replay(&self, session: SessionId, after: u64, limit: u32) -> StoreFuture<'_, Vec<Event>>;
 
-    /// What was said to the agent from event `since` on: the prompt with that number and the answers after it, in order.
-    fn said_since(&self, session: SessionId, since: u64) -> StoreFuture<'_, Vec<Event>>;
+    /// What was sent to the agent from event `since` on: the prompt with that number and the answers after it, in order.
+    fn agent_input_since(&self, session: SessionId, since: u64) -> StoreFuture<'_, Vec<Event>>;
 
     /// Where the prompt with this id was accepted, in a session of `owner`. Known for as long as that session is kept,
     /// whatever became of the prompt.

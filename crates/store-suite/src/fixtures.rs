@@ -137,7 +137,7 @@ pub fn request(session: SessionId, seq: u64) -> DecisionRequest {
     }
 }
 
-/// Becomes the owner of a session, which begins with `last_seq` if there is none.
+/// Becomes the owner of a session. If it does not exist, it is created with `last_seq`.
 pub async fn own(store: &dyn Store, record: &SessionRecord, last_seq: u64) -> Epoch {
     if let Some((epoch, _)) = store.acquire(record.id).await.unwrap() {
         return epoch;

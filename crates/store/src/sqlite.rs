@@ -27,7 +27,7 @@ pub struct SqliteStore {
 struct Shared {
     path: PathBuf,
     writer: Writer,
-    /// Connections for reading that nobody uses right now. Opening one costs more than a query.
+    /// Idle connections for reading. Opening one costs more than a query.
     idle_readers: Mutex<Vec<Connection>>,
 }
 
@@ -35,7 +35,7 @@ struct Shared {
 const KEPT_READERS: usize = 4;
 
 impl SqliteStore {
-    /// Opens the file, makes it if there is none, and brings its schema up to date. Blocks for as long as that takes.
+    /// Opens the file, creates it if it does not exist, and migrates its schema. Blocks until that is done.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         create_private(path)?;
         let mut connection = Connection::open(path).map_err(store_error)?;
@@ -54,7 +54,7 @@ impl SqliteStore {
     }
 
     /// Copies what is only in the log beside the file into the file, so that it can be copied alone. To be called when
-    /// nothing more is written. What does not work now is done by whoever opens the file next.
+    /// nothing more is written. If it fails, the next process that opens the file does it.
     pub async fn settle(&self) {
         let path = self.shared.path.clone();
         let settled = tokio::task::spawn_blocking(move || {
@@ -84,13 +84,13 @@ impl SqliteStore {
                 Ok(())
             })
             .await?;
-        // A group that failed is run again: the last word counts.
+        // A group that failed is run again: the last value counts.
         let last = receiver.try_iter().last();
         last.ok_or_else(|| StoreError::Unavailable("the writer has ended".to_owned()))
     }
 
-    /// Runs a query on a connection that can't write. All that it asks is answered as of one moment: whoever reads a
-    /// session from several tables finds each commit whole, or not yet.
+    /// Runs a query on a connection that can't write. The whole query reads one snapshot: a session that is read from
+    /// several tables has each commit whole, or not at all.
     async fn read<T: Send + 'static>(
         &self,
         query: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
@@ -143,7 +143,7 @@ const JOURNAL_LIMIT: u32 = 32 << 20;
 
 const CHECKPOINT_PAGES: u32 = 4000;
 
-/// What is deleted gives its space back. A file that was made without that is rewritten, once.
+/// Deleted rows give their space back to the system. A file that was created without that is rewritten, once.
 fn make_shrinkable(connection: &Connection) -> rusqlite::Result<()> {
     const INCREMENTAL: u32 = 2;
     let found: u32 = connection.pragma_query_value(None, "auto_vacuum", |row| row.get(0))?;
@@ -170,7 +170,7 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The file holds conversations: nobody else on the machine may read it, from its first moment on.
+/// The file holds conversations: no other user of the machine may read it, from its creation on.
 fn create_private(path: &Path) -> Result<(), StoreError> {
     let unavailable = |error: std::io::Error| StoreError::Unavailable(error.to_string());
     if let Some(folder) = path.parent() {

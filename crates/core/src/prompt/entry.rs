@@ -1,4 +1,4 @@
-//! The entry that stands for a prompt in a session's history. Clients read it as it is written here.
+//! The entry of a prompt in a session's history. Clients read it as it is written here.
 
 use serde::{Deserialize, Serialize};
 

@@ -57,7 +57,7 @@ impl Sessions {
                 continue;
             };
             readable.push(session.id);
-            // Nobody can go on with the run of a backend that is not here any more.
+            // The run of a backend that this server does not have can't be continued.
             if self.shared.backends.find(record.backend.as_deref()).is_ok() {
                 runs.extend(session.run);
             }
@@ -81,7 +81,7 @@ impl Sessions {
         let damage = match self.shared.store.load(session).await? {
             None => return Ok(None),
             Some(StoredSession::Damaged(damaged)) => damaged.reason,
-            Some(StoredSession::Readable { record, .. }) => match self.what_was_said(&record).await {
+            Some(StoredSession::Readable { record, .. }) => match self.recovery_events(&record).await {
                 Ok(_) => return Ok(Some(*record)),
                 Err(StoreError::Damaged(reason)) => reason,
                 Err(error) => return Err(error.into()),
@@ -242,7 +242,7 @@ impl Sessions {
         views.any(|view| view.record.status == SessionStatus::Running)
     }
 
-    /// Where the live feed stands. What is published from now on is after it.
+    /// The current position of the live feed. Everything that is published from now on comes after it.
     pub fn mark(&self) -> Mark {
         self.shared.hub.mark()
     }
@@ -317,7 +317,7 @@ impl Sessions {
                 }
                 self.forget_ended(session);
             }
-            // Whose it is comes first: nobody loads what is not theirs.
+            // The owner is checked first: a viewer never causes a session of others to be loaded.
             let stored = self.shared.store.load(session).await?;
             self.readable(stored.ok_or(CommandError::UnknownSession)?)?;
             if self.is_stopping() {
@@ -354,7 +354,7 @@ impl Sessions {
         if !is_unfinished {
             return Ok(self.spawn(epoch, record, pending));
         }
-        let recovered = match self.what_was_said(&record).await {
+        let recovered = match self.recovery_events(&record).await {
             Ok((unconfirmed, recent)) => Input::Recovered { unconfirmed, recent },
             Err(StoreError::Damaged(reason)) => {
                 self.damaged().insert(session, reason.clone());
@@ -417,10 +417,10 @@ impl Sessions {
     }
 
     /// What the agent of an unfinished session may not have heard, and what was recorded last.
-    async fn what_was_said(&self, record: &SessionRecord) -> Result<(Vec<Event>, Vec<Event>), StoreError> {
+    async fn recovery_events(&self, record: &SessionRecord) -> Result<(Vec<Event>, Vec<Event>), StoreError> {
         let store = &self.shared.store;
         let unconfirmed = match record.turn {
-            Some(turn) => store.said_since(record.id, turn.prompt_seq).await?,
+            Some(turn) => store.agent_input_since(record.id, turn.prompt_seq).await?,
             None => Vec::new(),
         };
         let recent = if record.run.is_some() {
@@ -450,7 +450,7 @@ impl Sessions {
         )
     }
 
-    /// Takes sessions out of memory that nobody uses. The next one who asks loads them again.
+    /// Releases sessions from memory that are not used. The next use loads them again.
     pub(super) fn release_idle(&self, now: Timestamp) {
         let idle = i64::try_from(IDLE.as_millis()).unwrap_or(i64::MAX);
         let before = Timestamp(now.0.saturating_sub(idle));
@@ -462,7 +462,7 @@ impl Sessions {
         self.entries().retain(|id, slot| {
             let keeps = slot.get().is_none_or(|actor| {
                 let view = actor.view.borrow();
-                // Others who have the slot or the actor are about to use it. Both are handed out under this lock.
+                // A caller that holds the slot or the actor is about to use it. Both are handed out under this lock.
                 let is_used = Arc::strong_count(slot) > 1 || actor.commands.strong_count() > 1;
                 let has_agent = !matches!(view.agent, AgentStatus::Absent | AgentStatus::Hibernated);
                 let is_unfinished = view.record.run.is_some() || view.record.turn.is_some();

@@ -11,7 +11,7 @@ use super::Sessions;
 use crate::ids::{SessionId, Timestamp};
 use crate::session::{AgentStatus, Input};
 
-/// How often agents are looked at, and whoever else drives their conversations.
+/// How often agents, and other drivers of their conversations, are checked.
 const INTERVAL: Duration = Duration::from_secs(5);
 
 const SHORTEST: Duration = Duration::from_millis(500);
@@ -116,7 +116,7 @@ impl Sessions {
         }
     }
 
-    /// Whoever goes on with a conversation in a terminal while its agent rests here has it alone.
+    /// If a conversation is continued in a terminal while its agent is idle here, the terminal has it alone.
     async fn make_room(&self, agents: &[Watched]) {
         let idle = agents.iter().filter(|agent| agent.idle);
         let resting: HashMap<_, _> = idle
@@ -160,7 +160,7 @@ impl Sessions {
     }
 }
 
-/// Who is to sleep: whoever has rested for long enough, and then the longest resting until the rest fits.
+/// Which agents hibernate: those that were idle for long enough, then the longest idle until the others fit.
 fn sleepy(
     rest: Rest,
     usage: &HashMap<SessionId, Usage>,
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(
             who(None, Some(0)),
             [ids[0], ids[2], ids[1]],
-            "whoever works goes on"
+            "an agent that works is left alone"
         );
         assert_eq!(who(Some(25), Some(250)), [ids[0], ids[2]]);
     }

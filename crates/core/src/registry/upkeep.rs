@@ -138,7 +138,7 @@ impl Sessions {
         }
     }
 
-    /// Removes sessions in which nothing has happened since, and for which nobody waits.
+    /// Removes sessions in which nothing has happened since, and nothing waits.
     async fn remove_unused_since(&self, time: Timestamp) -> Result<(), CommandError> {
         let mut after = None;
         loop {

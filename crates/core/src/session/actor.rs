@@ -317,7 +317,7 @@ impl Actor {
         });
     }
 
-    /// Whoever watches would see nothing but silence.
+    /// Subscribers would otherwise see nothing at all.
     fn is_held_up(&mut self, error: &StoreError) {
         if !std::mem::replace(&mut self.held_up, true) {
             self.publish(Notice::HeldUp {
@@ -375,7 +375,7 @@ impl Actor {
         }
     }
 
-    /// Whoever reads it again comes to the same events, so they may be shown at once.
+    /// Reading it again leads to the same events, so they may be shown at once.
     async fn show_said(&mut self, effects: Vec<Effect>) {
         let events = recorded(&effects);
         self.journal.add(&events);
@@ -606,7 +606,7 @@ async fn sleep_until(deadline: Option<(Instant, u64)>) {
     }
 }
 
-/// What goes beyond messages waits for the disk: whoever hears that a turn has ended finds all of it there.
+/// Events other than messages are stored before they are shown: a client that sees a turn end finds all of it stored.
 fn only_said(effect: &Effect) -> bool {
     match effect {
         Effect::Record(event) => {

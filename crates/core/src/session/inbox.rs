@@ -10,7 +10,7 @@ use crate::session::state::{AgentState, State};
 use crate::session::step::{Input, Refusal};
 use crate::store::StoreError;
 
-/// How many commands may wait for one session. More means that nobody reads them.
+/// How many commands may wait for one session. More would mean that its actor does not read them.
 const COMMANDS: usize = 64;
 
 pub(crate) enum Command {
@@ -38,9 +38,9 @@ pub(crate) enum Command {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Deletion {
     Now,
-    /// If its time has come by then, and nobody has taken that back.
+    /// If it is due by then, and was not restored.
     Due(Timestamp),
-    /// If nothing has happened in it since, and nobody waits for it.
+    /// If nothing has happened in it since, and nothing waits in it.
     UnusedSince(Timestamp),
 }
 
@@ -125,7 +125,7 @@ impl Inbox {
                     return Refused::Closing;
                 }
                 Some(leave @ Command::Leave(_)) => self.held.push_back(leave),
-                // Nobody is left to ask anything.
+                // All handles are gone, so no command can come.
                 None => return std::future::pending().await,
             }
         }

@@ -466,8 +466,8 @@ impl Step<'_> {
         }));
     }
 
-    /// The turn has ended because the user wanted it to. What waited keeps waiting: the user wanted quiet. What was said
-    /// since is another wish.
+    /// The user stopped the turn. Prompts that waited keep waiting: the user wanted quiet. Prompts that came after the
+    /// stop run.
     fn stopped(&mut self, after_stop: usize) {
         self.set_idle();
         if after_stop > 0 && self.state.record.delete_at.is_none() && self.can_go_on().is_ok() {
@@ -532,7 +532,7 @@ impl Step<'_> {
         }
     }
 
-    /// Nobody answers it.
+    /// It gets no answer.
     fn settle(&mut self, pending: &DecisionRequest, behavior: Behavior) {
         self.settle_and(pending, behavior, None);
     }

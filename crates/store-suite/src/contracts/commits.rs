@@ -41,7 +41,7 @@ pub async fn what_was_committed_is_there_after_a_restart<H: Harness>(harness: &H
     };
     append(&store, &mut record, vec![resolved, message("two")]).await;
     let events = store.replay(record.id, 0, 100).await.unwrap();
-    let said = store.said_since(record.id, 2).await.unwrap();
+    let said = store.agent_input_since(record.id, 2).await.unwrap();
     assert_eq!(
         said,
         [events[1].clone(), events[4].clone()],
@@ -331,7 +331,7 @@ pub async fn messages_that_look_like_our_records_come_back_unchanged<H: Harness>
             "what looks like a prompt is a message if an agent wrote it"
         );
         assert_eq!(
-            store.said_since(session.id, 1).await.unwrap(),
+            store.agent_input_since(session.id, 1).await.unwrap(),
             [written[0].clone()]
         );
         let fork = record("fork");

@@ -158,7 +158,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn said_since(&self, session: SessionId, since: u64) -> StoreFuture<'_, Vec<Event>> {
+    fn agent_input_since(&self, session: SessionId, since: u64) -> StoreFuture<'_, Vec<Event>> {
         self.read(move |data| {
             let Some(session) = data.find(session) else {
                 return Ok(Vec::new());

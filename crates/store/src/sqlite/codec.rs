@@ -1,4 +1,4 @@
-//! Between the core's types and what stands in the columns.
+//! Encodes the core's types as columns, and decodes them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tiller_message::UnreadableReason;
 
 use super::store_error;
 
-/// What a row of `messages` or `events` is. It stands in the row's `kind`; the shape of a text is never looked at, because
+/// What a row of `messages` or `events` is. The row's `kind` says it; the shape of a text never does, because
 /// an agent may write any text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
@@ -66,7 +66,7 @@ const SHOWN: usize = 64 << 10;
 /// A prompt in the queue. In older files one that is nothing but words is a string, and none has an id.
 #[derive(Deserialize, Serialize)]
 #[serde(untagged)]
-enum Waiting {
+enum QueuedPrompt {
     Words(String),
     More {
         #[serde(default)]
@@ -81,7 +81,7 @@ enum Waiting {
     },
 }
 
-impl From<&Prompt> for Waiting {
+impl From<&Prompt> for QueuedPrompt {
     fn from(prompt: &Prompt) -> Self {
         Self::More {
             id: Some(prompt.id.to_string()),
@@ -93,7 +93,7 @@ impl From<&Prompt> for Waiting {
     }
 }
 
-impl Waiting {
+impl QueuedPrompt {
     /// `new_id` is for one that has none.
     fn into_prompt(self, new_id: PromptId) -> Result<Prompt, StoreError> {
         Ok(match self {
@@ -116,18 +116,19 @@ impl Waiting {
 }
 
 pub(super) fn encode_queue(queue: &[Prompt]) -> serde_json::Result<String> {
-    serde_json::to_string(&queue.iter().map(Waiting::from).collect::<Vec<_>>())
+    serde_json::to_string(&queue.iter().map(QueuedPrompt::from).collect::<Vec<_>>())
 }
 
 fn decode_queue(json: &str, session: SessionId, made: Timestamp) -> Result<Vec<Prompt>, StoreError> {
-    let waiting: Vec<Waiting> = from_json(json)?;
-    let with_id =
-        |(place, waiting): (usize, Waiting)| waiting.into_prompt(PromptId::of_queued(session, made, place));
+    let waiting: Vec<QueuedPrompt> = from_json(json)?;
+    let with_id = |(place, waiting): (usize, QueuedPrompt)| {
+        waiting.into_prompt(PromptId::of_queued(session, made, place))
+    };
     waiting.into_iter().enumerate().map(with_id).collect()
 }
 
 #[derive(Deserialize, Serialize)]
-struct Change {
+struct StoredStatus {
     status: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     title: Option<String>,
@@ -138,7 +139,7 @@ struct Change {
 }
 
 #[derive(Deserialize, Serialize)]
-struct Requested {
+struct StoredRequest {
     id: String,
     agent_request: String,
     tool_use_id: String,
@@ -153,17 +154,17 @@ struct Requested {
 }
 
 #[derive(Deserialize, Serialize)]
-struct Resolved {
+struct StoredResolution {
     id: String,
     tool_use_id: String,
     behavior: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    reply: Option<Replied>,
+    reply: Option<StoredReply>,
 }
 
 /// What the agent was answered.
 #[derive(Deserialize, Serialize)]
-struct Replied {
+struct StoredReply {
     agent_request: String,
     allow: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -178,7 +179,7 @@ struct Replied {
     by: Option<String>,
 }
 
-impl Replied {
+impl StoredReply {
     fn of(reply: &Reply) -> serde_json::Result<Self> {
         let raw = |raw: &RawJson| RawValue::from_string(raw.as_str().to_owned());
         let agent_request = reply.agent_request.clone();
@@ -225,7 +226,7 @@ impl Replied {
 }
 
 #[derive(Deserialize, Serialize)]
-struct KeptTurn {
+struct StoredTurn {
     prompt_seq: u64,
     stopping: bool,
     /// Not known in older files.
@@ -236,7 +237,7 @@ struct KeptTurn {
 }
 
 pub(super) fn encode_turn(turn: TurnRecord) -> serde_json::Result<String> {
-    serde_json::to_string(&KeptTurn {
+    serde_json::to_string(&StoredTurn {
         prompt_seq: turn.prompt_seq,
         stopping: turn.stopping,
         undelivered: turn.undelivered,
@@ -244,9 +245,9 @@ pub(super) fn encode_turn(turn: TurnRecord) -> serde_json::Result<String> {
     })
 }
 
-/// An agent's process and what it was started with. Where it stands in its output is a column of its own.
+/// An agent's process and what it was started with. How much of its output was read is a column of its own.
 #[derive(Deserialize, Serialize)]
-struct KeptRun {
+struct StoredRun {
     name: String,
     resumes: bool,
     hooks: Vec<String>,
@@ -255,7 +256,7 @@ struct KeptRun {
 }
 
 pub(super) fn encode_run(run: &Run) -> serde_json::Result<String> {
-    serde_json::to_string(&KeptRun {
+    serde_json::to_string(&StoredRun {
         name: run.name.clone(),
         resumes: run.resumes,
         hooks: run.hooks.clone(),
@@ -274,7 +275,7 @@ pub(super) fn run_name(json: &str) -> Option<String> {
 }
 
 fn decode_run(json: &str, position: u64) -> Result<Run, StoreError> {
-    let kept: KeptRun = from_json(json)?;
+    let kept: StoredRun = from_json(json)?;
     Ok(Run {
         name: kept.name,
         position,
@@ -322,7 +323,7 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded<'_>> {
         EventBody::Unreadable(line) => Ok(Encoded::Message {
             kind: Kind::Unreadable,
             id: message_id(None),
-            data: serde_json::to_string(&Line {
+            data: serde_json::to_string(&StoredLine {
                 reason: line.reason.as_str().to_owned(),
                 line: (&*line.line).into(),
             })?
@@ -330,7 +331,7 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded<'_>> {
         }),
         EventBody::Status(change) => event(
             Kind::Status,
-            serde_json::to_string(&Change {
+            serde_json::to_string(&StoredStatus {
                 status: change.status.as_str().to_owned(),
                 title: change.title.clone(),
                 cwd: change.cwd.clone(),
@@ -339,7 +340,7 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded<'_>> {
         ),
         EventBody::DecisionRequested(request) => event(
             Kind::Requested,
-            serde_json::to_string(&Requested {
+            serde_json::to_string(&StoredRequest {
                 id: request.id.to_string(),
                 agent_request: request.agent_request.clone(),
                 tool_use_id: request.tool_use_id.clone(),
@@ -361,11 +362,11 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded<'_>> {
             reply,
         } => event(
             Kind::Resolved,
-            serde_json::to_string(&Resolved {
+            serde_json::to_string(&StoredResolution {
                 id: request.to_string(),
                 tool_use_id: tool_use_id.clone(),
                 behavior: behavior.as_str().to_owned(),
-                reply: reply.as_deref().map(Replied::of).transpose()?,
+                reply: reply.as_deref().map(StoredReply::of).transpose()?,
             })?,
         ),
     }
@@ -414,20 +415,20 @@ pub(super) fn history_entry(row: &Row<'_>) -> Result<HistoryEntry, StoreError> {
 
 /// A line of an agent that is no message, as it is stored.
 #[derive(Deserialize, Serialize)]
-struct Line<'a> {
+struct StoredLine<'a> {
     reason: String,
     line: Cow<'a, str>,
 }
 
 fn unreadable(data: &str) -> Result<UnreadableLine, StoreError> {
-    let Line { reason, line } = from_json(data)?;
+    let StoredLine { reason, line } = from_json(data)?;
     Ok(UnreadableLine {
         reason: named(UnreadableReason::parse, &reason)?,
         line: line.into_owned(),
     })
 }
 
-/// What stands in place of a row that can't be read.
+/// The message that replaces a row that can't be read.
 fn damaged(row: &Row<'_>, data: usize) -> Result<RawJson, StoreError> {
     #[derive(Serialize)]
     struct Unreadable<'a> {
@@ -479,7 +480,7 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
         },
         Kind::Unreadable => EventBody::Unreadable(Box::new(unreadable(data)?)),
         Kind::Status => {
-            let Change {
+            let StoredStatus {
                 status,
                 title,
                 cwd,
@@ -494,7 +495,7 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
             }))
         }
         Kind::Requested => {
-            let requested: Requested = from_json(data)?;
+            let requested: StoredRequest = from_json(data)?;
             EventBody::DecisionRequested(Box::new(DecisionRequest {
                 id: request_id(&requested.id)?,
                 agent_request: requested.agent_request,
@@ -507,7 +508,7 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
             }))
         }
         Kind::Resolved => {
-            let Resolved {
+            let StoredResolution {
                 id,
                 tool_use_id,
                 behavior,
@@ -517,7 +518,7 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
                 request: request_id(&id)?,
                 tool_use_id,
                 behavior: named(Behavior::parse, &behavior)?,
-                reply: reply.map(Replied::into_reply).map(Box::new),
+                reply: reply.map(StoredReply::into_reply).map(Box::new),
             }
         }
     };
@@ -586,7 +587,7 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
         runs: row.get("runs").map_err(store_error)?,
         turn: optional(row, "turn")?
             .as_deref()
-            .map(|turn| in_column("turn", from_json::<KeptTurn>(turn)))
+            .map(|turn| in_column("turn", from_json::<StoredTurn>(turn)))
             .transpose()?
             .map(|turn| TurnRecord {
                 prompt_seq: turn.prompt_seq,

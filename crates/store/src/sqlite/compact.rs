@@ -1,4 +1,4 @@
-//! Takes out what nobody needs any more, a little at a time, so that whoever writes waits for milliseconds only.
+//! Removes streamed pieces that are no longer needed, in steps, so that other writers wait for milliseconds only.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tiller_core::{StoreError, Timestamp};
@@ -25,7 +25,7 @@ struct Candidate {
 }
 
 impl SqliteStore {
-    pub(super) async fn take_out_pieces(&self, before: Timestamp) -> Result<u64, StoreError> {
+    pub(super) async fn remove_pieces(&self, before: Timestamp) -> Result<u64, StoreError> {
         let candidates = self
             .read(move |connection| candidates(connection, before))
             .await?;
@@ -33,7 +33,7 @@ impl SqliteStore {
         for candidate in candidates {
             let session = candidate.session.clone();
             // One that can't be read or written must not keep the others as they are, now and at every later time.
-            match self.take_out_pieces_of(candidate).await {
+            match self.remove_pieces_of(candidate).await {
                 Ok(count) => removed += count,
                 Err(error) => {
                     tracing::warn!(%error, session, "a session can't be compacted");
@@ -48,7 +48,7 @@ impl SqliteStore {
         failures.pop().map_or(Ok(removed), Err)
     }
 
-    async fn take_out_pieces_of(&self, candidate: Candidate) -> Result<u64, StoreError> {
+    async fn remove_pieces_of(&self, candidate: Candidate) -> Result<u64, StoreError> {
         let Candidate { session, after, to } = candidate;
         let mut pieces = StreamedPieces::default();
         let (mut read, mut removed) = (after, 0);
@@ -83,7 +83,7 @@ impl SqliteStore {
                     removable,
                 };
                 let count = self
-                    .write_returning(move |connection| take_out(connection, &stretch))
+                    .write_returning(move |connection| remove_stretch(connection, &stretch))
                     .await?;
                 let Some(count) = count else {
                     return Ok(removed);
@@ -147,8 +147,8 @@ fn candidates(connection: &Connection, before: Timestamp) -> Result<Vec<Candidat
     all.map_err(store_error)
 }
 
-/// How many there were. `None`: a turn has begun since, or the session has gone; then another time.
-fn take_out(connection: &Connection, stretch: &Stretch) -> rusqlite::Result<Option<u64>> {
+/// How many were removed. `None`: a turn has begun since, or the session was deleted; it is tried again later.
+fn remove_stretch(connection: &Connection, stretch: &Stretch) -> rusqlite::Result<Option<u64>> {
     let sql = "UPDATE sessions SET compacted_seq = max(compacted_seq, ?2) \
                WHERE id = ?1 AND status <> 'running' RETURNING number";
     let mut statement = connection.prepare_cached(sql)?;

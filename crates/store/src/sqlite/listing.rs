@@ -33,7 +33,7 @@ impl SqliteStore {
             })
             .await?;
         let Some(epoch) = epoch else { return Ok(None) };
-        // Nobody else writes to it any more, so that reading it afterwards finds what will stay.
+        // Earlier owners can't write to it any more, so what is read afterwards is final.
         let stored = self.read(move |connection| load(connection, session)).await?;
         Ok(stored.map(|stored| (Epoch(epoch), stored)))
     }
@@ -85,7 +85,7 @@ fn damaged(row: &Row<'_>, reason: String) -> Result<Option<DamagedSession>, Stor
     };
     let id = text("id")?.unwrap_or_default();
     let Ok(id) = id.parse() else {
-        tracing::error!(id, "a session in the database has an id that is none");
+        tracing::error!(id, "a session in the database has an invalid id");
         return Ok(None);
     };
     Ok(Some(DamagedSession {
@@ -117,7 +117,7 @@ pub(super) fn unfinished(connection: &Connection) -> Result<Vec<UnfinishedSessio
         };
         let id = text(0)?;
         let Ok(id) = id.parse() else {
-            tracing::error!(id, "a session in the database has an id that is none");
+            tracing::error!(id, "a session in the database has an invalid id");
             continue;
         };
         let run = codec::run_name(&text(1)?);

@@ -14,10 +14,10 @@ use super::codec::{self, Encoded, Kind};
 use super::whole::make_room;
 use super::{SqliteStore, listing, prompts, refuse, store_error};
 
-/// Where in `messages` the session `?1` begins. Its messages stand at this plus their `seq`.
+/// Where in `messages` the session `?1` begins. The place of a message is this plus its `seq`.
 pub(super) const START: &str = "(SELECT number << 32 FROM sessions WHERE id = ?1)";
 
-/// The number of a session that begins: nobody has it, nor what is left of a session that has gone.
+/// The number of a new session: no session has it, and no rows are left of a deleted session that had it.
 pub(super) const NEXT_NUMBER: &str = "(SELECT 1 + max( \
     coalesce((SELECT max(number) FROM sessions), 0), \
     coalesce((SELECT max(number) FROM unfinished_sessions), 0)))";
@@ -25,10 +25,10 @@ pub(super) const NEXT_NUMBER: &str = "(SELECT 1 + max( \
 /// Holds for rows of the session `?1` in any table, unless it is being copied or removed.
 const IS_WHOLE: &str = "EXISTS (SELECT 1 FROM sessions WHERE id = ?1)";
 
-/// Beyond every `seq`; from here on stands the next session. What clients name is never taken for more than this.
+/// Beyond every `seq`; here the next session begins. A larger number from a client is taken for this one.
 pub(super) const END: u64 = 1 << 32;
 
-/// That of a session which begins: whoever makes it owns it.
+/// The epoch of a new session, which its creator owns.
 const FIRST_EPOCH: Epoch = Epoch(1);
 
 /// How many messages one statement writes.
@@ -146,7 +146,7 @@ impl Store for SqliteStore {
                     .map(drop)
             });
             claimed.await?;
-            // Gone again between the two: whoever deleted the session has freed the name, and it may be used.
+            // If the session was deleted in between, its name is free again and may be used.
             Ok(self.named(owner, name).await?.unwrap_or(session))
         })
     }
@@ -184,8 +184,8 @@ impl Store for SqliteStore {
         }))
     }
 
-    fn said_since(&self, session: SessionId, since: u64) -> StoreFuture<'_, Vec<Event>> {
-        Box::pin(self.read(move |connection| said_since(connection, session, since)))
+    fn agent_input_since(&self, session: SessionId, since: u64) -> StoreFuture<'_, Vec<Event>> {
+        Box::pin(self.read(move |connection| agent_input_since(connection, session, since)))
     }
 
     fn fork(&self, source: SessionId, record: SessionRecord) -> StoreFuture<'_, u64> {
@@ -193,7 +193,7 @@ impl Store for SqliteStore {
     }
 
     fn compact(&self, before: Timestamp) -> StoreFuture<'_, u64> {
-        Box::pin(self.take_out_pieces(before))
+        Box::pin(self.remove_pieces(before))
     }
 
     fn image(&self, session: SessionId, id: String) -> StoreFuture<'_, Option<Image>> {
@@ -231,7 +231,7 @@ fn notes(connection: &Connection, prefix: &str) -> Result<Vec<(SessionId, String
     Ok(notes)
 }
 
-/// A session that begins.
+/// Writes a new session.
 fn create(connection: &Connection, record: &SessionRecord) -> rusqlite::Result<()> {
     let id = record.id.to_string();
     make_room(connection, &id)?;
@@ -279,9 +279,9 @@ fn write_commit(connection: &Connection, commit: &Commit) -> rusqlite::Result<()
         ])?;
     }
     // The order of rows is that of `seq`, whichever is written first.
-    let is_said = |event: &&Arc<Event>| matches!(event.body, EventBody::Message { .. });
-    let (said, others): (Vec<_>, Vec<_>) = commit.events.iter().partition(is_said);
-    let mut groups = said.chunks_exact(TOGETHER);
+    let is_message = |event: &&Arc<Event>| matches!(event.body, EventBody::Message { .. });
+    let (messages, others): (Vec<_>, Vec<_>) = commit.events.iter().partition(is_message);
+    let mut groups = messages.chunks_exact(TOGETHER);
     for group in &mut groups {
         write_messages(connection, &owner, group)?;
         // What was shown long ago is in no hurry; what is about to be shown may wait for this processor.
@@ -303,7 +303,7 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// Where a message stands.
+    /// The place of a message.
     fn place(&self, seq: u64) -> rusqlite::Result<i64> {
         let seq =
             u32::try_from(seq).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
@@ -340,7 +340,7 @@ fn write_messages(connection: &Connection, session: &Owner, events: &[&Arc<Event
     Ok(())
 }
 
-/// A session that begins gets this number, or else the next.
+/// Writes a session. A new one gets this number, or else the next free one.
 pub(super) fn write_session_as(
     connection: &Connection,
     record: &SessionRecord,
@@ -372,7 +372,7 @@ pub(super) fn write_session_as(
         record.conversation,
         record.status.as_str(),
         record.cwd,
-        // A copy for others who read the file: the session's options have it, too.
+        // A copy for other readers of the file: the session's options have it, too.
         settings.options.text("allowedTools"),
         record.last_prompt,
         record.created_at.0,
@@ -571,7 +571,11 @@ fn image(connection: &Connection, session: SessionId, id: String) -> Result<Opti
     }))
 }
 
-fn said_since(connection: &Connection, session: SessionId, since: u64) -> Result<Vec<Event>, StoreError> {
+fn agent_input_since(
+    connection: &Connection,
+    session: SessionId,
+    since: u64,
+) -> Result<Vec<Event>, StoreError> {
     let sql = format!(
         "SELECT seq, created_at, kind, id, data FROM messages WHERE place = {START} + ?2 \
          UNION ALL \

@@ -1,4 +1,4 @@
-//! Copies and removes whole sessions, a little at a time, so that whoever writes meanwhile waits for milliseconds only.
+//! Copies and removes whole sessions in steps, so that other writers wait for milliseconds only.
 //!
 //! While that lasts, the session has no row in `sessions` but one in `unfinished_sessions`, which keeps its number. So
 //! nobody sees half of it: a copy appears with its last stretch, and what is removed is gone with the first. What is left
@@ -29,9 +29,9 @@ struct Part {
 struct Copy {
     source: Part,
     target: Part,
-    /// Where the last message stands that is to be copied.
+    /// The place of the last message that is to be copied.
     to: i64,
-    /// Where the last one stands that was, and how many that were.
+    /// The place of the last message that was copied, and how many were.
     copied: i64,
     count: u32,
 }
@@ -52,9 +52,9 @@ impl SqliteStore {
             .await?;
         let Some(part) = removed else { return Ok(()) };
         let store = self.clone();
-        // On its own: whoever asked may go away meanwhile.
+        // In a task of its own: the caller may go away meanwhile.
         let outcome = tokio::spawn(async move { store.clear(&part).await }).await;
-        // It is gone for everyone, so it is not an error: the rest is removed at the next start.
+        // No reader sees it any more, so this is not an error: the rest is removed at the next start.
         match outcome {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "a deleted session still takes room"),
@@ -66,7 +66,7 @@ impl SqliteStore {
     /// The number of the copy's last event.
     pub(super) async fn copy(&self, source: SessionId, record: SessionRecord) -> Result<u64, StoreError> {
         let store = self.clone();
-        // On its own: whoever asked may go away meanwhile.
+        // In a task of its own: the caller may go away meanwhile.
         let copied = tokio::spawn(async move {
             let id = record.id;
             let copy = store
@@ -147,7 +147,7 @@ fn remains(connection: &Connection) -> Result<Vec<Part>, StoreError> {
     all.map_err(store_error)
 }
 
-/// Takes a session out of everyone's sight. `None` if there is none.
+/// Hides a session from all readers. `None` if it does not exist.
 fn put_aside(connection: &Connection, session: SessionId) -> rusqlite::Result<Option<Part>> {
     let id = session.to_string();
     for table in tables_of_sessions(connection)? {
@@ -432,7 +432,7 @@ mod tests {
         assert!(store.load(lost).await.unwrap().is_none());
         assert_eq!(store.history(lost, Page::All).await.unwrap(), []);
         assert_eq!(store.replay(lost, 0, 10).await.unwrap(), []);
-        assert_eq!(store.said_since(lost, 0).await.unwrap(), []);
+        assert_eq!(store.agent_input_since(lost, 0).await.unwrap(), []);
         assert_eq!(store.image(lost, "a".to_owned()).await.unwrap(), None);
         store.remove_remains().await.unwrap();
         assert_eq!(rows(&store).await, whole);
@@ -481,7 +481,7 @@ mod tests {
         let work = move |connection: &Connection| put_aside(connection, id);
         let before = store.write_returning(work).await.unwrap().unwrap();
         let again = long(&store, id, "again").await;
-        // Whoever was removing it goes on.
+        // The task that was removing it goes on.
         store.clear(&before).await.unwrap();
         let found = store.history(id, Page::All).await.unwrap();
         assert_eq!(found.len(), ROWS as usize + 1);

@@ -67,7 +67,7 @@ fn run(mut connection: Connection, mut queue: mpsc::Receiver<Job>) {
                 Err(_) if !alone => transact(&mut connection, std::slice::from_mut(&mut job)),
                 Err(error) => Err(error.clone()),
             };
-            // Nobody waits for it any more; it is written all the same.
+            // If the caller is gone, it is written all the same.
             drop(job.done.send(outcome));
         }
     }

@@ -170,7 +170,7 @@ async fn an_unfinished_session_can_be_gone_on_with() {
         (asked.description.as_deref(), asked.blocked_path.as_deref()),
         (Some("lists"), Some("/etc"))
     );
-    let said = store.said_since(session(2), 2).await.unwrap();
+    let said = store.agent_input_since(session(2), 2).await.unwrap();
     assert!(
         matches!(&said[..], [event] if matches!(event.body, EventBody::UserPrompt { .. })),
         "{said:?}"
