@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::extract::{ConnectInfo, Extension, Request, State};
+use axum::extract::{ConnectInfo, Extension, MatchedPath, Request, State};
 use axum::http::header::{AUTHORIZATION, COOKIE, ORIGIN, SEC_WEBSOCKET_PROTOCOL, SET_COOKIE, UPGRADE};
 use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::middleware::Next;
@@ -24,6 +24,7 @@ use crate::error::ApiError;
 use crate::limit::Tally;
 use crate::listen::{Budgets, Seat};
 use crate::proxy::IsHttps;
+use crate::route_scopes;
 
 /// How long a one-time code is good for.
 pub const CODE_LIFETIME: Duration = Duration::from_mins(10);
@@ -343,6 +344,11 @@ pub(crate) async fn require_credential(
         seat.belongs();
         seat.meter
             .belongs_to(|| app.doorkeeper.budgets.of(visitor.credential.clone()));
+    }
+    // Sockets and streams need more than their address says, which their handlers check.
+    let route = request.extensions().get::<MatchedPath>();
+    if !route.is_some_and(|route| route_scopes::may_use(&visitor, &method, route.as_str())) {
+        return ApiError::Forbidden.into_response();
     }
     request.extensions_mut().insert(visitor);
     let mut response = next.run(request).await;

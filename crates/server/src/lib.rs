@@ -26,6 +26,7 @@ mod pages;
 mod proxy;
 mod pulse;
 mod revocation;
+mod route_scopes;
 mod sign_ins;
 mod statistics;
 mod system;

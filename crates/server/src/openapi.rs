@@ -85,13 +85,14 @@ fn describe() -> serde_json::Result<Value> {
         "required": ["continue_conversation", "resume"],
         "properties": { "continue_conversation": { "const": true }, "resume": { "type": "string" } },
     });
+    description["x-events"] = events::table();
     Ok(description)
 }
 
 /// This description
 #[utoipa::path(
     get, operation_id = "openapi", path = "/api/openapi.json", tag = "machine",
-    extensions(("x-summary-zh-CN" = json!("本描述（JSON）"))),
+    extensions(("x-summary-zh-CN" = json!("本描述（JSON）")), ("x-scope" = json!("any"))),
     responses((status = 200, body = Value), Refusals))]
 pub(crate) async fn document() -> Result<Response, ApiError> {
     let description = description().map_err(|error| ApiError::internal(&error))?;
@@ -108,7 +109,7 @@ pub(crate) struct Options {
     get, operation_id = "docs", path = "/api/docs", tag = "machine", params(
     ("lang" = Option<String>, Query, pattern = "^(en|zh|zh-CN)$", description = "`en` or `zh`; otherwise `Accept-Language` decides."),
 ),
-    extensions(("x-summary-zh-CN" = json!("本描述（页面）"))),
+    extensions(("x-summary-zh-CN" = json!("本描述（页面）")), ("x-scope" = json!("any"))),
     responses(
     (status = 200, content_type = "text/html", body = String), (status = 422, body = ErrorBody), Refusals,
 ))]
@@ -135,7 +136,7 @@ pub(crate) async fn docs(
 /// How that page looks
 #[utoipa::path(
     get, operation_id = "docs_style", path = "/api/docs/style.css", tag = "machine",
-    extensions(("x-summary-zh-CN" = json!("页面样式"))),
+    extensions(("x-summary-zh-CN" = json!("页面样式")), ("x-scope" = json!("any"))),
     responses(
     (status = 200, content_type = "text/css", body = String), Refusals,
 ))]

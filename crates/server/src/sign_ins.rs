@@ -72,7 +72,7 @@ pub(crate) struct SignIns {
 /// For the person at the machine only.
 #[utoipa::path(
     get, operation_id = "sign_ins", path = "/api/sign-ins", tag = "machine",
-    extensions(("x-summary-zh-CN" = json!("已登录的浏览器，最近使用的在前"))),
+    extensions(("x-summary-zh-CN" = json!("已登录的浏览器，最近使用的在前")), ("x-scope" = json!("person"))),
     responses(
     (status = 200, body = SignIns), (status = 403, body = ErrorBody), Refusals,
 ))]
@@ -124,7 +124,7 @@ pub(crate) struct SignOut {
 /// five seconds. For the person at the machine only.
 #[utoipa::path(
     post, operation_id = "sign_out", path = "/api/sign-out", tag = "machine", request_body = Option<SignOut>,
-    extensions(("x-summary-zh-CN" = json!("退出登录：当前浏览器、指定的一个，或全部"))),
+    extensions(("x-summary-zh-CN" = json!("退出登录：当前浏览器、指定的一个，或全部")), ("x-scope" = json!("person"))),
     responses(
     (status = 200, body = Success), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
     Refusals, BodyRefusals,

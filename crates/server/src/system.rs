@@ -67,7 +67,7 @@ pub fn total_memory() -> u64 {
 /// The machine, the version and the default agent
 #[utoipa::path(
     get, operation_id = "system", path = "/api/system", tag = "machine",
-    extensions(("x-summary-zh-CN" = json!("机器、版本和所用的代理"))),
+    extensions(("x-summary-zh-CN" = json!("机器、版本和所用的代理")), ("x-scope" = json!("any"))),
     responses((status = 200, body = System), Refusals))]
 pub(crate) async fn system(State(app): State<App>) -> Result<Json<System>, ApiError> {
     tokio::task::spawn_blocking(move || Json(describe(&app)))
@@ -133,7 +133,7 @@ fn folders(limit: Option<&str>) -> Option<usize> {
     get, operation_id = "recent_cwds", path = "/api/recent-cwds", tag = "machine", params(
     ("limit" = Option<isize>, Query, description = "1 to 20, the nearest of these for others; 8 unless given."),
 ),
-    extensions(("x-summary-zh-CN" = json!("最近使用的目录"))),
+    extensions(("x-summary-zh-CN" = json!("最近使用的目录")), ("x-scope" = json!("any"))),
     responses((status = 200, body = RecentCwds), (status = 422, body = ErrorBody), Refusals))]
 pub(crate) async fn recent_cwds(
     State(app): State<App>,
@@ -163,7 +163,7 @@ pub(crate) struct Folder {
     get, operation_id = "directories", path = "/api/directories", tag = "machine", params(
     ("path" = Option<String>, Query, description = "Inside a root; absent: the default working directory."),
 ),
-    extensions(("x-summary-zh-CN" = json!("目录中的子目录"))),
+    extensions(("x-summary-zh-CN" = json!("目录中的子目录")), ("x-scope" = json!("any"))),
     responses(
     (status = 200, body = Directories), (status = 400, body = ErrorBody, description = "A folder that may not be seen."),
     (status = 422, body = ErrorBody), Refusals,
@@ -222,7 +222,7 @@ pub(crate) struct Title {
 /// A title for a prompt
 #[utoipa::path(
     post, operation_id = "session_title", path = "/api/session-title", tag = "machine", request_body = TitleRequest,
-    extensions(("x-summary-zh-CN" = json!("为任务描述生成标题"))),
+    extensions(("x-summary-zh-CN" = json!("为任务描述生成标题")), ("x-scope" = json!("run"))),
     responses(
     (status = 200, body = Title), Refusals, BodyRefusals,
 ))]

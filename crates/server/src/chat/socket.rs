@@ -64,7 +64,7 @@ pub(crate) struct Options {
     ("cwd" = Option<String>, Query, description = "Where a new session works."),
     ("after_seq" = Option<usize>, Query, description = "Replays what came after it."),
 ),
-    extensions(("x-summary-zh-CN" = json!("聊天 API：一条 WebSocket 就是一个会话"))),
+    extensions(("x-summary-zh-CN" = json!("聊天 API：一条 WebSocket 就是一个会话")), ("x-scope" = json!("read"))),
     responses(
     (status = 101, description = "The WebSocket is open."),
     (status = 400, body = ErrorBody, description = "Not a WebSocket, or a working directory that may not be used."),

@@ -17,7 +17,7 @@ use crate::openapi::{ErrorBody, Refusals};
     get, operation_id = "image", path = "/api/sessions/{session}/images/{image}", tag = "sessions", params(
     ("session" = String, Path), ("image" = String, Path),
 ),
-    extensions(("x-summary-zh-CN" = json!("随消息发送的图片"))),
+    extensions(("x-summary-zh-CN" = json!("随消息发送的图片")), ("x-scope" = json!("read"))),
     responses(
     (status = 200, content_type = "image/png", body = Vec<u8>), (status = 404, body = ErrorBody), Refusals,
 ))]

@@ -5,7 +5,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::protocol::CommandId;
+use super::protocol::{ClientRow, CommandId};
 use super::table::ClientEvent;
 
 /// A frame that is understood.
@@ -16,12 +16,14 @@ pub(super) struct Incoming {
 }
 
 /// A frame that is not understood, in words for the client.
-#[derive(Debug, Default, Eq, PartialEq)]
+#[derive(Debug, Default)]
 pub(super) struct NotUnderstood {
     pub(super) reason: String,
     pub(super) command: Option<CommandId>,
     /// The session that the frame names, if it does.
     pub(super) session: Option<String>,
+    /// The event that the frame names, if it is a known one.
+    pub(super) row: Option<&'static ClientRow>,
 }
 
 impl From<String> for NotUnderstood {
@@ -68,6 +70,7 @@ pub(super) fn parse(frame: &str) -> Result<Incoming, NotUnderstood> {
         reason,
         command: command.clone(),
         session,
+        row: None,
     };
     let name = match envelope
         .name
@@ -84,10 +87,13 @@ pub(super) fn parse(frame: &str) -> Result<Incoming, NotUnderstood> {
     };
     match ClientEvent::read(&name, envelope.payload) {
         Some(Ok(event)) => Ok(Incoming { command, event }),
-        Some(Err(wrong)) => Err(with_command(
-            format!("The event '{name}' is not understood: {wrong}"),
-            named_session(envelope.payload),
-        )),
+        Some(Err(wrong)) => Err(NotUnderstood {
+            row: ClientEvent::ROWS.iter().find(|row| row.name == name),
+            ..with_command(
+                format!("The event '{name}' is not understood: {wrong}"),
+                named_session(envelope.payload),
+            )
+        }),
         None => Err(with_command(
             format!("Unknown event type '{name}'."),
             named_session(envelope.payload),

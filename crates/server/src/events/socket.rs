@@ -59,7 +59,7 @@ pub(crate) struct Options {
     get, operation_id = "events", path = "/ws/events", tag = "sessions", params(
     ("only" = Option<String>, Query, description = "`subscribed`: hears nothing but what it subscribes to."),
 ),
-    extensions(("x-summary-zh-CN" = json!("事件 API：一条 WebSocket 管理所有会话"))),
+    extensions(("x-summary-zh-CN" = json!("事件 API：一条 WebSocket 管理所有会话")), ("x-scope" = json!("read or approve"))),
     responses(
     (status = 101, description = "The WebSocket is open."),
     (status = 400, body = ErrorBody, description = "Not a WebSocket."), Refusals,
@@ -402,6 +402,15 @@ impl Connection {
 
     async fn not_understood(&mut self, wrong: NotUnderstood) -> Result<(), Gone> {
         let session = wrong.session.map(|session| shortened(&session).to_owned());
+        // A client without the right is told so, not how to write what it may not send.
+        if let Some(row) = wrong.row.filter(|row| !row.scope.is_in(self.scopes)) {
+            let origin = Origin {
+                command: wrong.command,
+                session,
+                row,
+            };
+            return self.refuse(&origin, CommandError::Forbidden.into()).await;
+        }
         let event = &invalid(&wrong.reason, session).into();
         let command = wrong.command.as_ref();
         self.send_text(Frame { event, command }.text()).await

@@ -32,7 +32,7 @@ pub(super) type Bundle = Arc<Vec<Change>>;
 /// What changes in the history, as server-sent events
 #[utoipa::path(
     get, operation_id = "history_live", path = "/api/history/live", tag = "history",
-    extensions(("x-summary-zh-CN" = json!("历史记录的实时变化（SSE）"))),
+    extensions(("x-summary-zh-CN" = json!("历史记录的实时变化（SSE）")), ("x-scope" = json!("read"))),
     responses(
     (status = 200, content_type = "text/event-stream", body = ServerSentEvent), Refusals,
 ))]

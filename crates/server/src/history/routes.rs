@@ -77,7 +77,7 @@ fn session_id(id: &str) -> Result<SessionId, ApiError> {
 /// Folders that Claude Code was used in
 #[utoipa::path(
     get, operation_id = "history_projects", path = "/api/history/projects", tag = "history",
-    extensions(("x-summary-zh-CN" = json!("使用过 Claude Code 的目录"))),
+    extensions(("x-summary-zh-CN" = json!("使用过 Claude Code 的目录")), ("x-scope" = json!("read"))),
     responses(
     (status = 200, body = HistoryProjects), Refusals,
 ))]
@@ -100,7 +100,7 @@ async fn projects(
     ("id" = String, Path),
     ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query, minimum = 1),
 ),
-    extensions(("x-summary-zh-CN" = json!("一个项目的会话，最新的在前"))),
+    extensions(("x-summary-zh-CN" = json!("一个项目的会话，最新的在前")), ("x-scope" = json!("read"))),
     responses(
     (status = 200, body = SessionPage), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody), Refusals,
 ))]
@@ -129,7 +129,7 @@ async fn sessions(
     ("model" = Option<String>, Query), ("from" = Option<i64>, Query), ("to" = Option<i64>, Query),
     ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query, minimum = 1),
 ),
-    extensions(("x-summary-zh-CN" = json!("全部会话，可筛选，最新的在前"))),
+    extensions(("x-summary-zh-CN" = json!("全部会话，可筛选，最新的在前")), ("x-scope" = json!("read"))),
     responses((status = 200, body = HistorySessions), (status = 422, body = ErrorBody), Refusals))]
 async fn all_sessions(
     State(app): State<App>,
@@ -166,7 +166,7 @@ async fn all_sessions(
     ("include" = Option<String>, Query, description = "`chain`, `conversation` or `all`."),
     ("as" = Option<String>, Query, description = "`messages`, or `entries`: each message as a live session tells it."),
 ),
-    extensions(("x-summary-zh-CN" = json!("一个会话的消息"))),
+    extensions(("x-summary-zh-CN" = json!("一个会话的消息")), ("x-scope" = json!("read"))),
     responses(
     (status = 200, body = HistoryMessages), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody), Refusals,
 ))]
@@ -211,7 +211,7 @@ async fn messages(
 /// So that it can go on here. The answer is the conversation, without a `driver`.
 #[utoipa::path(
     post, operation_id = "history_take_over", path = "/api/history/sessions/{id}/takeover", tag = "history", params(("id" = String, Path)),
-    extensions(("x-summary-zh-CN" = json!("结束正在别处运行该会话的程序"))),
+    extensions(("x-summary-zh-CN" = json!("结束正在别处运行该会话的程序")), ("x-scope" = json!("person"))),
     responses(
     (status = 200, body = Session), (status = 404, body = ErrorBody), Refusals,
 ))]
@@ -243,7 +243,7 @@ async fn take_over(
     ("model" = Option<String>, Query), ("from" = Option<i64>, Query), ("to" = Option<i64>, Query),
     ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query, minimum = 1),
 ),
-    extensions(("x-summary-zh-CN" = json!("全文搜索"))),
+    extensions(("x-summary-zh-CN" = json!("全文搜索")), ("x-scope" = json!("read"))),
     responses((status = 200, body = SearchPage), (status = 422, body = ErrorBody), Refusals))]
 async fn search(
     State(app): State<App>,
@@ -262,7 +262,7 @@ async fn search(
     get, operation_id = "history_usage", path = "/api/history/usage", tag = "history", params(
     ("project" = Option<String>, Query), ("from" = Option<i64>, Query), ("to" = Option<i64>, Query),
 ),
-    extensions(("x-summary-zh-CN" = json!("按日、项目、模型和会话统计用量与费用"))),
+    extensions(("x-summary-zh-CN" = json!("按日、项目、模型和会话统计用量与费用")), ("x-scope" = json!("person"))),
     responses((status = 200, body = UsageReport), (status = 422, body = ErrorBody), Refusals))]
 async fn usage(
     State(app): State<App>,
@@ -298,7 +298,7 @@ fn may_use_vault(visitor: &Visitor, changes_it: bool) -> Result<(), ApiError> {
     get, operation_id = "history_vault", path = "/api/history/vault", tag = "history", params(
     ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query, minimum = 1),
 ),
-    extensions(("x-summary-zh-CN" = json!("记录存档"))),
+    extensions(("x-summary-zh-CN" = json!("记录存档")), ("x-scope" = json!("person"))),
     responses((status = 200, body = VaultState), (status = 422, body = ErrorBody), Refusals))]
 async fn vault(
     State(app): State<App>,
@@ -329,7 +329,7 @@ async fn vault_state(app: &App, visitor: Visitor, page: Page) -> Result<VaultSta
 /// Turn the archive on or off
 #[utoipa::path(
     put, operation_id = "history_turn_vault", path = "/api/history/vault", tag = "history", request_body = VaultSetting,
-    extensions(("x-summary-zh-CN" = json!("开启或关闭存档"))),
+    extensions(("x-summary-zh-CN" = json!("开启或关闭存档")), ("x-scope" = json!("person"))),
     responses(
     (status = 200, body = VaultState), Refusals, BodyRefusals,
 ))]
@@ -351,7 +351,7 @@ async fn turn_vault(
 /// Bring a transcript back from the archive
 #[utoipa::path(
     post, operation_id = "history_restore", path = "/api/history/vault/{id}/restore", tag = "history", params(("id" = String, Path)),
-    extensions(("x-summary-zh-CN" = json!("从存档恢复一个会话"))),
+    extensions(("x-summary-zh-CN" = json!("从存档恢复一个会话")), ("x-scope" = json!("person"))),
     responses(
     (status = 200, body = Session), (status = 404, body = ErrorBody), Refusals,
 ))]
@@ -377,7 +377,7 @@ async fn restore(
     ("format" = Option<String>, Query, description = "`markdown`, `html` or `json`."),
     ("include" = Option<String>, Query, description = "`chain`, `conversation` or `all`."),
 ),
-    extensions(("x-summary-zh-CN" = json!("把会话导出为文件"))),
+    extensions(("x-summary-zh-CN" = json!("把会话导出为文件")), ("x-scope" = json!("read"))),
     responses(
     (status = 200, description = "The file", content_type = "text/markdown", body = String),
     (status = 404, body = ErrorBody), (status = 422, body = ErrorBody), Refusals,
@@ -415,7 +415,7 @@ async fn export(
     get, operation_id = "history_tool_result", path = "/api/history/sessions/{id}/tool-results/{name}", tag = "history", params(
     ("id" = String, Path), ("name" = String, Path),
 ),
-    extensions(("x-summary-zh-CN" = json!("较大的工具结果的全文"))),
+    extensions(("x-summary-zh-CN" = json!("较大的工具结果的全文")), ("x-scope" = json!("read"))),
     responses(
     (status = 200, content_type = "text/plain", body = String),
     (status = 404, body = ErrorBody), (status = 422, body = ErrorBody), Refusals,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::page::{escaped, put};
 use crate::error::Language;
@@ -66,6 +66,15 @@ const CHINESE: Words = Words {
     command: "在该会话之前的命令之后执行，之后的命令等待它",
     question: "在该会话之前的命令之后执行，其他命令不等待它",
 };
+
+/// The events that a client may send, for programs: each with the scope that it needs and the events that answer it.
+pub(super) fn table() -> Value {
+    let row = |row: &ClientRow| {
+        let answers: Vec<&str> = row.answers.iter().map(|kind| kind.name()).collect();
+        json!({ "type": row.name, "scope": row.scope.to_string(), "answers": answers })
+    };
+    ClientEvent::ROWS.iter().map(row).collect()
+}
 
 /// Writes the reference, and returns the forms that it links to.
 pub(super) fn render(page: &mut String, language: Language) -> Map<String, Value> {

@@ -59,6 +59,7 @@ decision, updated_input?, updated_permissions?, message?, interrupt?}</code>、<
 struct Words {
     title: &'static str,
     intro: &'static str,
+    scope: &'static str,
     parameters: &'static str,
     body: &'static str,
     answers: &'static str,
@@ -71,6 +72,7 @@ const ENGLISH: Words = Words {
     intro: "Every call but <code>/health</code> needs a key: <code>Authorization: Bearer KEY</code> or \
             <code>X-API-Key: KEY</code>, from <code>tiller key create NAME</code>. Programs read the same at \
             <a href=\"/api/openapi.json\">/api/openapi.json</a>. <a href=\"?lang=zh\" lang=\"zh-CN\">中文</a>",
+    scope: "Needs the scope",
     parameters: "Parameters",
     body: "Body",
     answers: "Answers",
@@ -83,6 +85,7 @@ const CHINESE_WORDS: Words = Words {
     intro: "除 <code>/health</code> 外，所有调用都需要密钥：<code>Authorization: Bearer KEY</code> 或 \
             <code>X-API-Key: KEY</code>，用 <code>tiller key create 名称</code> 创建。供程序读取的描述见 \
             <a href=\"/api/openapi.json\">/api/openapi.json</a>。<a href=\"?lang=en\" lang=\"en\">English</a>",
+    scope: "所需权限",
     parameters: "参数",
     body: "请求体",
     answers: "响应",
@@ -190,6 +193,9 @@ fn operation_in_words(
         Language::Chinese => {
             paragraph(page, &operation[CHINESE_SUMMARY]);
         }
+    }
+    if let Some(scope) = operation["x-scope"].as_str() {
+        put!(page, "<p>{} <code>{}</code></p>", words.scope, escaped(scope));
     }
     if let Some(parameters) = operation["parameters"].as_array() {
         put!(page, "<h4>{}</h4><table>", words.parameters);

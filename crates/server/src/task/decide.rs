@@ -105,7 +105,7 @@ fn done(headers: &HeaderMap, english: &str, chinese: &str) -> Json<Done> {
 /// Answer a question
 #[utoipa::path(
     post, operation_id = "task_answer", path = "/api/task/answer", tag = "task", request_body = AnswerRequest,
-    extensions(("x-summary-zh-CN" = json!("回答问题"))),
+    extensions(("x-summary-zh-CN" = json!("回答问题")), ("x-scope" = json!("approve"))),
     responses(
     (status = 200, body = Done),
     (status = 404, body = ErrorBody, description = "`session_not_found` or `question_not_found`."),
@@ -153,7 +153,7 @@ async fn take_answer(app: App, visitor: Visitor, request: AnswerRequest) -> Resu
 /// Answer a permission request
 #[utoipa::path(
     post, operation_id = "task_permission", path = "/api/task/permission", tag = "task", request_body = PermissionAnswer,
-    extensions(("x-summary-zh-CN" = json!("回答权限请求"))),
+    extensions(("x-summary-zh-CN" = json!("回答权限请求")), ("x-scope" = json!("approve"))),
     responses(
     (status = 200, body = Done),
     (status = 404, body = ErrorBody, description = "`session_not_found` or `request_not_found`."),
@@ -209,7 +209,7 @@ pub(super) async fn permission(
 /// Stop a task
 #[utoipa::path(
     post, operation_id = "task_stop", path = "/api/task/stop", tag = "task", request_body = StopRequest,
-    extensions(("x-summary-zh-CN" = json!("停止任务"))),
+    extensions(("x-summary-zh-CN" = json!("停止任务")), ("x-scope" = json!("run"))),
     responses(
     (status = 200, body = Done), (status = 404, body = ErrorBody), Refusals, BodyRefusals,
 ))]

@@ -38,7 +38,7 @@ const SESSION_HEADER: HeaderName = HeaderName::from_static("x-session-id");
 /// with `success: false`. At most 10 a minute for each address.
 #[utoipa::path(
     post, operation_id = "task", path = "/api/task", tag = "task", request_body = TaskRequest,
-    extensions(("x-summary-zh-CN" = json!("执行任务并等待结果"))),
+    extensions(("x-summary-zh-CN" = json!("执行任务并等待结果")), ("x-scope" = json!("run"))),
     responses(
     (status = 200, body = TaskResponse, headers(("X-Session-Id" = String))),
     (status = 404, body = ErrorBody, description = "There is no session to resume."),
@@ -92,7 +92,7 @@ pub(super) async fn run(
 /// comes when nothing else has for a while. At most 10 a minute for each address.
 #[utoipa::path(
     post, operation_id = "task_stream", path = "/api/task/stream", tag = "task", request_body = TaskRequest,
-    extensions(("x-summary-zh-CN" = json!("执行任务并实时接收过程（SSE）"))),
+    extensions(("x-summary-zh-CN" = json!("执行任务并实时接收过程（SSE）")), ("x-scope" = json!("read and run"))),
     responses(
     (status = 200, content_type = "text/event-stream", body = ServerSentEvent, headers(("X-Session-Id" = String))),
     (status = 404, body = ErrorBody, description = "There is no session to resume."),
@@ -129,7 +129,7 @@ pub(super) async fn run_streamed(
     get, operation_id = "task_watch", path = "/api/task/{session_id}/stream", tag = "task", params(
     ("session_id" = String, Path),
 ),
-    extensions(("x-summary-zh-CN" = json!("重新观看一个任务，可从 Last-Event-ID 之后继续"))),
+    extensions(("x-summary-zh-CN" = json!("重新观看一个任务，可从 Last-Event-ID 之后继续")), ("x-scope" = json!("read"))),
     responses(
     (status = 200, content_type = "text/event-stream", body = ServerSentEvent, headers(("X-Session-Id" = String))),
     (status = 204, description = "Everything has been seen."),

@@ -23,6 +23,7 @@ mod identity;
 mod insiders;
 mod keys;
 mod lagging;
+mod matrix;
 mod odd_lines;
 mod openapi;
 mod opencode;
