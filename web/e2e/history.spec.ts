@@ -63,7 +63,7 @@ test("a conversation in a terminal appears, is found, read and exported", async 
   await expect(rows(page)).toHaveCount(2);
 
   // Words in the middle of a Chinese sentence open the conversation at the message.
-  const search = page.getByRole("searchbox", { name: "Search everything that was said" });
+  const search = page.getByRole("searchbox", { name: "Search all conversations" });
   await search.fill("录页面");
   const hit = page.getByRole("region", { name: "What was found" }).getByRole("link");
   await expect(hit.locator("mark")).toHaveText("录页面");
@@ -129,7 +129,7 @@ test("a conversation in a terminal is watched, forked, taken over and continued"
   await expect(warning).toBeVisible();
   await expect(page.getByRole("heading", { level: 1 })).toContainText("Live");
   await examine(page, "driven elsewhere");
-  const prompt = page.getByRole("textbox", { name: "Go on with this conversation…" });
+  const prompt = page.getByRole("textbox", { name: "Continue this conversation…" });
   // A fork leaves it to that program.
   await prompt.fill("what of a copy");
   await page.getByRole("button", { name: "Fork" }).click();

@@ -39,7 +39,7 @@ function Picture({ alt, src }: Props<"img">) {
   return <span className="text-ink-3">[{alt || (typeof src === "string" ? src : "")}]</span>;
 }
 
-/** Around what is still being written: half a diagram is none. */
+/** Around Markdown that is still being written: an unfinished diagram is not drawn. */
 const Unfinished = createContext(false);
 
 /** A fenced block: the parser puts its text and its language into a single `code` inside. */

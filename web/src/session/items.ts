@@ -62,8 +62,10 @@ export interface ResultItem extends ItemBase {
   readonly subtype: string;
   readonly problems: readonly string[];
   readonly durationMs?: number;
-  readonly turns?: number;
-  readonly costUsd?: number;
+  /** How often the model was asked. */
+  readonly steps?: number;
+  /** What the conversation has cost so far, in dollars: agents report no other sum. */
+  readonly totalCostUsd?: number;
   readonly inputTokens?: number;
   readonly outputTokens?: number;
   readonly cachedTokens?: number;

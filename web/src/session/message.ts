@@ -1,21 +1,21 @@
 /**
- * Where what an agent said becomes typed. The types are generated and describe what agents usually say; an agent may say
- * anything. So a message is typed by its tag alone, and every value inside it is checked when it is read (`wire/json`): what
- * is absent, `null` or of another kind counts as absent, and nothing here throws.
+ * Types the messages of agents. The types are generated and describe usual messages; an agent may write anything. So a message
+ * is typed by its tag alone, and every value in it is checked when it is read (`wire/json`): a value that is absent, `null` or
+ * of another type counts as absent, and nothing here throws.
  */
 import type { AgentMessage, Block, MediaBlock, TurnResult, Usage } from "../gen/messages";
 import { asArray, asNumber, asObject, asObjects, asString } from "../wire/json";
 
 export type { AgentMessage, Block } from "../gen/messages";
 
-/** The message that an agent said. One of a type that this version does not know has the type `unknown`. */
+/** A message of an agent. If it has no type, its type is `unknown`. */
 export function readMessage(said: unknown): AgentMessage {
   const message = asObject(said);
   // A tag that the types don't have falls into the default case of every `switch`.
   return message && typeof message.type === "string" ? (message as AgentMessage) : { type: "unknown" };
 }
 
-/** The tool call of the subagent that said it. */
+/** The tool call of the subagent that wrote the message. */
 export const parentOf = (message: AgentMessage): string | undefined => asString(message.parent_tool_use_id);
 
 /** The id of a model's message, the same on all of its lines. */
@@ -62,7 +62,7 @@ export function tokensOf(usage: Usage | null | undefined): Tokens {
   };
 }
 
-/** What went wrong in a turn, in the agent's words. */
+/** The errors of a turn, as the agent reported them. */
 export function problemsOf(result: TurnResult): string[] {
   const listed = asArray(result.errors).flatMap((each) => asString(each) ?? []);
   const said = asString(result.result);

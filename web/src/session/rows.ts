@@ -82,7 +82,7 @@ function childrenByParent(items: readonly Item[]): Map<string, Item[]> {
   return children;
 }
 
-/** A block that has begun but says nothing yet, or a thought that the model keeps to itself. */
+/** A block that is still empty, or thinking that the model does not reveal. */
 function isEmpty(item: Item): boolean {
   return (item.kind === "text" || item.kind === "thinking") && item.text.trim() === "";
 }

@@ -1,7 +1,6 @@
 /**
- * What a session has come to. The server keeps the totals of the whole session and tells them with the session; nothing here
- * adds up what happens to be loaded. What is loaded only says more about single entries: the edits of a file, what a running
- * task has used so far. Pure.
+ * A session's totals. The server keeps them for the whole session and sends them with it; nothing here adds up what happens
+ * to be loaded. Loaded entries only add details: the edits of a file, or what a running task has used so far. Pure.
  */
 import type { Summary, TaskReport } from "../gen/messages";
 import { relativePath } from "../lib/format";

@@ -197,8 +197,8 @@ describe("the end of a turn", () => {
         kind: "result",
         outcome: "success",
         durationMs: 1200,
-        turns: 2,
-        costUsd: 0.01,
+        steps: 2,
+        totalCostUsd: 0.01,
         inputTokens: 10,
         outputTokens: 5,
         cachedTokens: 7,
@@ -219,7 +219,7 @@ describe("the end of a turn", () => {
       type: "user",
       message: { content: [{ type: "text", text: "[Request interrupted by user]" }] },
     };
-    // One stop is said once: by the result, or by a notice where there is none.
+    // A stop is shown once: by the result, or by a notice if there is no result.
     expect(read(interrupted, stopped).items).toMatchObject([{ kind: "result", outcome: "stopped" }]);
     expect(read(interrupted, { type: "status", status: "idle" }).items).toMatchObject([
       { kind: "notice", code: "interrupted" },

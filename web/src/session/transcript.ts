@@ -140,7 +140,7 @@ function foldStatus(draft: Draft, entry: Entry & { kind: "status" }): void {
   endLive(draft);
   const at = draft.items.length - 1;
   const last = draft.items[at];
-  // The user's stop ends a turn in `idle`; what the agent calls an error then was none.
+  // A turn that the user stopped ends in `idle`. The agent reports an error then, which is not a failure.
   if (entry.status === "idle" && last?.kind === "result" && last.outcome === "error") {
     draft.items[at] = { ...last, outcome: "stopped", problems: [] };
   }
@@ -398,12 +398,12 @@ function foldSystem(draft: Draft, seq: number, message: Of<"system">): void {
       pushNotice(draft, seq, "unreadable", asString(message.raw));
       return;
     case "turn_stopped": {
-      const { duration_ms: durationMs, total_cost_usd: costUsd, usage } = message;
+      const { duration_ms: durationMs, total_cost_usd: totalCostUsd, usage } = message;
       pushResult(
         draft,
         seq,
         { outcome: "stopped", subtype: "", problems: [] },
-        { durationMs, costUsd, usage },
+        { durationMs, totalCostUsd, usage },
       );
       return;
     }
@@ -450,12 +450,12 @@ function foldResult(draft: Draft, seq: number, message: Of<"result">): void {
   const subtype = asString(message.subtype) ?? "";
   const failed = message.is_error === true || (subtype !== "" && subtype !== "success");
   const outcome: ResultOutcome = draft.interrupted ? "stopped" : failed ? "error" : "success";
-  const { duration_ms: durationMs, num_turns: turns, total_cost_usd: costUsd, usage } = message;
+  const { duration_ms: durationMs, num_turns: steps, total_cost_usd: totalCostUsd, usage } = message;
   pushResult(
     draft,
     seq,
     { outcome, subtype, problems: outcome === "error" ? problemsOf(message) : [] },
-    { durationMs, turns, costUsd, usage },
+    { durationMs, steps, totalCostUsd, usage },
   );
 }
 
@@ -466,8 +466,8 @@ function pushResult(
   end: Pick<ResultItem, "outcome" | "subtype" | "problems">,
   took: {
     durationMs?: number | null;
-    turns?: number | null;
-    costUsd?: number | null;
+    steps?: number | null;
+    totalCostUsd?: number | null;
     usage?: Usage | null;
   },
 ): void {
@@ -479,8 +479,8 @@ function pushResult(
     seqs: [seq],
     ...end,
     durationMs: asNumber(took.durationMs),
-    turns: asNumber(took.turns),
-    costUsd: asNumber(took.costUsd),
+    steps: asNumber(took.steps),
+    totalCostUsd: asNumber(took.totalCostUsd),
     inputTokens: tokens.input,
     outputTokens: tokens.output,
     cachedTokens: tokens.cached,

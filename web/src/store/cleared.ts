@@ -1,6 +1,6 @@
 /**
  * Up to where the view of a session has been cleared. The conversation itself is untouched, and a reload shows all of it;
- * but who says something to an empty view begins a new session (`beginsAnew.ts`).
+ * but a prompt that is sent from an empty view starts a new session (`beginsAnew.ts`).
  */
 import { create } from "zustand";
 import type { Transcript } from "../session/transcript";
@@ -15,13 +15,13 @@ export function showAll(sessionId: string): void {
   clearView(sessionId, 0);
 }
 
-/** What the session has come to since its view was cleared. Pure. */
+/** The transcript since the view was cleared. Pure. */
 export function sinceCleared(transcript: Transcript, cleared: number, anew: boolean): Transcript {
   if (cleared === 0) return transcript;
   return {
     ...transcript,
     items: transcript.items.filter((item) => item.seqs.some((seq) => seq > cleared)),
-    // An agent that is asked no more says nothing of the next one.
+    // The next prompt starts another agent, of which nothing is known yet.
     ...(anew && { contextTokens: undefined, init: undefined, tasks: new Map() }),
   };
 }

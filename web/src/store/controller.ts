@@ -86,7 +86,7 @@ export function connect(listener: ErrorListener): void {
   setSocket(socket);
 }
 
-/** A link that works is redirected by the server, so a code that is still in the address was refused. It says nothing more. */
+/** A link that works is redirected by the server, so a code that is still in the address was refused. */
 function noteDeadLink(): void {
   if (!new URLSearchParams(location.search).has("code")) return;
   history.replaceState(null, "", location.pathname + location.hash);

@@ -91,7 +91,7 @@ export function reduceEvents(state: AppState, events: readonly ServerEvent[], no
     if (event.type === "session.forked") expected = event.payload.newSessionId;
     if (event.type === "statistics") statistics = event.payload;
     if (event.type === "session.history" || event.type === "session.queue") {
-      // They are told in their place among the live events, so those before them are folded first.
+      // Their place among the live events counts, so earlier events are folded first.
       logs = flush(logs, bySession);
     }
     outbox = reduceOutbox(outbox, event);

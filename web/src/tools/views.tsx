@@ -155,10 +155,10 @@ function PlanView({ tool }: { tool: ToolItem }) {
   );
 }
 
-/** What the model is told when an agent goes to work in the background; it means nothing to a reader. */
+/** The result that a background agent's start gives the model; it means nothing to a reader. */
 const LAUNCHED = /^Async agent launched/;
 
-/** What a subagent was asked, and what it came back with unless that is told below. */
+/** A subagent's prompt, and its answer unless that is shown below. */
 function AgentView({ tool, narrated }: { tool: ToolItem; narrated: boolean }) {
   const { t } = useTranslation();
   const prompt = taskPromptOf(tool);

@@ -18,7 +18,7 @@ export const getProjects = (): Promise<HistoryProjects> => call("/api/history/pr
 export const getSessions = (values: Values): Promise<HistorySessions> =>
   call(`/api/history/sessions${query(values)}`);
 
-/** What was said, as a live session tells it. */
+/** The messages, in the form of a live session. */
 export const getEntries = (id: string, values: Values): Promise<HistoryEntries> =>
   call(
     `/api/history/sessions/${encodeURIComponent(id)}${query({ as: "entries", include: "all", ...values })}`,

@@ -264,7 +264,7 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
   );
 });
 
-/** What was said here before, newest first. */
+/** The earlier prompts of this session, newest first. */
 function earlierPrompts(sessionId: string): string[] {
   const items = store.getState().logs.get(sessionId)?.transcript.items ?? [];
   const prompts = items.flatMap((item) =>

@@ -29,7 +29,7 @@ export function SessionView({ id }: { id: string }) {
   const panelOpen = usePanel((state) => state.open);
   const known = session !== undefined;
   const damaged = session?.damaged === true;
-  // What is beside the words may come a moment after them.
+  // Panel and totals may be drawn a moment after the conversation.
   const calm = useDeferredValue(useSettled(log?.transcript));
   const cleared = useClearedUpTo(id);
   const anew = useBeginsAnew(id);
@@ -46,7 +46,7 @@ export function SessionView({ id }: { id: string }) {
     openTab(id);
   }, [id, known, damaged]);
 
-  // A cleared view stands for a session that has not begun.
+  // After the view was cleared, the next prompt starts a new session.
   const summary = (!anew && session?.summary) || emptySummary;
 
   if (!session) return missing ? <Missing /> : <Opening />;
@@ -56,7 +56,7 @@ export function SessionView({ id }: { id: string }) {
       <InfoBar session={session} />
       <div className="relative flex min-h-0 flex-1">
         <div className="flex min-w-0 flex-1 flex-col">
-          {/* Drawn once the whole page of it is there: half of it would be drawn again and again. */}
+          {/* Drawn once the whole first page is there, instead of again with each part of it. */}
           {!log || isLoading(log) ? <Opening /> : <Conversation key={id} session={session} log={log} />}
           <HookCalls sessionId={id} />
           {shown && <StatisticsBar session={session} summary={summary} transcript={shown} />}
@@ -78,7 +78,7 @@ export function SessionView({ id }: { id: string }) {
   );
 }
 
-/** The transcript as of its last whole message: words that are still being written change nothing beside them. */
+/** The transcript as of its last whole message: streamed text does not change panel and totals. */
 function useSettled(transcript: Transcript | undefined): Transcript | undefined {
   const [settled, setSettled] = useState(transcript);
   if (settled?.entries === transcript?.entries) return settled;

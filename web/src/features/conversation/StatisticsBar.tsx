@@ -8,7 +8,7 @@ import { useNow } from "../../lib/useNow";
 import { type Summary, workingTime } from "../../session/summary";
 import type { Transcript } from "../../session/transcript";
 
-/** The session in numbers, between what was said and what comes next. */
+/** The session's totals, between the conversation and the prompt field. */
 export const StatisticsBar = memo(function StatisticsBar({
   session,
   summary,

@@ -1,4 +1,4 @@
-/** What was said in a conversation before it was continued here: it is in Claude Code's transcript, not in our log. */
+/** The messages of a conversation from before it was continued here: they are in Claude Code's transcript, not in our log. */
 import { useEffect, useMemo, useRef, useState } from "react";
 import type { SessionInfo } from "../../gen/events";
 import type { TranscriptEntry } from "../../gen/history";

@@ -221,14 +221,14 @@ function Result({ item, sessionId }: { item: ResultItem; sessionId: string }) {
   const language = i18n.language;
   const facts = [
     item.durationMs !== undefined && formatDuration(item.durationMs, language),
-    item.turns !== undefined && t("result.turns", { count: item.turns }),
+    item.steps !== undefined && t("result.steps", { count: item.steps }),
     item.inputTokens !== undefined &&
       item.outputTokens !== undefined &&
       t("result.tokens", {
         input: formatCount(item.inputTokens + (item.cachedTokens ?? 0), language),
         output: formatCount(item.outputTokens, language),
       }),
-    item.costUsd !== undefined && formatCost(item.costUsd, language),
+    item.totalCostUsd !== undefined && t("result.cost", { amount: formatCost(item.totalCostUsd, language) }),
   ].filter((fact): fact is string => Boolean(fact));
   return (
     <section

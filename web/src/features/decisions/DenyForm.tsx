@@ -10,7 +10,7 @@ interface DenyFormProps {
   onBack: () => void;
 }
 
-/** No, and why. The reason is told to the agent. */
+/** Denies a request. The agent gets the reason. */
 export function DenyForm({ label, placeholder, confirm, onDeny, onBack }: DenyFormProps) {
   const { t } = useTranslation();
   const [reason, setReason] = useState("");

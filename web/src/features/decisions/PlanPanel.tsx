@@ -14,7 +14,7 @@ export function PlanPanel({ decision, answer, call }: PanelProps & { call?: Json
   const { t } = useTranslation();
   const [refusing, setRefusing] = useState(false);
   const sent = decision.state === "sent";
-  // Newer agents keep the plan in a file and leave it out of the request when there is none; the model wrote it all the same.
+  // Newer agents keep the plan in a file. Without that file the request has no plan, although the model wrote one.
   const plan = planOf(decision.request.input, call);
   const approve = () => answer({ behavior: "allow" });
   const { ref, ready, marks } = useDecisionPanel<HTMLElement>(

@@ -41,7 +41,7 @@ interface TranscriptProps {
   onNewer: () => void;
 }
 
-/** What was said, in the same cards as in a running session. */
+/** The messages of a transcript, in the same cards as in a running session. */
 export function Transcript({ reading, at, onOlder, onNewer }: TranscriptProps) {
   const { t } = useTranslation();
   const { session, entries: lines, first, total } = reading;

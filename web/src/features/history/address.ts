@@ -2,7 +2,7 @@
 import { query } from "../../lib/query";
 
 export interface Filters {
-  /** Words to search for in everything that was said. */
+  /** Words to search for in all messages. */
   readonly q?: string;
   readonly project?: string;
   readonly tool?: string;

@@ -1,4 +1,4 @@
-/** News of transcripts that change, whoever writes them. One connection, for as long as someone listens. */
+/** Changes of transcripts, also by other programs. One connection, for as long as there are subscribers. */
 import { useEffect, useEffectEvent } from "react";
 import type { Change, HistoryChanges } from "../../gen/history";
 import { followStream } from "../../wire/eventStream";

@@ -13,7 +13,7 @@ const INSTALL = "npm install -g @anthropic-ai/claude-code";
 
 const logins = ["subscription", "apiKey"] as const;
 
-/** Which agent is at work, whether it can sign in, and how the machine does. */
+/** Which agent is in use, whether it is signed in, and how busy the machine is. */
 export function StatusPage() {
   const { t, i18n } = useTranslation();
   const system = useApp((state) => state.system);

@@ -17,17 +17,17 @@ import { TaskList } from "./TaskList";
 
 export interface SidePanelProps {
   session: SessionInfo;
-  /** The totals of what it has come to. */
+  /** The session's totals. */
   summary: Summary;
-  /** What was said, as far as it is loaded and shown. */
+  /** The conversation, as far as it is loaded and shown. */
   transcript: Transcript | undefined;
   /** All of the session is loaded. */
   whole: boolean;
-  /** The view has been cleared, and stands for a session that has not begun. */
+  /** The view has been cleared: the next prompt starts a new session. */
   anew: boolean;
 }
 
-/** What the session has come to so far, beside its conversation. */
+/** The session's totals and details, beside its conversation. */
 const SidePanel = memo(function SidePanel({ session, summary, transcript, whole, anew }: SidePanelProps) {
   const { t, i18n } = useTranslation();
   const close = usePanel((state) => state.close);
