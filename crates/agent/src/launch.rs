@@ -81,7 +81,7 @@ pub fn prepare_with(
         cwd: options.cwd.clone(),
         exact_cwd: options.exact_cwd,
         open_files: tiller_process::given_open_files(),
-        sandbox: None,
+        sandbox: options.sandbox.clone(),
     })
 }
 

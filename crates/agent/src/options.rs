@@ -147,6 +147,7 @@ pub struct Options {
     pub(crate) claude_home: Option<PathBuf>,
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) exact_cwd: bool,
+    pub(crate) sandbox: Option<tiller_process::Sandbox>,
     pub(crate) env: Vec<(OsString, Option<OsString>)>,
     pub(crate) env_remove_prefixes: Vec<String>,
     pub(crate) conversation: Conversation,
@@ -196,6 +197,7 @@ impl Default for Options {
             claude_home: None,
             cwd: None,
             exact_cwd: false,
+            sandbox: None,
             env: Vec::new(),
             env_remove_prefixes: Vec::new(),
             conversation: Conversation::New,
@@ -269,6 +271,13 @@ impl Options {
     /// agent is started, it is not started.
     pub fn exact_cwd(mut self, exact: bool) -> Self {
         self.exact_cwd = exact;
+        self
+    }
+
+    /// The agent, and what it starts, can write to some folders only. The launch must go through a
+    /// [`Shield`](tiller_process::Shield).
+    pub fn sandbox(mut self, sandbox: tiller_process::Sandbox) -> Self {
+        self.sandbox = Some(sandbox);
         self
     }
 

@@ -10,7 +10,7 @@ use tiller_core::backend::{
     AgentChannels, AgentEnds, AgentEvent, Attach, Conversation, Exit, ForkOrigin, Launch,
 };
 use tiller_keeper::{Keeping, Lost, Run};
-use tiller_process::{Shield, is_running};
+use tiller_process::{Sandbox, Shield, is_running};
 use tokio::sync::oneshot;
 
 use crate::inquiry::{Exchange, LastOffers, initialize};
@@ -190,6 +190,20 @@ fn not_started(error: &std::io::Error) -> String {
     format!("The agent could not be started: {error}")
 }
 
+/// A sandboxed agent can write to its folder and to the CLI's own.
+fn sandbox(launch: &Launch, claude_home: Option<PathBuf>) -> Sandbox {
+    let usual = || Some(std::env::home_dir()?.join(".claude"));
+    let mut writable = vec![launch.cwd.clone()];
+    if let Some(home) = claude_home.or_else(usual) {
+        // Inside, the CLI could not make it. If this can't either, the launch fails with the reason.
+        if let Err(error) = std::fs::create_dir_all(&home) {
+            tracing::warn!(%error, "can't make the folder of Claude Code");
+        }
+        writable.push(home);
+    }
+    Sandbox { writable }
+}
+
 fn options(launch: &Launch, origin: Option<&ForkOrigin>, claude_home: Option<PathBuf>) -> Options {
     let mut options = Options::new()
         .cwd(&launch.cwd)
@@ -201,6 +215,9 @@ fn options(launch: &Launch, origin: Option<&ForkOrigin>, claude_home: Option<Pat
         .grace(GRACE)
         // The agent must not find what would let it approve its own requests.
         .env_remove_prefix("TILLER_");
+    if Chosen(&launch.options).sandbox() {
+        options = options.sandbox(sandbox(launch, claude_home.clone()));
+    }
     if let Some(home) = claude_home {
         options = options.claude_home(home);
     }

@@ -21,6 +21,8 @@ const EFFORT: &str = "effort";
 const MAX_TURNS: &str = "maxTurns";
 /// What the conversation may cost.
 const MAX_BUDGET_USD: &str = "maxBudgetUsd";
+/// Whether the agent can write to its folder only.
+const SANDBOX: &str = "sandbox";
 
 /// The modes that a session can be in. The CLI has others, which are between the user and the CLI.
 const MODES: &[PermissionMode] = &[
@@ -83,6 +85,10 @@ impl Chosen<'_> {
 
     fn max_budget_usd(&self) -> Option<f64> {
         self.0.get(MAX_BUDGET_USD)?.as_f64()
+    }
+
+    pub(crate) fn sandbox(&self) -> bool {
+        self.0.get(SANDBOX).and_then(Value::as_bool).unwrap_or(false)
     }
 
     fn bypasses(&self) -> bool {
@@ -243,6 +249,7 @@ impl OptionRules for ClaudeOptions {
             },
             option(MAX_TURNS, "Turn limit", OptionKind::Number),
             option(MAX_BUDGET_USD, "Budget in US dollars", OptionKind::Number),
+            option(SANDBOX, "Sandbox", OptionKind::Bool),
         ]
     }
 
@@ -257,6 +264,7 @@ impl OptionRules for ClaudeOptions {
                     self.check_effort(value)?;
                     true
                 }
+                SANDBOX => value.is_boolean(),
                 PERMISSION_MODE => value.as_str().and_then(mode).is_some(),
                 ALLOWED_TOOLS => value.as_str().is_some_and(|rules| !rules.contains('\0')),
                 TOOLS => value
@@ -324,6 +332,10 @@ impl OptionRules for ClaudeOptions {
             mode: mode.as_str().to_owned(),
             tools,
         }
+    }
+
+    fn in_sandbox(&self, options: Options) -> Option<Options> {
+        Some(options.with(SANDBOX, true))
     }
 
     fn within_budget(&self, options: Options, limit: f64) -> Option<Options> {

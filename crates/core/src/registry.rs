@@ -191,7 +191,7 @@ pub enum CommandError {
     Damaged { reason: String },
     #[error("The key that you use does not allow this.")]
     Forbidden,
-    #[error("The key that you use runs agents in a sandbox only, and this server has none.")]
+    #[error("The key that you use runs agents in a sandbox only, and this agent has none.")]
     SandboxUnavailable,
     #[error("The server is stopping.")]
     Stopping,

@@ -131,6 +131,13 @@ impl Viewer {
         if (granting && !self.scopes.approve) || !covered {
             return Err(CommandError::Forbidden);
         }
+        let wanted = if ceiling.sandbox {
+            let options = rules.in_sandbox(wanted.options);
+            let options = options.ok_or(CommandError::SandboxUnavailable)?;
+            Settings { options, ..wanted }
+        } else {
+            wanted
+        };
         match ceiling.budget_usd {
             None => Ok(wanted),
             Some(limit) => {
@@ -141,14 +148,11 @@ impl Viewer {
         }
     }
 
-    /// Refuses to run anything in a folder, or without a sandbox, where the key has no say.
+    /// Refuses to run anything in a folder where the key has no say.
     pub(crate) fn check_place(&self, cwd: &Path) -> Result<(), CommandError> {
         let Some(ceiling) = self.limits() else {
             return Ok(());
         };
-        if ceiling.sandbox {
-            return Err(CommandError::SandboxUnavailable);
-        }
         let beneath = |roots: &Vec<PathBuf>| roots.iter().any(|root| cwd.starts_with(root));
         if ceiling.roots.as_ref().is_none_or(beneath) {
             Ok(())
@@ -381,7 +385,10 @@ mod tests {
             sandbox: true,
             ..Ceiling::default()
         };
-        let refused = key("run", ceiling).check_place("/".as_ref());
+        let boxed = key("run", ceiling);
+        assert!(boxed.check_place("/".as_ref()).is_ok());
+        // These agents have no sandbox.
+        let refused = boxed.check_grants(Settings::default(), None, &Rules);
         assert!(matches!(refused, Err(CommandError::SandboxUnavailable)));
     }
 

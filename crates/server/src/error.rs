@@ -83,7 +83,7 @@ refusals! {
     Forbidden = Forbidden, FORBIDDEN,
         "This is not allowed with the key that was used.", "当前密钥无权执行此操作";
     SandboxUnavailable = Forbidden, FORBIDDEN,
-        "This key runs agents in a sandbox only, and this server has none.", "此密钥只允许在沙箱中运行，而此服务器没有沙箱";
+        "This key runs agents in a sandbox only, and this agent has none.", "此密钥只允许在沙箱中运行，而此智能体没有沙箱";
     ForeignHost = Forbidden, FORBIDDEN,
         "This host name is not served here. Add it to allowed_hosts in config.toml if it should be.",
         "此主机名未被允许。如需使用，请将其加入 config.toml 的 allowed_hosts";

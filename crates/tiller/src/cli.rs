@@ -90,7 +90,8 @@ pub(crate) struct KeyArgs {
     #[arg(long, value_name = "USD", value_parser = above_zero, allow_negative_numbers = true)]
     pub(crate) budget_usd: Option<f64>,
 
-    /// Its agents run in a sandbox, or not at all. This version has none, so such a key can't run anything yet.
+    /// Its agents run in a sandbox, or not at all: they can write to their working directory, to Claude Code's own folder and
+    /// to a /tmp of their own. The network is open.
     #[arg(long)]
     pub(crate) sandbox: bool,
 

@@ -199,6 +199,11 @@ pub trait OptionRules: fmt::Debug + Send + Sync + 'static {
         None
     }
 
+    /// The options with a sandbox: the agent can write to its folder only. `None` if this kind of agent has none.
+    fn in_sandbox(&self, _options: Options) -> Option<Options> {
+        None
+    }
+
     /// What the options say about a tool that the agent asks for.
     fn verdict(&self, options: &Options, tool: &str) -> Verdict;
 }

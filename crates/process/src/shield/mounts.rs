@@ -34,10 +34,12 @@ pub(super) fn make(plan: &Plan) -> io::Result<()> {
     if let Some(sandbox) = &plan.sandbox {
         close(sandbox)?;
     }
-    for folder in &plan.hidden {
+    // What a private folder covers is hidden already.
+    let there = |folder: &&PathBuf| plan.sandbox.is_none() || folder.is_dir();
+    for folder in plan.hidden.iter().filter(there) {
         empty(folder, MountFlags::RDONLY, c"size=4k,mode=0555")?;
     }
-    for folder in &plan.emptied {
+    for folder in plan.emptied.iter().filter(there) {
         empty(folder, MountFlags::empty(), c"size=1m,mode=0700")?;
     }
     Ok(())

@@ -138,7 +138,6 @@ async fn a_key_never_exceeds_its_ceiling() {
         ],
     )
     .await;
-    let boxed = key(&world, &["boxed", "--sandbox"]).await;
     let mut client = with_key(&server, &limited).await.unwrap();
     let start = |cwd: &Path, more: Value| {
         let mut start = json!({ "prompt": "hello", "cwd": cwd });
@@ -169,8 +168,6 @@ async fn a_key_never_exceeds_its_ceiling() {
     let answer = json!({ "sessionId": asked["sessionId"], "requestId": asked["requestId"], "result": { "behavior": "allow" } });
     forbidden(&mut client, "permission.response", answer).await;
 
-    let mut client = with_key(&server, &boxed).await.unwrap();
-    forbidden(&mut client, "session.start", start(&inside, json!({}))).await;
     server.stop().await;
 }
 

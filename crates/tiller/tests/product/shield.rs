@@ -122,6 +122,47 @@ async fn an_agents_own_note_is_found_by_the_process_that_we_know() {
     until_nothing_is_left(&world).await;
 }
 
+/// A key that was made with `--sandbox` runs agents that can write to their folder only.
+#[tokio::test]
+async fn an_agent_in_a_sandbox_writes_to_its_folder_only() {
+    let world = World::new(script()).await;
+    let scopes = ["boxed", "--scope", "read,run,approve", "--sandbox"];
+    let key = crate::access::key(&world, &scopes).await;
+    // Not beneath /tmp, of which the agent has one of its own.
+    let elsewhere = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let outside = elsewhere.path().join("outside");
+    write_script(
+        &world,
+        &format!(
+            r"exec > found 2>&1
+            (echo x > {outside}) 2> /dev/null && echo written || echo refused
+            echo x > $HOME/outside
+            ls -A /tmp | grep -c tiller
+            echo x > /tmp/mine && echo private
+            unshare -Urm mount -o remount,bind,rw / 2> /dev/null && echo reopened || echo refused
+            ",
+            outside = outside.display(),
+        ),
+    );
+    let server = world.serve().await;
+    let mut client = crate::access::with_key(&server, &key).await.unwrap();
+    client
+        .send(
+            "session.start",
+            json!({ "cwd": world.project(), "prompt": "go", "allowedTools": "Bash(./test.sh)" }),
+        )
+        .await;
+    let asked = client.until_type("permission.request").await;
+    let found = findings(&world);
+    assert_eq!(found, ["refused", "0", "private", "refused"]);
+    assert!(!outside.exists() && !world.home().join("outside").exists());
+    client.answer(&asked, json!({ "behavior": "allow" })).await;
+    client.until_status("completed").await;
+    assert!(world.project().join("made.txt").exists());
+    server.stop().await;
+    until_nothing_is_left(&world).await;
+}
+
 /// A person's own hook may decide before anyone here does. That is no alarm: the agent takes its question back first.
 #[tokio::test]
 async fn a_hook_of_the_users_may_decide() {
