@@ -62,6 +62,9 @@ const ALLOWED: &[(&str, &str)] = &[
     ("crates/server/src/openapi/", "content"),
     // SQL that brought the rows of an earlier version up to date, once.
     ("crates/store/src/sqlite/schema.rs", "total_cost_usd"),
+    // Tests of stores write messages. The store in memory reads them as every store does.
+    ("crates/store-suite/src/contracts/", "*"),
+    ("crates/store-suite/src/fixtures.rs", "*"),
 ];
 
 fn is_allowed(path: &str, word: &str) -> bool {
