@@ -229,6 +229,7 @@ impl Database {
     fn prepare(&self) -> Result<MutexGuard<'_, Readers>> {
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         if !readers.is_sound {
+            let _alone = self.lock()?;
             // If the file can't be created, opening it fails next, with the reason.
             private::make_file(&self.path).ok();
             let checked =
@@ -247,6 +248,16 @@ impl Database {
             readers.is_sound = true;
         }
         Ok(readers)
+    }
+
+    /// Keeps other processes from checking and creating the same database, until the file is closed: otherwise one of them
+    /// would delete what the other has just created.
+    fn lock(&self) -> Result<std::fs::File> {
+        let path = self.path.with_extension("lock");
+        private::make_file(&path)?;
+        let file = std::fs::File::options().write(true).open(&path)?;
+        file.lock()?;
+        Ok(file)
     }
 
     /// Runs something on the connection that may write.
@@ -294,6 +305,7 @@ impl Database {
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         *writer = None;
         *readers = Readers::default();
+        let _alone = self.lock()?;
         *writer = Some(create(&self.path, self.schema)?);
         readers.is_sound = true;
         Ok(())

@@ -83,6 +83,7 @@ pub(crate) fn find(
             },
             verifier: Verifier::of(criteria.terms),
             started: Instant::now(),
+            full_since: None,
             found: Found {
                 hits: Vec::new(),
                 total: 0,
@@ -142,6 +143,8 @@ struct Search<'a> {
     files: Files,
     verifier: Verifier,
     started: Instant,
+    /// When the page was full, and only counting was left.
+    full_since: Option<Instant>,
     found: Found,
 }
 
@@ -170,8 +173,7 @@ impl Search<'_> {
         for hit in hits {
             self.take(|_| Ok(Some(hit)))?;
         }
-        let time = if self.is_full() { COUNT_TIME } else { PAGE_TIME };
-        self.found.is_exact = self.started.elapsed() < time && self.found.total < MAX_COUNT;
+        self.found.is_exact = !self.is_late() && self.found.total < MAX_COUNT;
         Ok(self.found.is_exact)
     }
 
@@ -190,7 +192,7 @@ impl Search<'_> {
                     |candidate: Candidate| search.files.read(&candidate, &search.verifier, search.projects);
                 Ok(candidate.and_then(read))
             })?;
-            let is_late = self.found.total.is_multiple_of(64) && self.started.elapsed() >= COUNT_TIME;
+            let is_late = self.found.total.is_multiple_of(64) && self.is_late();
             if self.is_full() && (self.found.total >= MAX_COUNT || is_late) {
                 self.found.is_exact = false;
                 return Ok(false);
@@ -207,6 +209,16 @@ impl Search<'_> {
         }
         self.found.total += 1;
         Ok(())
+    }
+
+    /// Whether the time for filling the page, or for counting once it is full, is over.
+    fn is_late(&mut self) -> bool {
+        if self.is_full() {
+            let counting_since = self.full_since.get_or_insert_with(Instant::now);
+            counting_since.elapsed() >= COUNT_TIME
+        } else {
+            self.started.elapsed() >= PAGE_TIME
+        }
     }
 
     fn is_full(&self) -> bool {
