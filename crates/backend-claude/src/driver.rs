@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal};
 
 use tiller_core::Timestamp;
 use tiller_core::backend::Driver;
-use tiller_process::Stat;
+use tiller_process::{Stat, is_shield_launcher};
 
 /// How long a process gets to end after each signal; then it is killed.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -226,6 +226,10 @@ fn processes() -> impl Iterator<Item = Process> {
         let of_ours = entry.metadata().is_ok_and(|about| about.uid() == user);
         let place = entry.path();
         let arguments = of_ours.then(|| arguments(&place)).flatten()?;
+        // A launcher begins in the same moment as its agent, whose note has the launcher's number.
+        if is_shield_launcher(&arguments) {
+            return None;
+        }
         Some(Process {
             pid,
             place,

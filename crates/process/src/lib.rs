@@ -19,7 +19,9 @@ pub use find::{find_program, inherited_environment};
 pub use frame::{Frame, Framer, Located, MAX_LINE, lines};
 pub use launch::{Launch, Sandbox, WorkingDirectory};
 pub use limits::{given_open_files, limit_open_files, raise_open_files, restore_open_files};
-pub use shield::{Shield, ShieldMode, ShieldState, launch as launch_shielded};
+pub use shield::{
+    Shield, ShieldMode, ShieldState, is_launcher as is_shield_launcher, launch as launch_shielded,
+};
 #[cfg(target_os = "linux")]
 pub use slim::let_go_of_code;
 pub use spawn::{Ended, LocalProcess, Process, Spawned, StderrCallback, spawn};

@@ -314,6 +314,14 @@ pub fn launch(_arguments: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// Whether this is the command line of a launcher, which has that of its agent in it.
+pub fn is_launcher(arguments: &[String]) -> bool {
+    let command = arguments.iter().position(|word| word == "shield");
+    let rest = command.map_or(&[][..], |at| &arguments[at..]);
+    rest.windows(2)
+        .any(|pair| pair[0] == "--" && pair[1].starts_with(':'))
+}
+
 /// An error if the program is not there or can't be executed.
 fn can_execute(program: &Path, env: &std::collections::BTreeMap<OsString, OsString>) -> io::Result<()> {
     if program.as_os_str().as_bytes().contains(&b'/') {
@@ -360,6 +368,16 @@ mod tests {
         }
         assert_eq!(taken, plan);
         assert!(!taken.take(OsStr::new("--")));
+    }
+
+    #[test]
+    fn a_launcher_is_told_from_its_agent() {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert!(is_launcher(&words(
+            "/proc/self/exe shield --hide=/x -- :/bin/claude :--resume=1"
+        )));
+        assert!(!is_launcher(&words("/bin/claude --resume=1")));
+        assert!(!is_launcher(&words("/bin/claude -p -- :shield")));
     }
 
     #[test]

@@ -258,7 +258,7 @@ impl Attached {
         }
     }
 
-    /// Reads until this is on the screen; the screen is clear afterwards.
+    /// Reads until this is on the screen; the screen is clear up to there afterwards.
     async fn sees(&mut self, text: &str) {
         while !self.screen.contains(text) {
             let more = tokio::time::timeout(PATIENCE, self.heard.recv()).await;
@@ -266,7 +266,8 @@ impl Attached {
             let more = more.unwrap_or_else(|| panic!("ended without {text:?}: {:?}", self.screen));
             self.screen.push_str(&String::from_utf8_lossy(&more));
         }
-        self.screen.clear();
+        let end = self.screen.find(text).map_or(0, |start| start + text.len());
+        self.screen.drain(..end);
     }
 
     async fn types(&mut self, line: &str) {

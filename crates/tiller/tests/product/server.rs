@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use rustix::process::Pid;
 use tempfile::TempDir;
 use tiller_testkit::installed::Claude;
 use tiller_testkit::model::{ModelServer, Script};
@@ -339,7 +340,7 @@ pub(crate) async fn until_nothing_is_left(world: &World) {
 }
 
 /// The process that drives this conversation: the CLI, not what keeps it, and not a fork of it.
-pub(crate) fn agent_of(session: &str) -> rustix::process::Pid {
+pub(crate) fn agent_of(session: &str) -> Pid {
     let flags = ["--session-id", "--resume"].map(|flag| format!("{flag}={session}"));
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let found: Vec<i32> = entries
@@ -353,14 +354,15 @@ pub(crate) fn agent_of(session: &str) -> rustix::process::Pid {
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .collect();
     // What the CLI is about to start looks like the CLI until it has become something else.
-    let is_child = |pid: &i32| parent_of(*pid).is_some_and(|parent| found.contains(&parent));
+    let found: Vec<Pid> = found.into_iter().filter_map(Pid::from_raw).collect();
+    let is_child = |pid: &Pid| parent_of(*pid).is_some_and(|parent| found.contains(&parent));
     let agent = found.iter().find(|pid| !is_child(pid));
-    rustix::process::Pid::from_raw(*agent.expect("an agent")).unwrap()
+    *agent.expect("an agent")
 }
 
-fn parent_of(pid: i32) -> Option<i32> {
+fn parent_of(pid: Pid) -> Option<Pid> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name before may contain anything.
     let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(1)?.parse().ok()
+    Pid::from_raw(rest.split_whitespace().nth(1)?.parse().ok()?)
 }
