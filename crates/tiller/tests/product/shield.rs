@@ -131,17 +131,19 @@ async fn an_agent_in_a_sandbox_writes_to_its_folder_only() {
     // Not beneath /tmp, of which the agent has one of its own.
     let elsewhere = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let outside = elsewhere.path().join("outside");
+    let of_others = tempfile::NamedTempFile::new_in("/tmp").unwrap();
     write_script(
         &world,
         &format!(
             r"exec > found 2>&1
             (echo x > {outside}) 2> /dev/null && echo written || echo refused
             echo x > $HOME/outside
-            ls -A /tmp | grep -c tiller
+            test -e {of_others} && echo seen || echo hidden
             echo x > /tmp/mine && echo private
             unshare -Urm mount -o remount,bind,rw / 2> /dev/null && echo reopened || echo refused
             ",
             outside = outside.display(),
+            of_others = of_others.path().display(),
         ),
     );
     let server = world.serve().await;
@@ -154,7 +156,7 @@ async fn an_agent_in_a_sandbox_writes_to_its_folder_only() {
         .await;
     let asked = client.until_type("permission.request").await;
     let found = findings(&world);
-    assert_eq!(found, ["refused", "0", "private", "refused"]);
+    assert_eq!(found, ["refused", "hidden", "private", "refused"]);
     assert!(!outside.exists() && !world.home().join("outside").exists());
     client.answer(&asked, json!({ "behavior": "allow" })).await;
     client.until_status("completed").await;
