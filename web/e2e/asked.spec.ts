@@ -90,7 +90,7 @@ test("a hook calls back: the user lets it go on, or blocks it with a reason", as
   await say(page, "first");
   const callback = page.getByRole("group", { name: "Callback of the hook PreToolUse" });
   await expect(callback).toContainText("echo one");
-  await expect(callback).toContainText(/Goes on by itself in \d+s/);
+  await expect(callback).toContainText(/Continues automatically in \d+s/);
   await expect(page).toHaveTitle(/^\(1\)/);
   const navigation = page.getByRole("navigation");
   await navigation.getByRole("button", { name: "Show", exact: true }).click();

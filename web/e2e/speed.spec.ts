@@ -137,6 +137,7 @@ function* answer({ type, commandId, payload }: Asked): Generator<object> {
       status: "running",
       messages,
       seqs,
+      kinds: seqs.map((seq) => (message(seq).type === "stream.message" ? "message" : "user_prompt")),
       lastSeq: MESSAGES,
       pending: [],
       queue: [],

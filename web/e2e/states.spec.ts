@@ -173,7 +173,15 @@ test("a subagent's conversation is inside the call that started it", async ({ pa
     rules: [
       {
         contains: "You count files",
-        replies: [command("ls"), reply("There are **two** files.")],
+        replies: [
+          command("ls"),
+          {
+            parts: [
+              { type: "gate" as const, name: "counted" },
+              { type: "text" as const, text: "There are **two** files." },
+            ],
+          },
+        ],
       },
       {
         contains: "send someone",
@@ -197,6 +205,10 @@ test("a subagent's conversation is inside the call that started it", async ({ pa
     ],
   });
   await startSession(page, link, "send someone");
+  await product.model?.reached("counted");
+  const panel = page.getByRole("complementary", { name: "Session details" });
+  await expect(panel.getByText("Count the files")).toBeVisible();
+  await product.model?.open("counted");
   await expect(page.getByText("The other one said: two.")).toBeVisible();
   const card = page.getByRole("article", { name: /^Tool (Task|Agent)$/ });
   await card.getByRole("button", { name: /Count the files/ }).click();
@@ -205,8 +217,8 @@ test("a subagent's conversation is inside the call that started it", async ({ pa
   await expect(card.getByText("Async agent launched")).toBeHidden();
   await expect(tool(page, "Bash")).toHaveAttribute("data-state", "success");
   await expect(nested.getByText("There are two files.")).toBeVisible();
-  const panel = page.getByRole("complementary", { name: "Session details" });
-  await expect(panel.getByText("Count the files")).toBeVisible();
+  // The panel lists what runs.
+  await expect(panel.getByText("Count the files")).toBeHidden();
 });
 
 test("Ctrl+L clears the view, its figures and the session's id; all of it can be shown again", async ({
