@@ -27,7 +27,7 @@ pub enum Sees {
     All,
 }
 
-/// What a key never exceeds, whatever its scopes are. An absent limit is none.
+/// What a key never exceeds, whatever its scopes are. A field that is absent sets no limit.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ceiling {
@@ -371,15 +371,15 @@ mod tests {
 
         let ceiling = Ceiling {
             budget_usd: Some(2.0),
-            roots: Some(vec!["/home/me/work".into()]),
+            roots: Some(vec!["/home/me/code".into()]),
             ..Ceiling::default()
         };
         let thrifty = key("run", ceiling);
         assert!(may(&thrifty, &budget(1.0)) && !may(&thrifty, &budget(3.0)));
         let given = thrifty.check_grants(Settings::default(), None, &Rules).unwrap();
         assert_eq!(given, budget(2.0));
-        assert!(thrifty.check_place("/home/me/work/x".as_ref()).is_ok());
-        assert!(thrifty.check_place("/home/me/workshop".as_ref()).is_err());
+        assert!(thrifty.check_place("/home/me/code/x".as_ref()).is_ok());
+        assert!(thrifty.check_place("/home/me/coder".as_ref()).is_err());
 
         let ceiling = Ceiling {
             sandbox: true,

@@ -32,17 +32,17 @@ mod tests {
 
     #[test]
     fn paths_are_relative_to_the_working_directory() {
-        let changed = |result| changed_file(&StructuredResult(result), "/work");
+        let changed = |result| changed_file(&StructuredResult(result), "/srv");
         assert_eq!(
-            changed(json!({ "filePath": "/work/src/a.rs" })).as_deref(),
+            changed(json!({ "filePath": "/srv/src/a.rs" })).as_deref(),
             Some("src/a.rs")
         );
         assert_eq!(
-            changed(json!({ "filePath": "/worker/a.rs" })).as_deref(),
-            Some("/worker/a.rs")
+            changed(json!({ "filePath": "/srvs/a.rs" })).as_deref(),
+            Some("/srvs/a.rs")
         );
         assert_eq!(
-            changed(json!({ "notebook_path": "/work/n.ipynb" })).as_deref(),
+            changed(json!({ "notebook_path": "/srv/n.ipynb" })).as_deref(),
             Some("n.ipynb")
         );
         assert_eq!(changed(json!({ "filePath": 1 })), None);

@@ -271,12 +271,12 @@ mod tests {
     use super::*;
 
     const TURN: &[&str] = &[
-        r#"{"type":"system","subtype":"init","cwd":"/work","mcp_servers":[{"name":"db","status":"connected"}]}"#,
+        r#"{"type":"system","subtype":"init","cwd":"/srv","mcp_servers":[{"name":"db","status":"connected"}]}"#,
         r#"{"type":"stream_event","event":{"type":"message_start"}}"#,
         r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"TodoWrite","input":{"todos":[{"content":"Write it","status":"in_progress"}]}}]}}"#,
         r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1"}]}}"#,
         r#"{"type":"assistant","message":{"usage":{"input_tokens":3,"cache_read_input_tokens":40},"content":[{"type":"tool_use","id":"t2","name":"Edit","input":{}}]}}"#,
-        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t2"}]},"tool_use_result":{"filePath":"/work/a.rs"}}"#,
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t2"}]},"tool_use_result":{"filePath":"/srv/a.rs"}}"#,
         r#"{"type":"assistant","parent_tool_use_id":"t0","message":{"usage":{"input_tokens":9},"content":[{"type":"tool_use","id":"t3","name":"Write","input":{}}]}}"#,
         r#"{"type":"user","parent_tool_use_id":"t0","message":{"content":[{"type":"tool_result","tool_use_id":"t3"}]},"tool_use_result":{"filePath":"/tmp/b.rs"}}"#,
         r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t4","name":"Write","input":{}}]}}"#,

@@ -325,7 +325,7 @@ pub fn is_launcher(arguments: &[String]) -> bool {
 /// An error if the program is not there or can't be executed.
 fn can_execute(program: &Path, env: &std::collections::BTreeMap<OsString, OsString>) -> io::Result<()> {
     if program.as_os_str().as_bytes().contains(&b'/') {
-        // One of `/proc/self` is another for another process.
+        // A path below `/proc/self` names another program in the process that will start it, so it is not checked here.
         if program.starts_with("/proc/self") {
             return Ok(());
         }

@@ -303,7 +303,7 @@ impl Actor {
     }
 
     /// Another owner has the session. The agent that was started here ends: two would drive one conversation. Commands
-    /// that wait are not carried out, and the next one finds whoever owns the session then.
+    /// that wait are not carried out; the next command goes to the new owner of the session.
     fn step_down(&mut self) {
         let session = self.state.record.id;
         tracing::warn!(%session, "another owner has taken over a session; its agent here is ended");

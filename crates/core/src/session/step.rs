@@ -104,9 +104,9 @@ pub enum Effect {
     Accept(PromptId),
     /// The queue changed: it is part of the session's record, and watchers are told.
     QueueChanged,
-    /// The record changed in a way that no event tells: watchers look it up.
+    /// The record changed without an event: subscribers read the record again.
     RecordChanged,
-    /// The record changed in a way that only the next server needs to know.
+    /// The record changed, and only the next server needs the change.
     Keep,
     Launch(Box<Launch>),
     /// As `Launch`, with a copy of a conversation.

@@ -73,6 +73,7 @@ impl History {
 
 impl Drop for Watch {
     fn drop(&mut self) {
+        // Without a receiver the thread has ended already.
         drop(self.sender.send(Signal::Stop));
         if let Some(thread) = self.thread.take() {
             // A panic in `changed` has been reported by the thread itself.

@@ -76,7 +76,7 @@ async fn a_finished_session_keeps_all_that_was_chosen_and_said() {
     );
     assert_eq!(
         (record.cwd.as_str(), record.last_prompt.as_deref()),
-        ("/work/项目", Some("look"))
+        ("/srv/项目", Some("look"))
     );
     assert_eq!(record.settings.approval, Approval::Auto);
     let options = Options::default()

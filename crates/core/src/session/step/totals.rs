@@ -25,7 +25,7 @@ pub(crate) fn add(summary: &mut Arc<Summary>, event: &Event) {
     }
 }
 
-/// Whether the totals changed in a way that watchers should be told. Pieces of streamed messages change nothing.
+/// Whether a change of the totals is published to subscribers. Fragments of streamed messages change no totals.
 pub(crate) fn changed(before: Option<&Arc<Summary>>, after: Option<&Arc<Summary>>) -> bool {
     match (before, after) {
         (Some(before), Some(after)) => !Arc::ptr_eq(before, after) && before.differs(after),

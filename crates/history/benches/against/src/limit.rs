@@ -11,7 +11,7 @@ use governor::{Quota, RateLimiter};
 use crate::{measured, resident_bytes};
 
 #[path = "../../../../server/src/limit.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "the benchmark uses a part of the server's file")]
 mod ours;
 
 pub(crate) const TASKS: [&str; 2] = ["limit: ours", "limit: governor"];
