@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tiller_core::backend::{
     Abilities, Account, AgentChannels, AgentEnds, AgentEvent, Attach, Backend, BackendInfo, Capabilities,
-    Conversation as Wanted, Exit, Launch, OptionRules, WhyChosen,
+    ConversationStart, Exit, Launch, OptionRules, WhyChosen,
 };
 use tiller_keeper::{Keeping, Kept, Lost};
 use tiller_process::{find_program, is_running};
@@ -128,8 +128,8 @@ impl Backend for AcpBackend {
             known: self.known.clone(),
         };
         let resume = match &launch.conversation {
-            Wanted::New(_) => None,
-            Wanted::Resume(id) => Some(id.clone()),
+            ConversationStart::New(_) => None,
+            ConversationStart::Resume(id) => Some(id.clone()),
         };
         let opening = self.opening(&launch.cwd, launch.options, resume);
         let process = tiller_process::Launch {
@@ -226,7 +226,7 @@ impl Agent {
             catching_up: None,
             last_known: self.known.clone(),
         };
-        self.ends.tell(AgentEvent::Runs { pid }).await;
+        self.ends.tell(AgentEvent::ProcessStarted { pid }).await;
         let unheard = match found {
             Found::New => {
                 relay.begin().await;
@@ -242,7 +242,7 @@ impl Agent {
                     self.ends.tell(AgentEvent::Attached { last_input }).await;
                     relay.catching_up = Some(caught_up);
                 }
-                !is_there && attach.prompt_unheard(last_input)
+                !is_there && attach.missed_prompt(last_input)
             }
         };
         let exit = match relay.run(wire.incoming, &mut self.ends.commands).await {

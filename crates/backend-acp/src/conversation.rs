@@ -11,8 +11,8 @@ use tiller_acp::{
     Choices, ConfigOption, Incoming, Initialized, PROTOCOL_VERSION, PermissionOptionKind, PermissionRequest,
     Prompted, RpcError, SessionOpened, Update, method,
 };
-use tiller_core::backend::{AgentEvent, Exit, OptionChange, Options, Question};
-use tiller_core::{Answer, Image, RawJson};
+use tiller_core::backend::{AgentEvent, AgentQuestion, Exit, OptionChange, Options};
+use tiller_core::{DecisionAnswer, Image, RawJson};
 use tiller_process::Line;
 
 use crate::known::Known;
@@ -371,7 +371,7 @@ impl Conversation {
         let (Ok(agent_request), Ok(input)) = (serde_json::to_string(&asked), RawJson::of(&input)) else {
             return;
         };
-        step.tell.push(AgentEvent::Asks(Box::new(Question {
+        step.tell.push(AgentEvent::Asked(Box::new(AgentQuestion {
             agent_request,
             tool_use_id,
             tool_name,
@@ -384,19 +384,19 @@ impl Conversation {
     }
 
     /// The lines that carry an answer to the agent.
-    pub(crate) fn answer(&mut self, agent_request: &str, answer: &Answer, number: u64) -> Vec<Line> {
+    pub(crate) fn answer(&mut self, agent_request: &str, answer: &DecisionAnswer, number: u64) -> Vec<Line> {
         let Ok(asked) = serde_json::from_str::<Asked>(agent_request) else {
             return Vec::new();
         };
         self.asked.retain(|id| *id != asked.id);
         let option = match answer {
-            Answer::Allow {
+            DecisionAnswer::Allow {
                 permissions: Some(_), ..
             } => asked.always.or(asked.allow),
-            Answer::Allow {
+            DecisionAnswer::Allow {
                 permissions: None, ..
             } => asked.allow,
-            Answer::Deny { .. } => asked.reject,
+            DecisionAnswer::Deny { .. } => asked.reject,
         };
         let outcome = match option {
             Some(option) => json!({ "outcome": "selected", "optionId": option }),
@@ -406,7 +406,7 @@ impl Conversation {
             json: tiller_acp::response(&asked.id, json!({ "outcome": outcome })),
             number,
         }];
-        if matches!(answer, Answer::Deny { interrupt: true, .. }) {
+        if matches!(answer, DecisionAnswer::Deny { interrupt: true, .. }) {
             lines.extend(self.cancel());
         }
         lines

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use futures_util::{SinkExt as _, StreamExt as _};
-use tiller_core::backend::{AgentCommand, AgentEvent, Exit, Heard};
+use tiller_core::backend::{AgentCommand, AgentEvent, Exit, PositionedEvent};
 use tiller_keeper::Run;
 use tiller_process::{Ended, Frame, Line, LineSink, Located, Process};
 use tokio::sync::{mpsc, oneshot};
@@ -24,7 +24,7 @@ pub(crate) struct Relay {
     /// Taken away to end the agent's input.
     pub(crate) outgoing: Option<LineSink>,
     pub(crate) process: Box<dyn Process>,
-    pub(crate) events: mpsc::Sender<Vec<Heard>>,
+    pub(crate) events: mpsc::Sender<Vec<PositionedEvent>>,
     pub(crate) run: Run,
     /// A turn is running, as far as is known.
     pub(crate) busy: bool,
@@ -84,7 +84,7 @@ impl Relay {
                     if let Some(request) = self.conversation.request() {
                         self.send([request]).await;
                     }
-                    if self.tell(vec![Heard::lost(AgentEvent::CaughtUp)]).await.is_err() {
+                    if self.tell(vec![PositionedEvent::without_position(AgentEvent::CaughtUp)]).await.is_err() {
                         return self.end(incoming, Over::Unheard).await;
                     }
                 }
@@ -115,7 +115,7 @@ impl Relay {
             AgentCommand::Interrupt => self.conversation.cancel(),
             AgentCommand::Configure(change) => {
                 let Step { tell, send, .. } = self.conversation.configure(change);
-                let heard = tell.into_iter().map(Heard::lost).collect();
+                let heard = tell.into_iter().map(PositionedEvent::without_position).collect();
                 // A session that does not listen any more closes its commands, too.
                 drop(self.tell(heard).await);
                 send
@@ -158,7 +158,7 @@ impl Relay {
                 continue;
             }
             self.send(send).await;
-            heard.extend(tell.into_iter().map(|event| Heard {
+            heard.extend(tell.into_iter().map(|event| PositionedEvent {
                 event,
                 position: Some(end),
             }));
@@ -182,7 +182,7 @@ impl Relay {
         }
     }
 
-    async fn tell(&mut self, heard: Vec<Heard>) -> Result<(), Over> {
+    async fn tell(&mut self, heard: Vec<PositionedEvent>) -> Result<(), Over> {
         if heard.is_empty() {
             return Ok(());
         }

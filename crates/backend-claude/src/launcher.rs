@@ -7,7 +7,7 @@ use std::time::Duration;
 use tiller_agent::{Channel, Executable, Grace, Inbox, Link, LinkSettings, Options};
 use tiller_core::SessionId;
 use tiller_core::backend::{
-    AgentChannels, AgentEnds, AgentEvent, Attach, Conversation, Exit, ForkOrigin, Launch,
+    AgentChannels, AgentEnds, AgentEvent, Attach, ConversationStart, Exit, ForkOrigin, Launch,
 };
 use tiller_keeper::{Keeping, Lost, Run};
 use tiller_process::{Sandbox, Shield, is_running};
@@ -121,7 +121,7 @@ impl Launcher {
             }
             let found = Found::Again {
                 busy: attach.prompt.is_some(),
-                unheard: !is_there && attach.prompt_unheard(last_input),
+                unheard: !is_there && attach.missed_prompt(last_input),
                 caught_up,
             };
             let started = Started {
@@ -223,9 +223,9 @@ fn options(launch: &Launch, origin: Option<&ForkOrigin>, claude_home: Option<Pat
     }
     let options = Chosen(&launch.options).applied_to(options);
     match (&launch.conversation, origin) {
-        (Conversation::Resume(id), _) => options.resume(id),
-        (Conversation::New(id), None) => options.session_id(id),
-        (Conversation::New(id), Some(origin)) => {
+        (ConversationStart::Resume(id), _) => options.resume(id),
+        (ConversationStart::New(id), None) => options.session_id(id),
+        (ConversationStart::New(id), Some(origin)) => {
             let options = options
                 .resume(&origin.conversation)
                 .fork(true)
@@ -262,7 +262,9 @@ impl Agent {
     ) {
         let Started { link, inbox, run } = started;
         self.place.connected(&link);
-        self.ends.tell(AgentEvent::Runs { pid: link.pid() }).await;
+        self.ends
+            .tell(AgentEvent::ProcessStarted { pid: link.pid() })
+            .await;
         let attached = matches!(found, Found::Again { .. });
         let (busy, unheard, catching_up) = match found {
             Found::New => (false, false, None),

@@ -21,9 +21,9 @@ use crate::inquiry::{Exchange, aside};
 use crate::meaning::meaning;
 use crate::options::{Chosen, MODEL, PERMISSION_MODE};
 use tiller_core::backend::{
-    AgentCommand, AgentEvent, Exit, Heard, HookCall, Meaning, OptionChange, Options, Question,
+    AgentCommand, AgentEvent, AgentQuestion, Exit, HookCall, Meaning, OptionChange, Options, PositionedEvent,
 };
-use tiller_core::{Answer, RawJson, UnreadableLine};
+use tiller_core::{DecisionAnswer, RawJson, UnreadableLine};
 
 /// How long an interrupted turn may take to end when its agent is to end. The CLI needs about 25 ms.
 const INTERRUPT_TIME: Duration = Duration::from_millis(1500);
@@ -48,9 +48,9 @@ pub(crate) struct Relay {
     pub(crate) attached: bool,
     /// Told when what the CLI has said without us is in the inbox.
     pub(crate) catching_up: Option<oneshot::Receiver<()>>,
-    pub(crate) events: mpsc::Sender<Vec<Heard>>,
+    pub(crate) events: mpsc::Sender<Vec<PositionedEvent>>,
     /// What the session is told next.
-    pub(crate) heard: Vec<Heard>,
+    pub(crate) heard: Vec<PositionedEvent>,
     /// A turn is running, as far as we know.
     pub(crate) busy: bool,
     pub(crate) run: Option<Run>,
@@ -126,7 +126,8 @@ impl Relay {
         while let Some(inbound) = inbox.try_next() {
             self.hear_all(inbound, inbox).await?;
         }
-        self.heard.push(Heard::lost(AgentEvent::CaughtUp));
+        self.heard
+            .push(PositionedEvent::without_position(AgentEvent::CaughtUp));
         self.tell_session().await.map_err(|Unheard| None)
     }
 
@@ -249,10 +250,13 @@ impl Relay {
         aside(async move {
             let outcome = link.request(request).await;
             let done = outcome.is_ok();
-            let mut heard = vec![Heard::lost(AgentEvent::Configured { change, done })];
+            let mut heard = vec![PositionedEvent::without_position(AgentEvent::Configured {
+                change,
+                done,
+            })];
             if let Err(error) = outcome {
                 let text = format!("The agent did not change its {what}: {error}.");
-                heard.push(Heard::lost(AgentEvent::notice(&text)));
+                heard.push(PositionedEvent::without_position(AgentEvent::notice(&text)));
             }
             // A session that does not listen any more does not need it.
             drop(events.send(heard).await);
@@ -272,8 +276,8 @@ impl Relay {
             if let Ok(goes_on) = goes_on
                 && link.respond(&RequestId::from(id.clone()), goes_on).await.is_ok()
             {
-                let event = AgentEvent::TakesBack { agent_request: id };
-                drop(events.send(vec![Heard::lost(event)]).await);
+                let event = AgentEvent::Withdrew { agent_request: id };
+                drop(events.send(vec![PositionedEvent::without_position(event)]).await);
             }
         });
         self.tell(AgentEvent::Hook(Box::new(HookCall {
@@ -284,7 +288,7 @@ impl Relay {
         })));
     }
 
-    async fn answer(&mut self, agent_request: &str, answer: Answer, number: u64) {
+    async fn answer(&mut self, agent_request: &str, answer: DecisionAnswer, number: u64) {
         let (id, reply) = match agent_request.strip_prefix(ELICITED) {
             Some(id) => (id, elicitation_reply(answer)),
             None => (agent_request, permission_reply(answer)),
@@ -355,7 +359,7 @@ impl Relay {
             Inbound::Cancelled(id) => {
                 // Whichever of the two it was; the session knows the one it has.
                 for agent_request in [id.as_str().to_owned(), format!("{ELICITED}{}", id.as_str())] {
-                    self.tell(AgentEvent::TakesBack { agent_request });
+                    self.tell(AgentEvent::Withdrew { agent_request });
                 }
             }
             Inbound::Malformed { line, error } => {
@@ -390,7 +394,7 @@ impl Relay {
             RequestKind::CanUseTool(asked) => {
                 let always_ask = tiller_agent::is_for_people(&asked.tool_name)
                     || asked.requires_user_interaction.unwrap_or(false);
-                let question = Question {
+                let question = AgentQuestion {
                     tool_use_id: asked.tool_use_id.clone().unwrap_or_else(|| agent_request.clone()),
                     tool_name: asked.tool_name.clone(),
                     input: asked.input.clone().into(),
@@ -400,7 +404,7 @@ impl Relay {
                     always_ask,
                     agent_request,
                 };
-                self.tell(AgentEvent::Asks(Box::new(question)));
+                self.tell(AgentEvent::Asked(Box::new(question)));
             }
             RequestKind::Hook(hook) => self.hook(agent_request, hook),
             RequestKind::Elicitation(asked) => {
@@ -409,7 +413,7 @@ impl Relay {
                 };
                 let agent_request = format!("{ELICITED}{agent_request}");
                 let description = Some(asked.message.clone());
-                self.tell(AgentEvent::Asks(Box::new(Question {
+                self.tell(AgentEvent::Asked(Box::new(AgentQuestion {
                     tool_use_id: asked.elicitation_id.unwrap_or_else(|| agent_request.clone()),
                     tool_name: ELICITATION.to_owned(),
                     input,
@@ -435,7 +439,7 @@ impl Relay {
 
     fn tell(&mut self, event: AgentEvent) {
         let position = self.position;
-        self.heard.push(Heard { event, position });
+        self.heard.push(PositionedEvent { event, position });
     }
 
     /// Together what was heard together, so that the session is woken once.
@@ -449,13 +453,13 @@ impl Relay {
 }
 
 /// What runs is always named: older versions of the CLI insist on it.
-fn permission_reply(answer: Answer) -> Reply {
+fn permission_reply(answer: DecisionAnswer) -> Reply {
     let wire = match answer {
-        Answer::Allow { input, permissions } => PermissionReply::Allow {
+        DecisionAnswer::Allow { input, permissions } => PermissionReply::Allow {
             updated_input: input.as_ref().and_then(boxed),
             updated_permissions: permissions.as_ref().and_then(boxed),
         },
-        Answer::Deny { message, interrupt } => {
+        DecisionAnswer::Deny { message, interrupt } => {
             let message = message.filter(|message| !message.trim().is_empty());
             let message = message.unwrap_or_else(|| "The user does not want this to be done.".to_owned());
             PermissionReply::Deny { message, interrupt }
@@ -488,13 +492,13 @@ impl<'a> From<&'a ElicitationRequest> for ElicitationInput<'a> {
     }
 }
 
-fn elicitation_reply(answer: Answer) -> Reply {
+fn elicitation_reply(answer: DecisionAnswer) -> Reply {
     match answer {
-        Answer::Allow { input, .. } => {
+        DecisionAnswer::Allow { input, .. } => {
             let content = input.and_then(|input| serde_json::from_str(input.as_str()).ok());
             ElicitationReply::Accept { content }.into()
         }
-        Answer::Deny { .. } => ElicitationReply::Decline.into(),
+        DecisionAnswer::Deny { .. } => ElicitationReply::Decline.into(),
     }
 }
 

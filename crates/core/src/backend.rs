@@ -18,7 +18,7 @@ use crate::event::UnreadableLine;
 use crate::ids::{SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Image;
-use crate::session::Answer;
+use crate::session::DecisionAnswer;
 
 pub use self::abilities::{
     Abilities, Account, Catalogue, Connection, Connections, Drivers, Fork, ForkOrigin, Hooks, Inquire,
@@ -132,21 +132,21 @@ pub struct Launch {
     /// The name of the agent's run, by which it can be found again. Never used twice.
     pub run: String,
     pub options: Options,
-    pub conversation: Conversation,
+    pub conversation: ConversationStart,
     /// The events that the agent calls back for. Empty where the backend does not have the ability [`Hooks`].
     pub hooks: Vec<String>,
 }
 
 /// Which conversation the agent opens.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Conversation {
+pub enum ConversationStart {
     /// A new one, under this id (a UUID).
     New(String),
     /// The one that the agent knows under this id.
     Resume(String),
 }
 
-impl Conversation {
+impl ConversationStart {
     /// The conversation's id.
     pub fn id(&self) -> &str {
         match self {
@@ -176,7 +176,7 @@ pub struct Attach {
 impl Attach {
     /// Whether an agent whose last input has this number never got the prompt. An agent of which no input is known may
     /// have got anything.
-    pub fn prompt_unheard(&self, last_input: Option<u64>) -> bool {
+    pub fn missed_prompt(&self, last_input: Option<u64>) -> bool {
         let unheard = |prompt: u64| last_input.is_some_and(|last_input| last_input < prompt);
         self.prompt.is_some_and(unheard)
     }
@@ -184,16 +184,16 @@ impl Attach {
 
 /// What an agent says, and how far it can be read again.
 #[derive(Clone, Debug)]
-pub struct Heard {
+pub struct PositionedEvent {
     pub event: AgentEvent,
     /// Where in the agent's output this ends. After a crash the next server reads on from the last position that is on
     /// record, and hears the same again. `None`: what is not on record then is lost.
     pub position: Option<u64>,
 }
 
-impl Heard {
+impl PositionedEvent {
     /// Nobody can read it again.
-    pub fn lost(event: AgentEvent) -> Self {
+    pub fn without_position(event: AgentEvent) -> Self {
         Self {
             event,
             position: None,
@@ -216,7 +216,7 @@ pub enum AgentCommand {
     /// What is numbered reaches the agent once, however often it is sent. Numbers rise; 0 is none.
     Answer {
         agent_request: String,
-        answer: Answer,
+        answer: DecisionAnswer,
         number: u64,
     },
     /// What it said before this position is on record.
@@ -285,7 +285,7 @@ pub enum AgentEvent {
     /// That was all of it: from now on it speaks to us.
     CaughtUp,
     /// Which process it is, where that is known.
-    Runs { pid: Option<u32> },
+    ProcessStarted { pid: Option<u32> },
     Message {
         raw: RawJson,
         uuid: Option<String>,
@@ -294,11 +294,11 @@ pub enum AgentEvent {
     /// A line that is no message.
     Unreadable(Box<UnreadableLine>),
     /// The agent wants to use a tool, or asks the user something, and waits.
-    Asks(Box<Question>),
+    Asked(Box<AgentQuestion>),
     /// One of the events has happened that someone wants to be called back for, and the agent waits.
     Hook(Box<HookCall>),
     /// The agent no longer waits for an answer to this.
-    TakesBack { agent_request: String },
+    Withdrew { agent_request: String },
     /// Whether it made a change that it was asked for.
     Configured { change: OptionChange, done: bool },
     /// The agent is gone. Always the last event, always exactly one.
@@ -348,7 +348,7 @@ pub enum TurnEnd {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Question {
+pub struct AgentQuestion {
     /// The agent's own id of the request.
     pub agent_request: String,
     pub tool_use_id: String,

@@ -9,7 +9,7 @@ use crate::credentials::SecretHash;
 use crate::ids::{Cause, RequestId, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Prompt;
-use crate::session::{Answer, SessionStatus};
+use crate::session::{DecisionAnswer, SessionStatus};
 
 /// One entry of a session's log. `seq` is gapless from 1 and never changes once delivered.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,7 +87,7 @@ impl UnreadableLine {
 pub struct Reply {
     /// The agent's own id of the request.
     pub agent_request: String,
-    pub answer: Answer,
+    pub answer: DecisionAnswer,
     /// The key that was used to answer. `None`: the person at the machine answered, or there was no answer.
     pub by: Option<String>,
 }

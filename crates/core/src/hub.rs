@@ -38,7 +38,7 @@ struct Backlog {
 
 /// A place in what was published.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Mark(u64);
+pub struct FeedPosition(u64);
 
 #[derive(Debug)]
 struct Slot {
@@ -87,12 +87,12 @@ impl Hub {
         self.news.send_replace(());
     }
 
-    pub(crate) fn mark(&self) -> Mark {
-        Mark(lock(&self.backlog).end())
+    pub(crate) fn feed_position(&self) -> FeedPosition {
+        FeedPosition(lock(&self.backlog).end())
     }
 
     /// The sessions of which something was published since, as far as the viewer may see them.
-    pub(crate) fn changed_since(&self, mark: Mark, viewer: &Viewer) -> Vec<SessionId> {
+    pub(crate) fn changed_since(&self, mark: FeedPosition, viewer: &Viewer) -> Vec<SessionId> {
         let backlog = lock(&self.backlog);
         let last = backlog.last.iter();
         last.filter(|(_, (place, owner))| *place >= mark.0 && viewer.may_see(owner.as_deref()))
@@ -349,7 +349,7 @@ mod tests {
         let hub = Hub::new();
         let [before, since, other] = [(); 3].map(|()| SessionId::random());
         hub.publish_events(None, vec![said(before, 1, 1)]);
-        let mark = hub.mark();
+        let mark = hub.feed_position();
         assert_eq!(hub.changed_since(mark, &Viewer::PERSON), []);
         hub.publish_events(None, vec![said(since, 1, 1)]);
         hub.publish(Some(&Arc::from("ci")), Notice::Deleted(other));
@@ -363,6 +363,6 @@ mod tests {
         let mut expected = [since, other];
         expected.sort();
         assert_eq!(all, expected);
-        assert_eq!(hub.changed_since(hub.mark(), &Viewer::PERSON), []);
+        assert_eq!(hub.changed_since(hub.feed_position(), &Viewer::PERSON), []);
     }
 }

@@ -24,18 +24,18 @@ pub use backend::{
     Options,
 };
 pub use event::{Behavior, DecisionRequest, Event, EventBody, Notice, Reply, StatusChange, UnreadableLine};
-pub use hub::{Lagged, LiveFeed, Mark};
+pub use hub::{FeedPosition, Lagged, LiveFeed};
 pub use ids::{Cause, PromptId, RequestId, SessionId, Timestamp};
 pub use json::RawJson;
 pub use paths::{FolderListing, PathPolicy, PathRefused};
 pub use prompt::{Attachment, Image, NewImage, NewPrompt, Prompt, PromptRefused};
 pub use registry::{
-    Accepted, BackendChoice, CommandError, HistoryPage, Page, Rest, Retention, SessionPage, Sessions,
-    StartSession, Titles, Usage,
+    Accepted, BackendChoice, CommandError, HibernationPolicy, HistoryPage, Page, Retention, SessionPage,
+    Sessions, StartSession, TitlePolicy, Usage,
 };
 pub use session::{
-    AgentStatus, Answer, Approval, DecisionRef, QueueItem, Refusal, Run, SessionRecord, SessionStatus,
-    Settings, SettingsPatch, TitleSource, TurnRecord,
+    AgentStatus, Approval, DecisionAnswer, DecisionRef, QueueItem, Refusal, RunRecord, SessionRecord,
+    SessionStatus, Settings, SettingsPatch, TitleSource, TurnRecord,
 };
 pub use store::{
     AcceptedPrompt, Commit, DamagedSession, Epoch, HistoryEntry, HistoryKind, InvalidCursor, ListedSession,

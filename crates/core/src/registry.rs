@@ -35,17 +35,17 @@ const TITLES_AT_ONCE: usize = 2;
 mod abilities;
 mod accept;
 mod decide;
+mod hibernate;
 mod load;
 mod notes;
-mod rest;
 mod steer;
 mod upkeep;
 
 use abilities::{check_installed, check_start};
 pub use accept::Accepted;
+pub use hibernate::{HibernationPolicy, Usage};
 pub use load::SessionPage;
 use load::Slot;
-pub use rest::{Rest, Usage};
 pub use upkeep::Retention;
 
 /// The sessions of this server, as one viewer may see and use them. Cheap to clone.
@@ -72,7 +72,7 @@ struct Shared {
     tidy: Notify,
     /// What each agent uses, as it was last looked at.
     usage: Mutex<HashMap<SessionId, Usage>>,
-    titles: Titles,
+    titles: TitlePolicy,
     /// How many titles are asked for at once.
     titling: Semaphore,
     starting: accept::Starting,
@@ -80,7 +80,7 @@ struct Shared {
 
 /// Where the titles of sessions come from that the user has not named.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Titles {
+pub enum TitlePolicy {
     /// From a model, a moment after the session began; until then from the prompt.
     #[default]
     Model,
@@ -212,7 +212,7 @@ impl Sessions {
         store: Arc<dyn Store>,
         backends: impl Into<Backends>,
         paths: PathPolicy,
-        titles: Titles,
+        titles: TitlePolicy,
     ) -> Result<Self, CommandError> {
         let shared = Shared {
             store,
@@ -238,7 +238,7 @@ impl Sessions {
     }
 
     /// The same sessions, with someone else's eyes and rights.
-    pub fn seen_by(&self, viewer: Viewer) -> Self {
+    pub fn for_viewer(&self, viewer: Viewer) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
             viewer,
@@ -441,7 +441,10 @@ impl Sessions {
             self.delete(id).await.ok();
             return Err(error);
         }
-        if title_source == TitleSource::Prompt && self.shared.titles == Titles::Model && !words.is_empty() {
+        if title_source == TitleSource::Prompt
+            && self.shared.titles == TitlePolicy::Model
+            && !words.is_empty()
+        {
             let sessions = self.clone();
             tokio::spawn(async move { sessions.improve_title(id, words).await });
         }
@@ -449,7 +452,7 @@ impl Sessions {
             session: id,
             prompt: prompt_id,
             after: 0,
-            again: false,
+            duplicate: false,
         })
     }
 
@@ -512,7 +515,7 @@ impl Sessions {
                 session,
                 prompt: id,
                 after,
-                again: false,
+                duplicate: false,
             }),
             // Another connection was faster.
             Taken::Before => {

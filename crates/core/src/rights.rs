@@ -11,7 +11,7 @@ use crate::credentials::Viewer;
 use crate::event::{DecisionRequest, Event, EventBody};
 use crate::json::RawJson;
 use crate::registry::CommandError;
-use crate::session::{Answer, Approval, SessionRecord, Settings};
+use crate::session::{Approval, DecisionAnswer, SessionRecord, Settings};
 
 /// Tools whose calls are questions to a person. Answering one grants nothing.
 const QUESTIONS: [&str; 2] = ["AskUserQuestion", "Elicitation"];
@@ -186,9 +186,9 @@ impl Viewer {
     pub(crate) fn check_answer(
         &self,
         asked: Option<&DecisionRequest>,
-        answer: Answer,
-    ) -> Result<Answer, CommandError> {
-        let (Some(ceiling), Answer::Allow { input, permissions }) = (self.limits(), &answer) else {
+        answer: DecisionAnswer,
+    ) -> Result<DecisionAnswer, CommandError> {
+        let (Some(ceiling), DecisionAnswer::Allow { input, permissions }) = (self.limits(), &answer) else {
             return Ok(answer);
         };
         let Some(asked) = asked else {
@@ -205,7 +205,7 @@ impl Viewer {
             }
             None => None,
         };
-        Ok(Answer::Allow {
+        Ok(DecisionAnswer::Allow {
             input: input.clone(),
             permissions,
         })

@@ -11,8 +11,8 @@ pub(crate) use actor::{ActorHandle, spawn};
 pub(crate) use inbox::{Command, CommandFailed, Deletion, Taken};
 pub use settings::{Settings, SettingsPatch};
 pub use state::{
-    AgentState, AgentStatus, Answer, Approval, DecisionRef, Delivery, Run, SessionRecord, SessionStatus,
-    State, TitleSource, TurnRecord,
+    AgentState, AgentStatus, Approval, DecisionAnswer, DecisionRef, Delivery, RunRecord, SessionRecord,
+    SessionStatus, State, TitleSource, TurnRecord,
 };
 pub(crate) use step::totals;
 pub use step::{Effect, Input, QueueItem, Refusal, step};

@@ -19,8 +19,8 @@ impl House {
     }
 
     /// The sessions as someone may see and use them who has come in.
-    pub(crate) fn seen_by(&self, viewer: Viewer) -> Sessions {
-        self.sessions.seen_by(viewer)
+    pub(crate) fn for_viewer(&self, viewer: Viewer) -> Sessions {
+        self.sessions.for_viewer(viewer)
     }
 
     /// The sessions for what was promised to someone who may be gone: the time limits and refusals of tasks. Only the
@@ -87,7 +87,7 @@ mod tests {
         let person = elsewhere("Viewer::PERSON", &["house.rs", "auth.rs"]);
         assert_eq!(person, Vec::<PathBuf>::new());
         // Sessions that were given to one viewer are not turned into another's.
-        let turned = elsewhere("sessions.seen_by(Viewer", &["house.rs"]);
+        let turned = elsewhere("sessions.for_viewer(Viewer", &["house.rs"]);
         assert_eq!(turned, Vec::<PathBuf>::new());
     }
 }

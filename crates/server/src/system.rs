@@ -142,7 +142,7 @@ pub(crate) async fn recent_cwds(
 ) -> Result<Json<RecentCwds>, ApiError> {
     let Query(Limit { limit }) = query.map_err(|_| ApiError::WrongForm)?;
     let limit = folders(limit.as_deref()).ok_or(ApiError::WrongForm)?;
-    let cwds = app.sessions.seen_by(visitor.viewer).recent_cwds(limit).await?;
+    let cwds = app.sessions.for_viewer(visitor.viewer).recent_cwds(limit).await?;
     Ok(Json(RecentCwds { cwds }))
 }
 
@@ -236,7 +236,7 @@ pub(crate) async fn session_title(
     }
     let title = app
         .sessions
-        .seen_by(visitor.viewer)
+        .for_viewer(visitor.viewer)
         .title_for(&request.prompt)
         .await;
     Ok(Json(Title { title }))

@@ -10,7 +10,7 @@ use tiller_core::backend::{
 use tiller_core::prompt::UiContext;
 use tiller_core::{
     Approval, Attachment, Commit, DecisionRequest, Epoch, Event, EventBody, HistoryEntry, Image, Options,
-    Prompt, PromptId, RawJson, RequestId, Run, SessionId, SessionQuery, SessionRecord, SessionStatus,
+    Prompt, PromptId, RawJson, RequestId, RunRecord, SessionId, SessionQuery, SessionRecord, SessionStatus,
     Settings, StatusChange, Store, StoredSession, Timestamp, TitleSource, TurnRecord,
 };
 use tiller_message::Summary;
@@ -61,7 +61,7 @@ pub fn record(title: &str) -> SessionRecord {
             undelivered: true,
             after_stop: 2,
         }),
-        run: Some(Run {
+        run: Some(RunRecord {
             name: "run 3".to_owned(),
             position: 1 << 40,
             resumes: true,

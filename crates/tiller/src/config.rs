@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde::Deserialize;
-use tiller_core::{Rest, Retention};
+use tiller_core::{HibernationPolicy, Retention};
 use tiller_server::TrustedProxies;
 
 use crate::data_dir::DataDir;
@@ -165,10 +165,10 @@ impl Config {
     }
 
     /// Where nothing is said, agents may have half of the machine's memory.
-    pub(crate) fn rest(&self) -> Rest {
+    pub(crate) fn rest(&self) -> HibernationPolicy {
         let half = || tiller_server::total_memory() / 2;
         let budget = self.agent_memory_mb.map_or_else(half, |mb| mb * 1024 * 1024);
-        Rest {
+        HibernationPolicy {
             after: (self.hibernate_after_s > 0).then(|| Duration::from_secs(self.hibernate_after_s)),
             budget_bytes: (budget > 0).then_some(budget),
         }

@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use tiller_backend_claude::ClaudeBackend;
 use tiller_core::backend::Backends;
 use tiller_core::credentials::CredentialStore;
-use tiller_core::{PathPolicy, Sessions, Titles};
+use tiller_core::{PathPolicy, Sessions, TitlePolicy};
 use tiller_process::{Shield, ShieldMode};
 use tiller_server::{Access, App, HistoryHandle, HostPolicy};
 use tiller_store::SqliteStore;
@@ -148,8 +148,8 @@ impl Service {
             localhost_is_ours,
         } = listen(address, port).await?;
         let titles = match config.titles {
-            config::Titles::Model => Titles::Model,
-            config::Titles::Prompt => Titles::Prompt,
+            config::Titles::Model => TitlePolicy::Model,
+            config::Titles::Prompt => TitlePolicy::Prompt,
         };
         let sessions = Sessions::open(Arc::new(store.clone()), backends, paths, titles).await?;
         tracing::info!("{}", sessions.backend().reason);

@@ -75,7 +75,7 @@ fn a_permission_can_be_answered_by_a_server_that_was_not_asked() {
     let request = json!({ "id": 0, "method": "session/request_permission", "params": params });
     let step = hear(&mut first, request, 5);
     let question = step.tell.into_iter().find_map(|event| match event {
-        AgentEvent::Asks(question) => Some(question),
+        AgentEvent::Asked(question) => Some(question),
         _ => None,
     });
     let question = question.expect("a question");
@@ -84,12 +84,12 @@ fn a_permission_can_be_answered_by_a_server_that_was_not_asked() {
         ("Bash", "t")
     );
 
-    let allow = |permissions| Answer::Allow {
+    let allow = |permissions| DecisionAnswer::Allow {
         input: None,
         permissions,
     };
     let rule = RawJson::parse("[]").unwrap();
-    let deny = Answer::Deny {
+    let deny = DecisionAnswer::Deny {
         message: None,
         interrupt: false,
     };

@@ -35,7 +35,7 @@ impl Process for Immortal {
 struct Played {
     says: mpsc::Sender<Vec<Located>>,
     hears: mpsc::Receiver<Line>,
-    events: mpsc::Receiver<Vec<Heard>>,
+    events: mpsc::Receiver<Vec<PositionedEvent>>,
     commands: mpsc::Sender<AgentCommand>,
     running: Running,
     _place: RunPlace,
@@ -135,7 +135,7 @@ async fn a_callback_that_nobody_answers_does_not_stop_the_agent() {
         (&json!("h1"), &json!({ "continue": true })),
         "it goes on without a decision"
     );
-    let AgentEvent::TakesBack { agent_request } = agent.event().await else {
+    let AgentEvent::Withdrew { agent_request } = agent.event().await else {
         panic!("everyone is told that it is over")
     };
     assert_eq!(agent_request, "h1");
@@ -247,7 +247,7 @@ async fn an_answered_callback_is_not_answered_again() {
     agent.call_back("h2").await;
     assert!(matches!(agent.event().await, AgentEvent::Hook(_)));
     assert_eq!(agent.hear().await["response"]["request_id"], "h2");
-    let AgentEvent::TakesBack { agent_request } = agent.event().await else {
+    let AgentEvent::Withdrew { agent_request } = agent.event().await else {
         panic!("the end of the second")
     };
     assert_eq!(agent_request, "h2");

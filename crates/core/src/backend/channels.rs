@@ -2,7 +2,7 @@
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::{AgentCommand, AgentEvent, Exit, Heard};
+use super::{AgentCommand, AgentEvent, Exit, PositionedEvent};
 
 /// How many commands may wait for an agent that does not read.
 const COMMANDS: usize = 64;
@@ -16,7 +16,7 @@ pub struct AgentChannels {
     /// Dropping it ends the agent.
     pub commands: mpsc::Sender<AgentCommand>,
     /// What the agent says, in order and in batches.
-    pub events: mpsc::Receiver<Vec<Heard>>,
+    pub events: mpsc::Receiver<Vec<PositionedEvent>>,
     /// Told once the agent's exit is stored and nothing of its run is needed any more. If it is dropped untold, the run
     /// is kept for the next server.
     pub settled: oneshot::Sender<()>,
@@ -26,7 +26,7 @@ pub struct AgentChannels {
 #[derive(Debug)]
 pub struct AgentEnds {
     pub commands: mpsc::Receiver<AgentCommand>,
-    pub events: mpsc::Sender<Vec<Heard>>,
+    pub events: mpsc::Sender<Vec<PositionedEvent>>,
     settled: oneshot::Receiver<()>,
 }
 
@@ -61,7 +61,7 @@ impl AgentChannels {
     /// Channels of an agent that ended before it began.
     pub fn ended(exit: Exit) -> Self {
         let (channels, ends) = Self::open();
-        let exited = vec![Heard::lost(AgentEvent::Exited(exit))];
+        let exited = vec![PositionedEvent::without_position(AgentEvent::Exited(exit))];
         // The channel is new and has room.
         drop(ends.events.try_send(exited));
         channels
@@ -72,7 +72,11 @@ impl AgentEnds {
     /// Tells the session an event that can't be read again.
     pub async fn tell(&self, event: AgentEvent) {
         // A session that is gone needs no events; the backend notices when its commands end.
-        drop(self.events.send(vec![Heard::lost(event)]).await);
+        drop(
+            self.events
+                .send(vec![PositionedEvent::without_position(event)])
+                .await,
+        );
     }
 
     /// Tells the session that the agent exited, which is always the last event. `remove` removes what is left of the run,

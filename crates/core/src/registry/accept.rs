@@ -17,7 +17,7 @@ pub struct Accepted {
     /// The prompt's event, if there ever is one, comes after this one.
     pub after: u64,
     /// It was accepted before, and nothing happened now.
-    pub again: bool,
+    pub duplicate: bool,
 }
 
 impl Sessions {
@@ -62,7 +62,7 @@ impl Sessions {
             session,
             prompt,
             after,
-            again: true,
+            duplicate: true,
         }))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{CommandError, Sessions, allowed};
 use crate::ids::SessionId;
-use crate::session::{Answer, DecisionRef, Input, Refusal, SessionRecord, SessionStatus};
+use crate::session::{DecisionAnswer, DecisionRef, Input, Refusal, SessionRecord, SessionStatus};
 
 impl Sessions {
     /// Answers a decision that waits.
@@ -12,7 +12,7 @@ impl Sessions {
         &self,
         session: SessionId,
         decision: DecisionRef,
-        answer: Answer,
+        answer: DecisionAnswer,
     ) -> Result<(), CommandError> {
         self.answer_shown(session, decision, answer, None).await
     }
@@ -23,7 +23,7 @@ impl Sessions {
         &self,
         session: SessionId,
         decision: DecisionRef,
-        answer: Answer,
+        answer: DecisionAnswer,
         shown: Option<&str>,
     ) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.approve)?;

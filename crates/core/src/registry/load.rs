@@ -10,7 +10,7 @@ use tokio::sync::{OnceCell, oneshot};
 
 use super::{CommandError, Sessions};
 use crate::event::{DecisionRequest, Event};
-use crate::hub::Mark;
+use crate::hub::FeedPosition;
 use crate::ids::{SessionId, Timestamp};
 use crate::session::{
     ActorHandle, AgentStatus, Command, CommandFailed, Input, SessionRecord, SessionStatus, State, spawn,
@@ -243,12 +243,12 @@ impl Sessions {
     }
 
     /// The current position of the live feed. Everything that is published from now on comes after it.
-    pub fn mark(&self) -> Mark {
-        self.shared.hub.mark()
+    pub fn feed_position(&self) -> FeedPosition {
+        self.shared.hub.feed_position()
     }
 
     /// The sessions of which something was published since.
-    pub fn changed_since(&self, mark: Mark) -> Vec<SessionId> {
+    pub fn changed_since(&self, mark: FeedPosition) -> Vec<SessionId> {
         self.shared.hub.changed_since(mark, &self.viewer)
     }
 

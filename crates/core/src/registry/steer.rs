@@ -9,7 +9,7 @@ use std::time::Duration;
 use tiller_message::{Kind, Message};
 
 use super::abilities::check_hooks;
-use super::{CommandError, Page, Sessions, Titles, allowed, checked_settings};
+use super::{CommandError, Page, Sessions, TitlePolicy, allowed, checked_settings};
 use crate::backend::{Driver, Drivers, Inquiry, Offers, Rewound};
 use crate::event::Notice;
 use crate::ids::{PromptId, SessionId, Timestamp};
@@ -441,7 +441,7 @@ impl Sessions {
 
     /// A title for a session that would begin with this prompt: from a model if that is wanted and possible.
     pub async fn title_for(&self, prompt: &str) -> String {
-        if self.shared.titles == Titles::Model
+        if self.shared.titles == TitlePolicy::Model
             && self.viewer.scopes.run
             && let Ok(_turn) = self.shared.titling.acquire().await
         {

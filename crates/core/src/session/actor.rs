@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::backend::{
-    AgentChannels, AgentCommand, AgentEvent, Backend, Exit, ForkOrigin, Heard, Launch, Meaning,
+    AgentChannels, AgentCommand, AgentEvent, Backend, Exit, ForkOrigin, Launch, Meaning, PositionedEvent,
 };
 use crate::event::{DecisionRequest, Event, EventBody, Notice};
 use crate::hub::Hub;
@@ -118,7 +118,7 @@ struct Actor {
     view: watch::Sender<Arc<View>>,
     agent: Option<Agent>,
     /// Ends when nothing is left of the agent before.
-    settling: Option<mpsc::Receiver<Vec<Heard>>>,
+    settling: Option<mpsc::Receiver<Vec<PositionedEvent>>>,
     stop_deadline: Option<(Instant, u64)>,
     /// Everyone has been told that nothing can be stored.
     held_up: bool,
@@ -129,7 +129,7 @@ struct Actor {
 struct Agent {
     /// Taken away to end the agent.
     commands: Option<mpsc::Sender<AgentCommand>>,
-    events: mpsc::Receiver<Vec<Heard>>,
+    events: mpsc::Receiver<Vec<PositionedEvent>>,
     settled: oneshot::Sender<()>,
     /// How much of its output its keeper knows to be on disk.
     forgotten: u64,
@@ -343,12 +343,12 @@ impl Actor {
     }
 
     /// What the agent says.
-    async fn hear(&mut self, heard: Vec<Heard>) {
+    async fn hear(&mut self, heard: Vec<PositionedEvent>) {
         let now = Timestamp::now();
         let mut effects = Vec::with_capacity(heard.len());
         let mut kept = true;
         let mut gone = false;
-        for Heard { event, position } in heard {
+        for PositionedEvent { event, position } in heard {
             // The last words of a turn come together with its end; only the end waits for the disk.
             if kept && !is_plain(&event) && !effects.is_empty() && effects.iter().all(only_said) {
                 self.show_said(std::mem::take(&mut effects)).await;
@@ -640,16 +640,18 @@ fn recorded(effects: &[Effect]) -> Vec<Arc<Event>> {
 }
 
 /// What the agent has said since the last time, at least one event. Never returns without an agent.
-async fn next_events(agent: &mut Option<Agent>) -> Vec<Heard> {
+async fn next_events(agent: &mut Option<Agent>) -> Vec<PositionedEvent> {
     let Some(live) = agent else {
         return std::future::pending().await;
     };
     let mut events = live.events.recv().await.unwrap_or_default();
     if events.is_empty() {
         // A backend that broke its promise; the session must not hang for it.
-        events.push(Heard::lost(AgentEvent::Exited(Exit::Ended {
-            message: "The agent went away without a word.".to_owned(),
-        })));
+        events.push(PositionedEvent::without_position(AgentEvent::Exited(
+            Exit::Ended {
+                message: "The agent went away without a word.".to_owned(),
+            },
+        )));
     }
     events
 }

@@ -92,7 +92,7 @@ pub struct SessionRecord {
     /// The turn that runs, with what the next server needs to go on with it.
     pub turn: Option<TurnRecord>,
     /// The agent's process, as long as there is one.
-    pub run: Option<Run>,
+    pub run: Option<RunRecord>,
 }
 
 impl SessionRecord {
@@ -120,7 +120,7 @@ pub struct TurnRecord {
 
 /// What is kept of an agent's process.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Run {
+pub struct RunRecord {
     pub name: String,
     /// How much of what it said is in the log.
     pub position: u64,
@@ -333,7 +333,7 @@ impl DecisionRef {
 
 /// What the user decided.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum DecisionAnswer {
     Allow {
         /// Absent: the input that was shown.
         input: Option<RawJson>,
@@ -346,7 +346,7 @@ pub enum Answer {
     },
 }
 
-impl Answer {
+impl DecisionAnswer {
     /// The answer to a question about this input: what runs is what was shown, unless the user changed it.
     pub(super) fn to(self, shown: RawJson) -> Self {
         match self {

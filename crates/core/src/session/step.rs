@@ -1,19 +1,22 @@
 //! The state machine of a session, as a pure function: what is asked of it and what the agent says go in, what to
 //! record and what to do come out. No clock, no I/O, no channel.
 
-mod heard;
+mod agent_events;
 pub(crate) mod totals;
 
 use std::sync::Arc;
 
-use crate::backend::{AgentCommand, AgentEvent, Attach, Conversation, ForkOrigin, HookCall, Launch, Options};
+use crate::backend::{
+    AgentCommand, AgentEvent, Attach, ConversationStart, ForkOrigin, HookCall, Launch, Options,
+};
 use crate::event::{Behavior, DecisionRequest, Event, EventBody, Reply, StatusChange};
 use crate::ids::{PromptId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Prompt;
 use crate::session::settings::SettingsPatch;
 use crate::session::state::{
-    AgentState, Answer, DecisionRef, Delivery, Run, SessionStatus, State, TitleSource, Turn, TurnRecord,
+    AgentState, DecisionAnswer, DecisionRef, Delivery, RunRecord, SessionStatus, State, TitleSource, Turn,
+    TurnRecord,
 };
 
 mod steering;
@@ -58,7 +61,7 @@ pub enum Input {
     Hibernate,
     Answer {
         decision: DecisionRef,
-        answer: Answer,
+        answer: DecisionAnswer,
         /// The key that was used; `None`: the person at the machine.
         by: Option<String>,
     },
@@ -198,8 +201,8 @@ pub(crate) fn step_on(
     Ok(())
 }
 
-fn aborted() -> Answer {
-    Answer::Deny {
+fn aborted() -> DecisionAnswer {
+    DecisionAnswer::Deny {
         message: Some("Session aborted".to_owned()),
         interrupt: true,
     }
@@ -321,12 +324,12 @@ impl Step<'_> {
     fn launch(&mut self) {
         let record = &self.state.record;
         let conversation = match (&record.conversation, &record.fork_of) {
-            (Some(id), _) => Conversation::Resume(id.clone()),
+            (Some(id), _) => ConversationStart::Resume(id.clone()),
             // The agent refuses an id that it has seen before, so a fresh start gets a fresh one.
             (None, None) if record.expired => {
-                Conversation::New(record.id.fresh_conversation(record.created_at, record.last_seq))
+                ConversationStart::New(record.id.fresh_conversation(record.created_at, record.last_seq))
             }
-            (None, _) => Conversation::New(record.id.to_string()),
+            (None, _) => ConversationStart::New(record.id.to_string()),
         };
         let origin = match (&record.conversation, &record.fork_of) {
             (None, Some(from)) => Some(ForkOrigin {
@@ -338,10 +341,10 @@ impl Step<'_> {
         let record = &mut self.state.record;
         record.runs += 1;
         let run = record.id.run_name(record.created_at, record.runs);
-        record.run = Some(Run {
+        record.run = Some(RunRecord {
             name: run.clone(),
             position: 0,
-            resumes: matches!(conversation, Conversation::Resume(_)),
+            resumes: matches!(conversation, ConversationStart::Resume(_)),
             started: record.settings.options.clone(),
             options: record.settings.options.clone(),
             hooks: self.state.hooks.clone(),
@@ -408,7 +411,12 @@ impl Step<'_> {
         }
     }
 
-    fn answer(&mut self, decision: &DecisionRef, answer: Answer, by: Option<String>) -> Result<(), Refusal> {
+    fn answer(
+        &mut self,
+        decision: &DecisionRef,
+        answer: DecisionAnswer,
+        by: Option<String>,
+    ) -> Result<(), Refusal> {
         let found = self
             .state
             .pending
@@ -428,8 +436,8 @@ impl Step<'_> {
         };
         let pending = self.state.pending.remove(position);
         let behavior = match &answer {
-            Answer::Allow { .. } => Behavior::Allow,
-            Answer::Deny { .. } => Behavior::Deny,
+            DecisionAnswer::Allow { .. } => Behavior::Allow,
+            DecisionAnswer::Deny { .. } => Behavior::Deny,
         };
         self.settle_with(&pending, behavior, answer, by);
         Ok(())
@@ -437,7 +445,7 @@ impl Step<'_> {
 
     /// Answers on our own, without anybody having been asked. Not numbered: whoever reads the question again answers it
     /// again, and the agent takes one answer.
-    fn reply(&mut self, agent_request: String, shown: RawJson, answer: Answer) {
+    fn reply(&mut self, agent_request: String, shown: RawJson, answer: DecisionAnswer) {
         self.effects.push(Effect::Send(AgentCommand::Answer {
             agent_request,
             answer: answer.to(shown),
@@ -450,7 +458,7 @@ impl Step<'_> {
         &mut self,
         pending: &DecisionRequest,
         behavior: Behavior,
-        answer: Answer,
+        answer: DecisionAnswer,
         by: Option<String>,
     ) {
         let reply = Reply {

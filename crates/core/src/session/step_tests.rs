@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::backend::{
-    AgentCommand, AgentEvent, Conversation, Exit, HookCall, Meaning, OptionChange, OptionInfo, OptionRefused,
-    OptionRules, Options, Question, TurnEnd, Verdict,
+    AgentCommand, AgentEvent, AgentQuestion, ConversationStart, Exit, HookCall, Meaning, OptionChange,
+    OptionInfo, OptionRefused, OptionRules, Options, TurnEnd, Verdict,
 };
 use crate::event::{Behavior, Event, EventBody};
 use crate::ids::{Cause, PromptId, SessionId, Timestamp};
@@ -163,8 +163,8 @@ fn in_short(effect: &Effect) -> String {
         Effect::Announce(call) => format!("calls back {}", call.agent_request),
         Effect::Retract(agent_request) => format!("closes {agent_request}"),
         Effect::Launch(launch) => match &launch.conversation {
-            Conversation::New(_) => "launch new".to_owned(),
-            Conversation::Resume(id) => format!("launch {id}"),
+            ConversationStart::New(_) => "launch new".to_owned(),
+            ConversationStart::Resume(id) => format!("launch {id}"),
         },
         Effect::Fork(_, origin) => format!("launch fork of {}", origin.conversation),
         Effect::Attach(attach) => format!("attach {} from {}", attach.run, attach.position),
@@ -180,7 +180,7 @@ fn in_short(effect: &Effect) -> String {
         Effect::Send(AgentCommand::Interrupt) => "> interrupt".to_owned(),
         Effect::Send(AgentCommand::Answer {
             agent_request,
-            answer: Answer::Allow { input, .. },
+            answer: DecisionAnswer::Allow { input, .. },
             ..
         }) => {
             format!(
@@ -190,7 +190,7 @@ fn in_short(effect: &Effect) -> String {
         }
         Effect::Send(AgentCommand::Answer {
             agent_request,
-            answer: Answer::Deny { .. },
+            answer: DecisionAnswer::Deny { .. },
             ..
         }) => {
             format!("> deny {agent_request}")
@@ -298,7 +298,7 @@ fn failure(text: &str) -> Input {
 }
 
 pub(super) fn asks(number: u8, always_ask: bool) -> Input {
-    Input::Agent(AgentEvent::Asks(Box::new(Question {
+    Input::Agent(AgentEvent::Asked(Box::new(AgentQuestion {
         agent_request: format!("r{number}"),
         tool_use_id: format!("t{number}"),
         tool_name: "Bash".to_owned(),
@@ -320,7 +320,7 @@ pub(super) fn allow(tool_use: &str) -> Input {
     let decision = DecisionRef::ToolUse(tool_use.to_owned());
     Input::Answer {
         decision,
-        answer: Answer::Allow {
+        answer: DecisionAnswer::Allow {
             input: None,
             permissions: None,
         },
@@ -457,7 +457,7 @@ fn an_answer_counts_once_and_for_what_was_shown() {
         request: story.state.pending[0].id,
         tool_use: "t2".to_owned(),
     };
-    let deny = Answer::Deny {
+    let deny = DecisionAnswer::Deny {
         message: None,
         interrupt: false,
     };
@@ -540,7 +540,7 @@ fn a_callback_is_answered_once() {
     story.take(call("h1")).take(answer("h1"));
     assert_eq!(story.tale(), ["calls back h1", "closes h1", "> hook h1"]);
     assert_eq!(story.refuse(answer("h1")), Refusal::RequestNotFound);
-    story.take(call("h2")).take(Input::Agent(AgentEvent::TakesBack {
+    story.take(call("h2")).take(Input::Agent(AgentEvent::Withdrew {
         agent_request: "h2".to_owned(),
     }));
     assert_eq!(story.tale(), ["calls back h2", "closes h2"]);
@@ -627,7 +627,7 @@ fn an_agent_in_the_background_may_ask_after_the_turn() {
 fn the_agent_may_take_a_question_back() {
     let mut story = Story::running();
     story.take(asks(1, false)).tale();
-    story.take(Input::Agent(AgentEvent::TakesBack {
+    story.take(Input::Agent(AgentEvent::Withdrew {
         agent_request: "r1".to_owned(),
     }));
     assert_eq!(story.tale(), ["withdrawn t1"]);

@@ -9,8 +9,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tiller_core::Timestamp;
 use tiller_core::backend::{
-    Abilities, AgentChannels, AgentCommand, Attach, Backend, BackendInfo, Driver, Drivers, Heard, Launch,
-    OptionRules,
+    Abilities, AgentChannels, AgentCommand, Attach, Backend, BackendInfo, Driver, Drivers, Launch,
+    OptionRules, PositionedEvent,
 };
 use tiller_store_suite::fixtures::{AnyOptions, no_agent};
 use tokio::sync::{mpsc, oneshot};
@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 /// An agent that an earlier server has started, and that says what the test lets it say.
 #[derive(Default)]
 pub(super) struct Found {
-    pub(super) tell: Mutex<Option<mpsc::Sender<Vec<Heard>>>>,
+    pub(super) tell: Mutex<Option<mpsc::Sender<Vec<PositionedEvent>>>>,
     pub(super) told: Mutex<Option<mpsc::Receiver<AgentCommand>>>,
     /// Who else has the conversation.
     pub(super) rival: Option<Driver>,

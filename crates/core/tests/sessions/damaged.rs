@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tiller_core::{
-    CommandError, ListedSession, SessionStatus, Sessions, Store, StoredSession, Titles, TurnRecord,
+    CommandError, ListedSession, SessionStatus, Sessions, Store, StoredSession, TitlePolicy, TurnRecord,
 };
 use tiller_store_suite::fixtures::{NoAgents, append, message, prompt, put, quiet, status};
 use tiller_store_suite::{Damage, MemoryStore};
@@ -40,7 +40,7 @@ async fn a_damaged_session_is_listed_and_deleted_and_stops_no_other() {
         Arc::new(store.clone()),
         Arc::new(NoAgents),
         paths(home.path()),
-        Titles::Prompt,
+        TitlePolicy::Prompt,
     )
     .await
     .unwrap();

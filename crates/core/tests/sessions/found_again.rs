@@ -4,8 +4,8 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use tiller_core::backend::{AgentEvent, Driver, Exit, Heard};
-use tiller_core::{CommandError, SessionRecord, SessionStatus, Sessions, Timestamp, Titles};
+use tiller_core::backend::{AgentEvent, Driver, Exit, PositionedEvent};
+use tiller_core::{CommandError, SessionRecord, SessionStatus, Sessions, Timestamp, TitlePolicy};
 
 use tiller_store_suite::MemoryStore;
 use tiller_store_suite::fixtures::{put, record};
@@ -41,7 +41,7 @@ async fn a_prompt_waits_until_it_is_known_who_drives() {
         }),
         ..Found::default()
     });
-    let sessions = Sessions::open(Arc::new(store), backend.clone(), paths, Titles::Prompt)
+    let sessions = Sessions::open(Arc::new(store), backend.clone(), paths, TitlePolicy::Prompt)
         .await
         .unwrap();
 
@@ -56,7 +56,10 @@ async fn a_prompt_waits_until_it_is_known_who_drives() {
     let gone = AgentEvent::Exited(Exit::Ended {
         message: "gone".to_owned(),
     });
-    looking.send(vec![Heard::lost(gone)]).await.unwrap();
+    looking
+        .send(vec![PositionedEvent::without_position(gone)])
+        .await
+        .unwrap();
     let refused = said.await.unwrap_err();
     assert!(
         matches!(&refused, CommandError::DrivenElsewhere(driver) if driver.pid == 7),

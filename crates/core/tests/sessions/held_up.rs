@@ -4,10 +4,10 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use tiller_core::backend::{AgentCommand, AgentEvent, Exit, Heard, Meaning, TurnEnd};
+use tiller_core::backend::{AgentCommand, AgentEvent, Exit, Meaning, PositionedEvent, TurnEnd};
 use tiller_core::{
-    Answer, CommandError, DecisionRef, Event, EventBody, Notice, RawJson, SessionId, SessionRecord,
-    SessionStatus, Sessions, Store, StoreError, Titles, TurnRecord,
+    CommandError, DecisionAnswer, DecisionRef, Event, EventBody, Notice, RawJson, SessionId, SessionRecord,
+    SessionStatus, Sessions, Store, StoreError, TitlePolicy, TurnRecord,
 };
 use tiller_store_suite::fixtures::{append, prompt, record, request};
 use tiller_store_suite::{HeldWrites, MemoryStore};
@@ -16,8 +16,8 @@ use tokio::sync::mpsc;
 use super::agent::Found;
 use super::paths;
 
-fn says(text: &str, meaning: Meaning, position: u64) -> Heard {
-    Heard {
+fn says(text: &str, meaning: Meaning, position: u64) -> PositionedEvent {
+    PositionedEvent {
         event: AgentEvent::Message {
             raw: RawJson::parse(&format!(r#"{{"text":"{text}"}}"#)).unwrap(),
             uuid: None,
@@ -42,7 +42,7 @@ struct World {
     store: MemoryStore,
     sessions: Sessions,
     session: SessionId,
-    tell: mpsc::Sender<Vec<Heard>>,
+    tell: mpsc::Sender<Vec<PositionedEvent>>,
     /// What the agent is told; the end of it ends the agent.
     told: mpsc::Receiver<AgentCommand>,
 }
@@ -52,7 +52,11 @@ impl World {
     async fn new() -> Self {
         let world = Self::attaching().await;
         let found = [AgentEvent::Attached { last_input: 1 }, AgentEvent::CaughtUp];
-        world.tell.send(found.map(Heard::lost).into()).await.unwrap();
+        world
+            .tell
+            .send(found.map(PositionedEvent::without_position).into())
+            .await
+            .unwrap();
         world
     }
 
@@ -80,9 +84,14 @@ impl World {
         append(&store, &mut running, events).await;
         let paths = paths(folder.path());
         let backend = Arc::new(Found::default());
-        let sessions = Sessions::open(Arc::new(store.clone()), backend.clone(), paths, Titles::Prompt)
-            .await
-            .unwrap();
+        let sessions = Sessions::open(
+            Arc::new(store.clone()),
+            backend.clone(),
+            paths,
+            TitlePolicy::Prompt,
+        )
+        .await
+        .unwrap();
         let (tell, told) = (
             backend.tell.lock().unwrap().take().unwrap(),
             backend.told.lock().unwrap().take().unwrap(),
@@ -99,7 +108,7 @@ impl World {
 
     /// Answers what the agent has asked.
     fn allow(&self) -> impl Future<Output = ()> + use<> {
-        let allow = Answer::Allow {
+        let allow = DecisionAnswer::Allow {
             input: None,
             permissions: None,
         };
@@ -164,7 +173,11 @@ async fn an_agent_is_ended_with_the_server_though_nothing_can_be_written() {
     let gone = AgentEvent::Exited(Exit::Ended {
         message: "gone".to_owned(),
     });
-    world.tell.send(vec![Heard::lost(gone)]).await.unwrap();
+    world
+        .tell
+        .send(vec![PositionedEvent::without_position(gone)])
+        .await
+        .unwrap();
     drop(held);
     closing.await.unwrap();
 }
@@ -224,7 +237,7 @@ async fn a_session_that_can_not_be_deleted_keeps_its_agent() {
     world.refuse_writes();
     assert!(world.sessions.delete(world.session).await.is_err());
     world.take_writes();
-    let allow = Answer::Allow {
+    let allow = DecisionAnswer::Allow {
         input: None,
         permissions: None,
     };
@@ -252,13 +265,13 @@ async fn decisions_come_after_messages_that_were_sent_without_a_server() {
         assert!(waits, "more may have been said");
         tokio::task::yield_now().await;
     }
-    let attached = Heard::lost(AgentEvent::Attached { last_input: 1 });
+    let attached = PositionedEvent::without_position(AgentEvent::Attached { last_input: 1 });
     world.tell.send(vec![attached]).await.unwrap();
     let meanwhile = says("meanwhile", Meaning::Nothing, 10);
     world.tell.send(vec![meanwhile]).await.unwrap();
     world
         .tell
-        .send(vec![Heard::lost(AgentEvent::CaughtUp)])
+        .send(vec![PositionedEvent::without_position(AgentEvent::CaughtUp)])
         .await
         .unwrap();
     answering.await;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tiller_core::{
-    EventBody, ListedSession, RawJson, SessionQuery, SessionRecord, SessionStatus, Sessions, Store, Titles,
+    EventBody, ListedSession, RawJson, SessionQuery, SessionRecord, SessionStatus, Sessions, Store,
+    TitlePolicy,
 };
 use tiller_store_suite::fixtures::{NoAgents, append, quiet, status};
 use tiller_store_suite::{Damage, MemoryStore};
@@ -35,7 +36,7 @@ async fn older_sessions_get_their_totals_in_the_background_and_damaged_ones_are_
         Arc::new(store.clone()),
         Arc::new(NoAgents),
         paths(home.path()),
-        Titles::Prompt,
+        TitlePolicy::Prompt,
     );
     let sessions = sessions.await.unwrap();
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tiller_core::{
-    EventBody, ListedSession, Prompt, PromptId, Retention, SessionRecord, Sessions, Timestamp, Titles,
+    EventBody, ListedSession, Prompt, PromptId, Retention, SessionRecord, Sessions, Timestamp, TitlePolicy,
 };
 use tiller_store_suite::MemoryStore;
 use tiller_store_suite::fixtures::{NoAgents, all, append, put, quiet, request};
@@ -38,9 +38,14 @@ async fn old_sessions_are_removed_unless_something_waits_in_them() {
 
     let home = tempfile::tempdir().unwrap();
     let paths = paths(home.path());
-    let sessions = Sessions::open(Arc::new(store.clone()), Arc::new(NoAgents), paths, Titles::Prompt)
-        .await
-        .unwrap();
+    let sessions = Sessions::open(
+        Arc::new(store.clone()),
+        Arc::new(NoAgents),
+        paths,
+        TitlePolicy::Prompt,
+    )
+    .await
+    .unwrap();
     let titles = async || {
         let page = sessions.list(None, None).await.unwrap();
         let mut titles: Vec<_> = page

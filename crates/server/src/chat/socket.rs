@@ -83,7 +83,7 @@ pub(crate) async fn upgrade(
     }
     let name = options.session_id.filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| DEFAULT_NAME.to_owned());
-    let sessions = app.sessions.seen_by(visitor.viewer.clone());
+    let sessions = app.sessions.for_viewer(visitor.viewer.clone());
     // Taken before anything is read, so that nothing falls between log and live.
     let feed = sessions.watch();
     let session = sessions.named(&name).await?;
@@ -566,7 +566,7 @@ impl Connection {
                 .answer(translate::status(&record.settings), command)
                 .await?;
         }
-        if !accepted.again {
+        if !accepted.duplicate {
             return Ok(());
         }
         let began = self.sessions.replay(accepted.session, accepted.after, 1).await;

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tiller_core::backend::HookCall;
 use tiller_core::{
-    Answer, Behavior, DecisionRequest, Event, EventBody, NewImage, NewPrompt, Prompt, RawJson, SessionRecord,
-    SessionStatus, Settings, StatusChange,
+    Behavior, DecisionAnswer, DecisionRequest, Event, EventBody, NewImage, NewPrompt, Prompt, RawJson,
+    SessionRecord, SessionStatus, Settings, StatusChange,
 };
 use tiller_message::{
     AssistantMessage, Block, Body, Content, EchoedMessage, Init, Kind, Message, StreamEventKind,
@@ -34,10 +34,10 @@ const USUAL_TOOLS: &[&str] = &["Bash", "Read", "Edit", "Write", "Grep", "Glob"];
 /// The model's name where the agent chooses.
 const DEFAULT_MODEL: &str = "default";
 
-pub(super) fn answer(response: PermissionResponse) -> Result<Answer, Refused> {
+pub(super) fn answer(response: PermissionResponse) -> Result<DecisionAnswer, Refused> {
     let raw = |error: serde_json::Error| Refused(Code::ParseError, error.to_string());
     Ok(match response.decision {
-        Decision::Allow => Answer::Allow {
+        Decision::Allow => DecisionAnswer::Allow {
             input: response
                 .updated_input
                 .map(|input| RawJson::of(&input))
@@ -49,7 +49,7 @@ pub(super) fn answer(response: PermissionResponse) -> Result<Answer, Refused> {
                 .transpose()
                 .map_err(raw)?,
         },
-        Decision::Deny => Answer::Deny {
+        Decision::Deny => DecisionAnswer::Deny {
             message: response.message,
             interrupt: response.interrupt.unwrap_or(false),
         },

@@ -145,7 +145,7 @@ impl Connection {
     async fn reset(&mut self) -> Result<(), Gone> {
         let mut missed: HashSet<_> = self.delivered.keys().copied().collect();
         if let Some(known) = &mut self.known {
-            let before = std::mem::replace(known, self.sessions.mark());
+            let before = std::mem::replace(known, self.sessions.feed_position());
             missed.extend(self.sessions.changed_since(before));
         }
         for session in missed {

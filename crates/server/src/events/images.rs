@@ -29,7 +29,7 @@ pub(crate) async fn image(
     if !visitor.viewer.scopes.read {
         return Err(ApiError::Forbidden);
     }
-    let sessions = app.sessions.seen_by(visitor.viewer);
+    let sessions = app.sessions.for_viewer(visitor.viewer);
     let found = sessions.image(session_id(&session)?, &image).await?;
     let image = found.ok_or(ApiError::SessionNotFound)?;
     // An id is made from the bytes, so what it names never changes.

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{FutureExt, SinkExt};
 use serde::Deserialize;
 use tiller_core::credentials::Scopes;
-use tiller_core::{CommandError, Event, HistoryPage, LiveFeed, Mark, RequestId, SessionId, Sessions};
+use tiller_core::{CommandError, Event, FeedPosition, HistoryPage, LiveFeed, RequestId, SessionId, Sessions};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
@@ -79,13 +79,13 @@ pub(crate) async fn upgrade(
     }
     let hears_all = options.only.as_deref() != Some("subscribed");
     oversize::limited(upgrade).on_upgrade(async move |socket| {
-        let sessions = app.sessions.seen_by(visitor.viewer.clone());
+        let sessions = app.sessions.for_viewer(visitor.viewer.clone());
         // Taken before anything is read, so that nothing falls between backlog and live.
         let feed = sessions.watch();
         let mut connection = Connection {
             app,
             socket,
-            known: hears_all.then(|| sessions.mark()),
+            known: hears_all.then(|| sessions.feed_position()),
             sessions,
             scopes: visitor.viewer.scopes,
             feed,
@@ -136,7 +136,7 @@ pub(super) struct Connection {
     scopes: Scopes,
     pub(super) feed: LiveFeed,
     /// For a client that hears all sessions: where the feed stood when it came, or was last told to ask again.
-    pub(super) known: Option<Mark>,
+    pub(super) known: Option<FeedPosition>,
     /// The last `seq` that was sent of each session that the client subscribed to.
     pub(super) delivered: HashMap<SessionId, u64>,
     /// What is being read of a session, and is told before anything else of it.

@@ -4,9 +4,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use tiller_core::backend::HookCall;
 use tiller_core::{
-    AgentStatus, Answer, CommandError, DamagedSession, DecisionRef, DecisionRequest, Event, EventBody,
-    HistoryPage, Inquiry, NewImage, NewPrompt, Page, Prompt, PromptId, PromptRefused, RawJson, SessionId,
-    SessionRecord, Settings, StartSession, Usage,
+    AgentStatus, CommandError, DamagedSession, DecisionAnswer, DecisionRef, DecisionRequest, Event,
+    EventBody, HistoryPage, Inquiry, NewImage, NewPrompt, Page, Prompt, PromptId, PromptRefused, RawJson,
+    SessionId, SessionRecord, Settings, StartSession, Usage,
 };
 
 use super::commands::decisions::{PermissionResponse, PermissionResult};
@@ -200,13 +200,13 @@ pub(super) fn hook_name(event: HookEvent) -> String {
     name.to_owned()
 }
 
-pub(super) fn answer(result: PermissionResult) -> Result<Answer, NotUnderstood> {
+pub(super) fn answer(result: PermissionResult) -> Result<DecisionAnswer, NotUnderstood> {
     let raw = |error: serde_json::Error| NotUnderstood::from(error.to_string());
     Ok(match result {
         PermissionResult::Allow {
             updated_input,
             updated_permissions,
-        } => Answer::Allow {
+        } => DecisionAnswer::Allow {
             input: updated_input
                 .map(|input| RawJson::of(&input))
                 .transpose()
@@ -216,7 +216,7 @@ pub(super) fn answer(result: PermissionResult) -> Result<Answer, NotUnderstood> 
                 .transpose()
                 .map_err(raw)?,
         },
-        PermissionResult::Deny { message, interrupt } => Answer::Deny {
+        PermissionResult::Deny { message, interrupt } => DecisionAnswer::Deny {
             message,
             interrupt: interrupt.unwrap_or(false),
         },
@@ -507,7 +507,7 @@ mod tests {
         let ClientEvent::PermissionResponse(response) = parse(frame).unwrap().event else {
             panic!("not understood")
         };
-        let Ok(Answer::Allow {
+        let Ok(DecisionAnswer::Allow {
             input: Some(input),
             permissions: None,
         }) = answer(response.result)

@@ -106,7 +106,7 @@ impl Live {
         let viewer = self.visitor.viewer.clone();
         let sees_all = viewer.sees_all();
         // Looked up for every bundle, because a key may have started sessions in the meantime.
-        match own_conversations(&self.app.sessions.seen_by(viewer), sees_all).await {
+        match own_conversations(&self.app.sessions.for_viewer(viewer), sees_all).await {
             Ok(own) => Seen::changes(own.as_ref(), bundle),
             Err(error) => {
                 tracing::error!(%error, "can't tell whose transcripts have changed");

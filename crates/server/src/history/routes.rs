@@ -53,7 +53,7 @@ async fn ask<T: Send + 'static>(
         return Err(ApiError::Forbidden);
     }
     let sees_all = visitor.viewer.sees_all();
-    let own = own_conversations(&app.sessions.seen_by(visitor.viewer), sees_all).await?;
+    let own = own_conversations(&app.sessions.for_viewer(visitor.viewer), sees_all).await?;
     let handle = app.history.clone();
     let asked = tokio::task::spawn_blocking(move || {
         let history = handle.history()?;
@@ -112,7 +112,7 @@ async fn sessions(
 ) -> Result<Response, ApiError> {
     let page = Parameters::parse(query.as_deref())?.page()?;
     let project = ProjectId::parse(&project).map_err(|_| ApiError::NoSuchRoute)?;
-    let viewer = app.sessions.seen_by(visitor.viewer.clone());
+    let viewer = app.sessions.for_viewer(visitor.viewer.clone());
     let sessions = ask(&app, visitor, move |_, seen| seen.sessions(&project, page)).await;
     let mut sessions = sessions.map_err(|error| match error {
         ApiError::SessionNotFound => ApiError::NoSuchRoute,
@@ -138,7 +138,7 @@ async fn all_sessions(
 ) -> Result<Json<HistorySessions>, ApiError> {
     let parameters = Parameters::parse(query.as_deref())?;
     let (filter, page) = (parameters.filter()?, parameters.timed_page()?);
-    let viewer = app.sessions.seen_by(visitor.viewer.clone());
+    let viewer = app.sessions.for_viewer(visitor.viewer.clone());
     let found = ask(&app, visitor, move |_, seen| {
         let page = match seen.find_sessions(&filter, page) {
             // An unknown project has no sessions.
@@ -180,7 +180,7 @@ async fn messages(
     let (page, include, told_as) = (parameters.page()?, parameters.include()?, parameters.told_as()?);
     let id = session_id(&id)?;
     let around = parameters.text("around").map(str::to_owned);
-    let viewer = app.sessions.seen_by(visitor.viewer.clone());
+    let viewer = app.sessions.for_viewer(visitor.viewer.clone());
     match told_as {
         ToldAs::Messages => {
             let mut page = ask(&app, visitor, move |_, seen| {
@@ -224,7 +224,7 @@ async fn take_over(
         return Err(ApiError::Forbidden);
     }
     let id = session_id(&id)?;
-    let viewer = app.sessions.seen_by(visitor.viewer.clone());
+    let viewer = app.sessions.for_viewer(visitor.viewer.clone());
     let mut session = ask(&app, visitor, move |_, seen| seen.session(&id)).await?;
     // Runs to its end even if the client disconnects: a process that ignores the request to end is killed.
     whole(async move {

@@ -5,7 +5,7 @@ use axum::http::HeaderMap;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use tiller_core::{
-    Answer, Behavior, CommandError, DecisionRef, DecisionRequest, EventBody, RequestId, SessionId,
+    Behavior, CommandError, DecisionAnswer, DecisionRef, DecisionRequest, EventBody, RequestId, SessionId,
     SessionStatus, Sessions,
 };
 use ts_rs::TS;
@@ -182,15 +182,15 @@ pub(super) async fn permission(
         });
     };
     let answer = match request.decision {
-        Decision::Allow => Answer::Allow {
+        Decision::Allow => DecisionAnswer::Allow {
             input: None,
             permissions: None,
         },
-        Decision::AllowAlways => Answer::Allow {
+        Decision::AllowAlways => DecisionAnswer::Allow {
             input: None,
             permissions: asked.suggestions,
         },
-        Decision::Deny => Answer::Deny {
+        Decision::Deny => DecisionAnswer::Deny {
             message: request.message,
             interrupt: false,
         },
@@ -222,7 +222,7 @@ pub(super) async fn stop(
     if !visitor.viewer.scopes.run {
         return Err(ApiError::Forbidden);
     }
-    let sessions = app.sessions.seen_by(visitor.viewer);
+    let sessions = app.sessions.for_viewer(visitor.viewer);
     let session = session_id(&request.session_id)?;
     let (record, _) = sessions.find(session).await?;
     if record.status == SessionStatus::Running {
@@ -241,7 +241,7 @@ fn decider(app: &App, visitor: Visitor, session: &str) -> Result<(Sessions, Sess
     if !visitor.viewer.scopes.approve {
         return Err(ApiError::Forbidden);
     }
-    Ok((app.sessions.seen_by(visitor.viewer), session_id(session)?))
+    Ok((app.sessions.for_viewer(visitor.viewer), session_id(session)?))
 }
 
 async fn waiting(

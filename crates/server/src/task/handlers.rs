@@ -152,7 +152,7 @@ pub(super) async fn watch(
             Some(seen.ok_or(ApiError::WrongForm)?)
         }
     };
-    let sessions = app.sessions.seen_by(visitor.viewer.clone());
+    let sessions = app.sessions.for_viewer(visitor.viewer.clone());
     // Taken before anything is read, so that nothing falls between log and live.
     let feed = sessions.watch();
     let (record, _) = sessions.find(session).await?;
@@ -256,7 +256,7 @@ async fn begin(app: App, visitor: Visitor, order: Ordered) -> Result<Run, Refuse
     if !visitor.viewer.scopes.run {
         return Err(ApiError::Forbidden.into());
     }
-    let sessions = app.sessions.seen_by(visitor.viewer.clone());
+    let sessions = app.sessions.for_viewer(visitor.viewer.clone());
     // A task that was begun before goes on where it is, whatever is said of it now.
     let begun = sessions.accepted(task.prompt_id).await?;
     let place = match begun {
@@ -310,7 +310,7 @@ async fn begin(app: App, visitor: Visitor, order: Ordered) -> Result<Run, Refuse
     };
     let session = accepted.session;
     let (record, _) = sessions.find(session).await?;
-    if !accepted.again {
+    if !accepted.duplicate {
         let order = Order::new(accepted, task.timeout, attendance);
         supervise(&app, session, order).await?;
     }
@@ -319,7 +319,7 @@ async fn begin(app: App, visitor: Visitor, order: Ordered) -> Result<Run, Refuse
         .key
         .as_deref()
         .unwrap_or("the person at the machine");
-    tracing::info!(client = %address.ip(), key, %session, again = accepted.again, "a task was started");
+    tracing::info!(client = %address.ip(), key, %session, duplicate = accepted.duplicate, "a task was started");
     let wanted = Wanted::Prompt(accepted.prompt);
     let turn = Turn::new(sessions, feed, session, accepted.after, wanted);
     Ok(Run::new(turn, &record, task.granularity, language))

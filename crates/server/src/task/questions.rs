@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tiller_core::{Answer, CommandError, DecisionRequest, RawJson, RequestId, SessionId, Sessions};
+use tiller_core::{CommandError, DecisionAnswer, DecisionRequest, RawJson, RequestId, SessionId, Sessions};
 
 use crate::error::ApiError;
 
@@ -85,7 +85,7 @@ pub(super) enum Noted {
     /// There are more questions; this is what was said to this one.
     More(Said),
     /// It was the last one: the answer to the call.
-    All(Answer),
+    All(DecisionAnswer),
 }
 
 /// Answers to calls that have more questions.
@@ -204,13 +204,13 @@ fn answer_to_call(
     asked: &DecisionRequest,
     questions: &Questions,
     said: &BTreeMap<usize, Said>,
-) -> Result<Answer, ApiError> {
+) -> Result<DecisionAnswer, ApiError> {
     let pairs = questions.list.iter().zip(said.values());
     let answers: BTreeMap<&str, &str> = pairs
         .filter_map(|(question, said)| Some((question.text.as_str(), said.as_deref()?)))
         .collect();
     if answers.is_empty() {
-        return Ok(Answer::Deny {
+        return Ok(DecisionAnswer::Deny {
             message: Some("The user does not want to answer. Go on without it, or stop here.".to_owned()),
             interrupt: false,
         });
@@ -221,7 +221,7 @@ fn answer_to_call(
         fields.insert("answers".to_owned(), json!(answers));
     }
     let input = RawJson::of(&input).map_err(|error| ApiError::internal(&error))?;
-    Ok(Answer::Allow {
+    Ok(DecisionAnswer::Allow {
         input: Some(input),
         permissions: None,
     })

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tiller_core::{
-    Accepted, Answer, CommandError, DecisionRef, EventBody, PromptId, RawJson, SessionId, Sessions, Timestamp,
+    Accepted, CommandError, DecisionAnswer, DecisionRef, EventBody, PromptId, RawJson, SessionId, Sessions,
+    Timestamp,
 };
 use tokio::time::Instant;
 
@@ -156,7 +157,7 @@ async fn look_after(sessions: &Sessions, session: SessionId, order: &Order) -> R
 }
 
 async fn deny(sessions: &Sessions, session: SessionId, decision: DecisionRef) -> Result<(), CommandError> {
-    let answer = Answer::Deny {
+    let answer = DecisionAnswer::Deny {
         message: Some("Nobody can be asked in this task. Go on without it.".to_owned()),
         interrupt: false,
     };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tiller_core::{
-    Answer, Behavior, Commit, DecisionRequest, Event, EventBody, HistoryKind, Page, RawJson, Reply,
+    Behavior, Commit, DecisionAnswer, DecisionRequest, Event, EventBody, HistoryKind, Page, RawJson, Reply,
     SessionRecord, SessionStatus, Store, StoreError, Timestamp, UnreadableLine,
 };
 use tiller_message::{Message, ParseError, RAW_BYTES, Summary, UnreadableReason};
@@ -32,7 +32,7 @@ pub async fn what_was_committed_is_there_after_a_restart<H: Harness>(harness: &H
         behavior: Behavior::Allow,
         reply: Some(Box::new(Reply {
             agent_request: "a1".to_owned(),
-            answer: Answer::Allow {
+            answer: DecisionAnswer::Allow {
                 input: Some(RawJson::parse(r#"{"b":1,"a":"二"}"#).unwrap()),
                 permissions: None,
             },

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tiller_core::prompt::UiContext;
 use tiller_core::{
-    Answer, Approval, Attachment, Behavior, DecisionRequest, Event, EventBody, HistoryEntry, HistoryKind,
-    Options, Prompt, PromptId, RawJson, Reply, RequestId, Run, SessionId, SessionRecord, SessionStatus,
-    Settings, StatusChange, StoreError, Timestamp, TitleSource, TurnRecord, UnreadableLine,
+    Approval, Attachment, Behavior, DecisionAnswer, DecisionRequest, Event, EventBody, HistoryEntry,
+    HistoryKind, Options, Prompt, PromptId, RawJson, Reply, RequestId, RunRecord, SessionId, SessionRecord,
+    SessionStatus, Settings, StatusChange, StoreError, Timestamp, TitleSource, TurnRecord, UnreadableLine,
 };
 use tiller_message::UnreadableReason;
 
@@ -184,7 +184,7 @@ impl StoredReply {
         let raw = |raw: &RawJson| RawValue::from_string(raw.as_str().to_owned());
         let agent_request = reply.agent_request.clone();
         Ok(match &reply.answer {
-            Answer::Allow { input, permissions } => Self {
+            DecisionAnswer::Allow { input, permissions } => Self {
                 agent_request,
                 allow: true,
                 input: input.as_ref().map(raw).transpose()?,
@@ -193,7 +193,7 @@ impl StoredReply {
                 interrupt: false,
                 by: reply.by.clone(),
             },
-            Answer::Deny { message, interrupt } => Self {
+            DecisionAnswer::Deny { message, interrupt } => Self {
                 agent_request,
                 allow: false,
                 input: None,
@@ -207,12 +207,12 @@ impl StoredReply {
 
     fn into_reply(self) -> Reply {
         let answer = if self.allow {
-            Answer::Allow {
+            DecisionAnswer::Allow {
                 input: self.input.map(RawJson::from),
                 permissions: self.permissions.map(RawJson::from),
             }
         } else {
-            Answer::Deny {
+            DecisionAnswer::Deny {
                 message: self.message,
                 interrupt: self.interrupt,
             }
@@ -255,7 +255,7 @@ struct StoredRun {
     options: Options,
 }
 
-pub(super) fn encode_run(run: &Run) -> serde_json::Result<String> {
+pub(super) fn encode_run(run: &RunRecord) -> serde_json::Result<String> {
     serde_json::to_string(&StoredRun {
         name: run.name.clone(),
         resumes: run.resumes,
@@ -274,9 +274,9 @@ pub(super) fn run_name(json: &str) -> Option<String> {
     serde_json::from_str::<Name>(json).ok().map(|run| run.name)
 }
 
-fn decode_run(json: &str, position: u64) -> Result<Run, StoreError> {
+fn decode_run(json: &str, position: u64) -> Result<RunRecord, StoreError> {
     let kept: StoredRun = from_json(json)?;
-    Ok(Run {
+    Ok(RunRecord {
         name: kept.name,
         position,
         resumes: kept.resumes,

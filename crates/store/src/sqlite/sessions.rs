@@ -4,9 +4,9 @@ use std::sync::{Arc, LazyLock};
 
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use tiller_core::{
-    AcceptedPrompt, Answer, Behavior, Commit, Epoch, Event, EventBody, HistoryEntry, Image, ListedSession,
-    Owners, Page, PromptId, RawJson, SessionId, SessionQuery, SessionRecord, Store, StoreError, StoreFuture,
-    StoredSession, Timestamp, UnfinishedSession,
+    AcceptedPrompt, Behavior, Commit, DecisionAnswer, Epoch, Event, EventBody, HistoryEntry, Image,
+    ListedSession, Owners, Page, PromptId, RawJson, SessionId, SessionQuery, SessionRecord, Store,
+    StoreError, StoreFuture, StoredSession, Timestamp, UnfinishedSession,
 };
 use tiller_message::Summary;
 
@@ -468,11 +468,11 @@ fn write_event(connection: &Connection, session: &Owner, event: &Event) -> rusql
         } => {
             let reply = reply.as_deref().filter(|_| *behavior != Behavior::Withdrawn);
             let (answer, rules) = match reply.map(|reply| &reply.answer) {
-                Some(Answer::Allow { input, permissions }) => (
+                Some(DecisionAnswer::Allow { input, permissions }) => (
                     input.as_ref().map(RawJson::as_str),
                     permissions.as_ref().map(RawJson::as_str),
                 ),
-                Some(Answer::Deny { message, .. }) => (message.as_deref(), None),
+                Some(DecisionAnswer::Deny { message, .. }) => (message.as_deref(), None),
                 None => (None, None),
             };
             let sql = "UPDATE decisions SET behavior = ?2, resolved_at = ?3, answered_by = ?4, \

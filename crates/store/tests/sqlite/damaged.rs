@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tiller_core::{
-    CommandError, EventBody, ListedSession, Page, PathPolicy, SessionStatus, Sessions, Store, Titles,
+    CommandError, EventBody, ListedSession, Page, PathPolicy, SessionStatus, Sessions, Store, TitlePolicy,
     TurnRecord,
 };
 
@@ -80,7 +80,7 @@ async fn a_damaged_session_is_listed_and_deleted_and_stops_nobody() {
 
     let home = folder.path();
     let paths = PathPolicy::new(home, &[home.to_owned()], home, &home.join("data")).unwrap();
-    let sessions = Sessions::open(Arc::new(store), Arc::new(NoAgents), paths, Titles::Prompt)
+    let sessions = Sessions::open(Arc::new(store), Arc::new(NoAgents), paths, TitlePolicy::Prompt)
         .await
         .unwrap();
     let listed = sessions.list(None, None).await.unwrap().sessions;

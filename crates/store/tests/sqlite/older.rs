@@ -5,7 +5,8 @@ use std::sync::Arc;
 use tiller_core::credentials::{CredentialStore, SecretHash};
 use tiller_core::{
     AcceptedPrompt, Approval, EventBody, Options, Page, PathPolicy, PromptId, RawJson, SessionId,
-    SessionRecord, SessionStatus, Sessions, Store, StoredSession, Timestamp, TitleSource, Titles, TurnRecord,
+    SessionRecord, SessionStatus, Sessions, Store, StoredSession, Timestamp, TitlePolicy, TitleSource,
+    TurnRecord,
 };
 use tiller_store::SqliteStore;
 use tiller_store_suite::fixtures::NoAgents;
@@ -221,9 +222,14 @@ async fn totals_are_counted_from_the_log_and_then_stored() {
     store.delete(session(2)).await.unwrap();
     let home = folder.path();
     let paths = PathPolicy::new(home, &[home.to_owned()], home, &home.join("data")).unwrap();
-    let sessions = Sessions::open(Arc::new(store.clone()), Arc::new(NoAgents), paths, Titles::Prompt)
-        .await
-        .unwrap();
+    let sessions = Sessions::open(
+        Arc::new(store.clone()),
+        Arc::new(NoAgents),
+        paths,
+        TitlePolicy::Prompt,
+    )
+    .await
+    .unwrap();
     sessions.rename(session(1), "used again").await.unwrap();
     let (record, _) = load(&store, 1).await;
     assert_eq!(record.title, "used again");

@@ -43,7 +43,7 @@ pub(in crate::session) fn any_input() -> impl Strategy<Value = Input> {
         1 => Just(failure("f")),
         1 => Just(message("gone", None, Meaning::TurnEnded(TurnEnd::Expired))),
         2 => (0u8..4, any::<bool>()).prop_map(|(number, always)| asks(number, always)),
-        1 => (0u8..4).prop_map(|number| Input::Agent(AgentEvent::TakesBack { agent_request: format!("r{number}") })),
+        1 => (0u8..4).prop_map(|number| Input::Agent(AgentEvent::Withdrew { agent_request: format!("r{number}") })),
         2 => Just(exited("x")),
         1 => Just(Input::Agent(AgentEvent::Exited(Exit::Expired))),
         1 => (0u64..4).prop_map(|turn| Input::StopOverdue { turn }),
@@ -152,19 +152,21 @@ impl Watcher {
 /// An agent's questions have ids of their own, and people answer what they see.
 fn addressed(input: Input, number: usize, state: &State) -> Input {
     match input {
-        Input::Agent(AgentEvent::Asks(question)) => Input::Agent(AgentEvent::Asks(Box::new(Question {
-            agent_request: format!("r{number}"),
-            tool_use_id: format!("t{number}"),
-            ..*question
-        }))),
+        Input::Agent(AgentEvent::Asked(question)) => {
+            Input::Agent(AgentEvent::Asked(Box::new(AgentQuestion {
+                agent_request: format!("r{number}"),
+                tool_use_id: format!("t{number}"),
+                ..*question
+            })))
+        }
         Input::Answer { answer, .. } if !state.pending.is_empty() => Input::Answer {
             decision: DecisionRef::Request(state.pending[number % state.pending.len()].id),
             answer,
             by: None,
         },
-        Input::Agent(AgentEvent::TakesBack { .. }) if !state.pending.is_empty() => {
+        Input::Agent(AgentEvent::Withdrew { .. }) if !state.pending.is_empty() => {
             let agent_request = state.pending[number % state.pending.len()].agent_request.clone();
-            Input::Agent(AgentEvent::TakesBack { agent_request })
+            Input::Agent(AgentEvent::Withdrew { agent_request })
         }
         other => other,
     }
@@ -193,10 +195,10 @@ proptest! {
                     watcher.agents -= 1;
                     watcher.asked.clear();
                 }
-                Input::Agent(AgentEvent::Asks(question)) => {
+                Input::Agent(AgentEvent::Asked(question)) => {
                     watcher.asked.insert(question.agent_request.clone());
                 }
-                Input::Agent(AgentEvent::TakesBack { agent_request }) => {
+                Input::Agent(AgentEvent::Withdrew { agent_request }) => {
                     watcher.asked.remove(agent_request);
                 }
                 _ => {}

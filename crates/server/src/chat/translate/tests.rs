@@ -391,7 +391,7 @@ fn messages_of_the_contract_are_understood() {
     let Ok(ClientMessage::PermissionResponse(response)) = message_of(frame) else {
         panic!("not understood")
     };
-    let allowed = Answer::Allow {
+    let allowed = DecisionAnswer::Allow {
         input: None,
         permissions: None,
     };
@@ -400,7 +400,7 @@ fn messages_of_the_contract_are_understood() {
     let Ok(ClientMessage::PermissionResponse(response)) = message_of(frame) else {
         panic!("not understood")
     };
-    let denied = Answer::Deny {
+    let denied = DecisionAnswer::Deny {
         message: Some("不".to_owned()),
         interrupt: true,
     };

@@ -101,7 +101,7 @@ pub(in crate::events) async fn send(context: Context, more: SessionContinue) -> 
     context.sessions.find(id).await?;
     let prompt = translate::prompt(more.prompt_id, more.prompt, more.attachments, more.context)?;
     let accepted = context.sessions.prompt(id, prompt).await?;
-    Ok(if accepted.again {
+    Ok(if accepted.duplicate {
         Reply::Again(None, id)
     } else {
         Reply::Nothing

@@ -90,7 +90,7 @@ async fn carry_out(context: Context, mut start: SessionStart, new: SessionId) ->
         session_id,
         request_id,
     });
-    Ok(match (started, accepted.again) {
+    Ok(match (started, accepted.duplicate) {
         (started, true) => Reply::Again(started.map(ServerEvent::from).map(Box::new), accepted.session),
         (Some(started), false) => Reply::from(started),
         (None, false) => Reply::Nothing,

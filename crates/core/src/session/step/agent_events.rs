@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use super::{Effect, Step, aborted};
 use crate::backend::{
-    AgentCommand, AgentEvent, Attach, Exit, Meaning, OptionChange, Question, TurnEnd, Verdict,
+    AgentCommand, AgentEvent, AgentQuestion, Attach, Exit, Meaning, OptionChange, TurnEnd, Verdict,
 };
 use crate::event::{Behavior, DecisionRequest, Event, EventBody};
 use crate::ids::RequestId;
 use crate::json::RawJson;
 use crate::prompt::Prompt;
-use crate::session::state::{AgentState, Answer, Approval, Delivery, Run, SessionStatus, Turn, TurnRecord};
+use crate::session::state::{
+    AgentState, Approval, DecisionAnswer, Delivery, RunRecord, SessionStatus, Turn, TurnRecord,
+};
 
 /// What a session says whose agent heard an answer that was not Tiller's.
 const ALARM: &str = "Alarm: the agent ran something that waited for your permission, and nobody gave that here. Somebody else \
@@ -24,12 +26,12 @@ impl Step<'_> {
                 self.state.agent_heard = true;
                 self.record(EventBody::Unreadable(line));
             }
-            AgentEvent::Asks(question) => self.asks(*question),
+            AgentEvent::Asked(question) => self.asks(*question),
             AgentEvent::Hook(call) => {
                 self.state.hooks_open.push(call.agent_request.clone());
                 self.effects.push(Effect::Announce(*call));
             }
-            AgentEvent::TakesBack { agent_request } => {
+            AgentEvent::Withdrew { agent_request } => {
                 let hook = self
                     .state
                     .hooks_open
@@ -52,7 +54,7 @@ impl Step<'_> {
             AgentEvent::Attached { last_input } => self.attached(last_input),
             AgentEvent::CaughtUp => self.caught_up(),
             AgentEvent::Configured { change, done } => self.configured(&change, done),
-            AgentEvent::Runs { pid } => self.state.agent_pid = pid,
+            AgentEvent::ProcessStarted { pid } => self.state.agent_pid = pid,
             AgentEvent::Exited(exit) => self.exited(&exit),
         }
     }
@@ -188,7 +190,7 @@ impl Step<'_> {
     fn option_is(&mut self, change: &OptionChange) {
         let wanted = self.state.record.settings.options.get(&change.name).cloned();
         self.state.configuring.retain(|told| told != change);
-        if let Some(Run { options, .. }) = &mut self.state.record.run {
+        if let Some(RunRecord { options, .. }) = &mut self.state.record.run {
             let before = options.get(&change.name).cloned();
             options.apply(change);
             // A change that the process can't make waits for the next one, whatever this one does meanwhile.
@@ -202,7 +204,7 @@ impl Step<'_> {
         }
     }
 
-    fn asks(&mut self, question: Question) {
+    fn asks(&mut self, question: AgentQuestion) {
         let stopping = self
             .state
             .turn
@@ -238,17 +240,17 @@ impl Step<'_> {
 
     /// What the settings say about a tool; `None`: a person decides. Also where the agent's own process was started with
     /// other options and will be replaced with the next turn.
-    fn answer_of_settings(&self, tool: &str) -> Option<Answer> {
+    fn answer_of_settings(&self, tool: &str) -> Option<DecisionAnswer> {
         let settings = &self.state.record.settings;
         match (
             self.state.rules.verdict(&settings.options, tool),
             settings.approval,
         ) {
-            (Verdict::Deny(message), _) => Some(Answer::Deny {
+            (Verdict::Deny(message), _) => Some(DecisionAnswer::Deny {
                 message: Some(message.to_owned()),
                 interrupt: false,
             }),
-            (Verdict::Allow, _) | (Verdict::Ask, Approval::Auto) => Some(Answer::Allow {
+            (Verdict::Allow, _) | (Verdict::Ask, Approval::Auto) => Some(DecisionAnswer::Allow {
                 input: None,
                 permissions: None,
             }),

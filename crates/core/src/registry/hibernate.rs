@@ -18,7 +18,7 @@ const SHORTEST: Duration = Duration::from_millis(500);
 
 /// When agents are put to sleep.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Rest {
+pub struct HibernationPolicy {
     /// After so long without anything to do. `None`: never.
     pub after: Option<Duration>,
     /// When all agents together use more memory than this, those that have had nothing to do for longest. `None`: never.
@@ -59,7 +59,7 @@ impl Sessions {
     }
 
     /// Looks after the agents, for ever.
-    pub async fn rest(&self, rest: Rest) {
+    pub async fn rest(&self, rest: HibernationPolicy) {
         let mut last: HashMap<SessionId, (Sample, Instant)> = HashMap::new();
         // Since when each has had nothing to do, and its last event then.
         let mut idle_since: HashMap<SessionId, (Instant, u64)> = HashMap::new();
@@ -162,7 +162,7 @@ impl Sessions {
 
 /// Which agents hibernate: those that were idle for long enough, then the longest idle until the others fit.
 fn sleepy(
-    rest: Rest,
+    rest: HibernationPolicy,
     usage: &HashMap<SessionId, Usage>,
     idle_since: &HashMap<SessionId, (Instant, u64)>,
     now: Instant,
@@ -211,7 +211,7 @@ mod tests {
             .collect();
         let who = |after: Option<u64>, budget_bytes| {
             let after = after.map(Duration::from_mins);
-            sleepy(Rest { after, budget_bytes }, &usage, &idle, now)
+            sleepy(HibernationPolicy { after, budget_bytes }, &usage, &idle, now)
         };
         assert_eq!(who(None, None), []);
         assert_eq!(who(Some(20), None), [ids[0], ids[2]]);
