@@ -7,10 +7,12 @@ import { SessionView } from "./features/conversation/SessionView";
 import { AppFrame } from "./frame/AppFrame";
 import { DemoBanner } from "./frame/DemoBanner";
 import { SignedOut } from "./frame/SignedOut";
+import { useFocusRule } from "./frame/useFocusRule";
 import { useGlobalKeys } from "./frame/useGlobalKeys";
 import { pages } from "./frame/pages";
 import { Palette } from "./features/palette/Palette";
 import { useBeginning } from "./features/start/afresh";
+import { SessionDialogs } from "./features/settings/SessionDialogs";
 import { StartView } from "./features/start/StartView";
 import { useApp, usePending, useSessionList } from "./store/hooks";
 import { go, useRoute } from "./store/route";
@@ -45,6 +47,7 @@ function Workbench() {
   }, [route.view, listed, newest]);
 
   useGlobalKeys();
+  useFocusRule();
   const Page = route.view === "page" ? pages[route.page] : undefined;
 
   return (
@@ -55,6 +58,7 @@ function Workbench() {
       {route.view === "latest" && <Opening />}
       {Page && <Page />}
       <Palette />
+      <SessionDialogs />
     </AppFrame>
   );
 }

@@ -1,8 +1,9 @@
 import { Dialog } from "@base-ui/react/dialog";
 import { X } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { cn } from "../lib/cn";
+import { firstField, recoverFocus } from "./focus";
 import { iconButtonClass } from "./IconButton";
 
 interface ModalProps {
@@ -19,11 +20,17 @@ export const backdropClass =
 
 export function Modal({ open, onClose, title, description, wide = false, children }: ModalProps) {
   const { t } = useTranslation();
+  const content = useRef<HTMLDivElement>(null);
   return (
-    <Dialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
+    <Dialog.Root
+      open={open}
+      onOpenChange={(next) => !next && onClose()}
+      onOpenChangeComplete={(next) => !next && recoverFocus()}
+    >
       <Dialog.Portal>
         <Dialog.Backdrop className={backdropClass} />
         <Dialog.Popup
+          initialFocus={() => firstField(content.current) ?? true}
           className={cn(
             "fixed top-1/2 left-1/2 z-40 flex max-h-[min(44rem,calc(100dvh-2rem))] w-[calc(100vw-2rem)] -translate-x-1/2 -translate-y-1/2 flex-col rounded-xl border border-line bg-raised shadow-pop transition duration-150 data-[ending-style]:scale-98 data-[ending-style]:opacity-0 data-[starting-style]:scale-98 data-[starting-style]:opacity-0",
             wide ? "max-w-3xl" : "max-w-md",
@@ -40,7 +47,9 @@ export function Modal({ open, onClose, title, description, wide = false, childre
               <X className="size-4" />
             </Dialog.Close>
           </div>
-          <div className="min-h-0 flex-1 overflow-y-auto px-5 pb-5">{children}</div>
+          <div ref={content} className="min-h-0 flex-1 overflow-y-auto px-5 pb-5">
+            {children}
+          </div>
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>

@@ -17,6 +17,7 @@ import {
 import { useApp, useReturned } from "../../store/hooks";
 import { store } from "../../store/state";
 import { Button } from "../../ui/Button";
+import { focusComposer, useComposerFocus } from "../../ui/focus";
 import { IconButton } from "../../ui/IconButton";
 import { likeness, useBeginsAnew } from "./beginsAnew";
 import { clearView } from "../../store/cleared";
@@ -57,6 +58,7 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
   const startError = useApp((state) => (anew ? state.startError : undefined));
   // A question is answered where it is asked, before anything else is said.
   const locked = useApp((state) => isAsking(state.logs.get(session.id)));
+  useComposerFocus(field, locked);
   const running = session.status === "running";
   const id = useId();
   const message = `${id}-message`;
@@ -106,7 +108,7 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
     if (quoted === undefined) return;
     setText((typed) => `${typed}${typed === "" || typed.endsWith("\n") ? "" : "\n"}${asQuote(quoted)}`);
     takeQuote(session.id);
-    field.current?.focus();
+    focusComposer("to write");
   }, [quoted, session.id, setText]);
 
   const stop = () => stopSession(session.id);

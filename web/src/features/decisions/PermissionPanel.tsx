@@ -35,6 +35,12 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
   };
   const always = () => answer({ behavior: "allow", updatedPermissions: chosen.map(({ raw }) => raw) });
   const edit = () => setEdited(editableText(request.input, field));
+  /** The field that goes away had the focus. */
+  const back = () => {
+    setEdited(undefined);
+    setDenying(false);
+    ref.current?.focus();
+  };
   const asIs = edited === undefined && !denying;
   const { ref, ready, marks } = useDecisionPanel<HTMLDivElement>(
     asIs
@@ -76,7 +82,7 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
             disabled={sent}
             spellCheck={false}
             onChange={(event) => setEdited(event.target.value)}
-            onKeyDown={(event) => event.key === "Escape" && setEdited(undefined)}
+            onKeyDown={(event) => event.key === "Escape" && back()}
             className="field-sizing-content max-h-80 w-full resize-none rounded-lg border border-line-strong bg-canvas px-3 py-2 font-mono text-xs leading-5 aria-invalid:border-bad"
           />
           {changed === undefined && (
@@ -96,7 +102,7 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
             placeholder={t("permission.reasonHint")}
             confirm={t("permission.deny")}
             onDeny={(message) => answer({ behavior: "deny", message })}
-            onBack={() => setDenying(false)}
+            onBack={back}
           />
         ) : (
           <div className="flex flex-wrap items-center gap-2">
@@ -107,7 +113,7 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
               onClick={() => ready && allow()}
             >
               {edited === undefined ? t("permission.allow") : t("permission.allowEdited")}
-              {edited === undefined && <Kbd>{keyNames.allow}</Kbd>}
+              <Kbd>{keyNames.allow}</Kbd>
             </Button>
             {edited === undefined && suggestions.length > 0 && (
               <Button
@@ -125,7 +131,7 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
                 <Kbd>{keyNames.edit}</Kbd>
               </Button>
             ) : (
-              <Button disabled={sent} onClick={() => setEdited(undefined)}>
+              <Button disabled={sent} onClick={back}>
                 {t("permission.asAsked")}
               </Button>
             )}

@@ -43,7 +43,10 @@ export function PlanPanel({ decision, answer, call }: PanelProps & { call?: Json
             placeholder={t("plan.feedbackHint")}
             confirm={t("plan.refuse")}
             onDeny={(message) => answer({ behavior: "deny", message })}
-            onBack={() => setRefusing(false)}
+            onBack={() => {
+              setRefusing(false);
+              ref.current?.focus();
+            }}
           />
         ) : (
           <div className="flex flex-wrap items-center gap-2">

@@ -1,12 +1,9 @@
-import { type RefObject, useEffect, useRef, useState } from "react";
+import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { decisionKey, type Focus } from "../../session/decisions/keys";
+import { focusComposer, isComposer, WAITING } from "../../ui/focus";
 
 /** How long a request must have been in view before it can be answered: an earlier key or click was meant for something else. */
 const READING_MS = 500;
-
-/** Marks the panels that wait for an answer, in the order of the page. */
-const WAITING = "[data-decision=waiting]";
-const COMPOSER = "textarea[data-composer]";
 
 /** The names of keys are the same in every language. */
 export const keyNames = { allow: "Ctrl ↵", always: "Alt A", edit: "Alt E", deny: "Alt D" } as const;
@@ -42,11 +39,21 @@ export function useDecisionPanel<T extends HTMLElement>(
   useEffect(() => {
     latest.current = actions;
   });
-
-  // Takes the focus when nothing else has it, so that one key answers. A user who is typing keeps it.
   useEffect(() => {
     const panel = ref.current;
-    if (focusOf(document.activeElement) === "free" && !document.activeElement?.closest(WAITING))
+    if (!panel) return undefined;
+    decides.set(panel, (action) => (ready ? latest.current[action]?.() : panel.focus()));
+    return () => {
+      decides.delete(panel);
+    };
+  }, [ready]);
+
+  // Takes the focus when nothing else has it, so that one key answers. A user who is typing keeps it.
+  // In the layout phase: later, the panel and with it the focus would be gone before anyone looks.
+  useLayoutEffect(() => {
+    const panel = ref.current;
+    const active = document.activeElement;
+    if (isLent(active) || (focusOf(active) === "free" && !active?.closest(WAITING)))
       panel?.focus({ preventScroll: true });
     return () => {
       if (panel?.contains(document.activeElement)) moveOn(panel);
@@ -54,7 +61,10 @@ export function useDecisionPanel<T extends HTMLElement>(
   }, []);
 
   useEffect(() => {
-    if (sent && ref.current?.contains(document.activeElement)) moveOn(ref.current);
+    // A field or a button that had the focus may be gone by now, and the focus with it.
+    const active = document.activeElement;
+    if (sent && ref.current && (active === document.body || ref.current.contains(active)))
+      moveOn(ref.current);
   }, [sent]);
 
   useEffect(() => {
@@ -74,6 +84,15 @@ export function useDecisionPanel<T extends HTMLElement>(
   }, [sent, ready]);
 
   return { ref, ready, marks: { "data-decision": sent ? "sent" : "waiting", "aria-busy": !ready } };
+}
+
+/** What each panel does when it is told from elsewhere: what has not been in view yet is only shown. */
+const decides = new Map<Element, (action: "allow" | "always" | "deny") => void>();
+
+/** Answers the request whose keys would be meant now: the one that has the focus, else the first on the page. */
+export function decide(action: "allow" | "always" | "deny"): void {
+  const panel = document.activeElement?.closest(WAITING) ?? waiting()[0];
+  if (panel) decides.get(panel)?.(action);
 }
 
 function actionOf(
@@ -106,8 +125,14 @@ function isAddressed(panel: HTMLElement): boolean {
 }
 
 function focusOf(element: Element | null): Focus {
+  // A field that has just been disabled keeps the focus for a moment.
+  if (element?.matches(":disabled")) return "free";
   if (element instanceof HTMLTextAreaElement)
-    return element.matches(COMPOSER) && element.value === "" ? "empty" : "typing";
+    return isComposer(element) && element.value === ""
+      ? "empty"
+      : element.closest(WAITING)
+        ? "answering"
+        : "typing";
   if (element instanceof HTMLInputElement)
     return element.type === "radio" || element.type === "checkbox" ? "free" : "typing";
   if (element instanceof HTMLSelectElement) return "typing";
@@ -118,9 +143,28 @@ function moveOn(panel: HTMLElement): void {
   // Once the panel is gone or shows that its answer was sent.
   requestAnimationFrame(() => {
     const next = waiting().find((each) => each !== panel);
-    (next ?? document.querySelector<HTMLElement>(COMPOSER))?.focus({ preventScroll: next === undefined });
+    if (next) next.focus();
+    else lendToComposer();
   });
 }
+
+/** The message field that got the focus after an answer. It gives the focus to the next request, unless it has been used since. */
+let lent: Element | undefined;
+
+function lendToComposer(): void {
+  focusComposer();
+  lent = document.activeElement ?? undefined;
+  const used = new AbortController();
+  const take = () => {
+    lent = undefined;
+    used.abort();
+  };
+  for (const sign of ["keydown", "pointerdown"])
+    addEventListener(sign, take, { capture: true, signal: used.signal });
+}
+
+const isLent = (element: Element | null): boolean =>
+  element !== null && element === lent && focusOf(element) === "empty";
 
 function useInView(ref: RefObject<HTMLElement | null>): boolean {
   const [ready, setReady] = useState(false);

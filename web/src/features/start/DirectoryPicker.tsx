@@ -1,5 +1,5 @@
 import { CornerLeftUp, Folder } from "lucide-react";
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Directories } from "../../gen/http";
 import { getDirectory } from "../../wire/api";
@@ -34,6 +34,7 @@ function Listing({ start, onPick, onClose }: Omit<DirectoryPickerProps, "open">)
   const { t } = useTranslation();
   const [path, setPath] = useState<string | undefined>(start || undefined);
   const [loaded, setLoaded] = useState<Loaded>({ state: "loading" });
+  const list = useRef<HTMLUListElement>(null);
 
   useEffect(() => {
     let current = true;
@@ -45,6 +46,11 @@ function Listing({ start, onPick, onClose }: Omit<DirectoryPickerProps, "open">)
       current = false;
     };
   }, [path]);
+
+  // What was pressed is gone with the folder that it was in.
+  useEffect(() => {
+    if (loaded.state === "ready") list.current?.querySelector("button")?.focus();
+  }, [loaded]);
 
   if (loaded.state === "loading") return <p className="py-6 text-sm text-ink-3">{t("common.loading")}</p>;
   if (loaded.state === "failed") {
@@ -61,7 +67,7 @@ function Listing({ start, onPick, onClose }: Omit<DirectoryPickerProps, "open">)
   return (
     <>
       <p className="mb-2 font-mono text-xs break-all text-ink-2">{directory.path}</p>
-      <ul className="max-h-80 min-h-40 overflow-y-auto rounded-lg border border-line p-1">
+      <ul ref={list} className="max-h-80 min-h-40 overflow-y-auto rounded-lg border border-line p-1">
         {directory.parent !== null && (
           <li>
             <button type="button" className={rowClass} onClick={() => setPath(directory.parent ?? undefined)}>

@@ -1,5 +1,5 @@
 import { ArrowUp, LoaderCircle } from "lucide-react";
-import { type KeyboardEvent, useId, useState } from "react";
+import { type KeyboardEvent, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Controls } from "../settings/Controls";
 import { imageFiles } from "../../store/images";
@@ -18,6 +18,7 @@ import { continueSession, onceConnected, startSession } from "../../store/contro
 import { useApp, useSessionList } from "../../store/hooks";
 import { go } from "../../store/route";
 import { Button } from "../../ui/Button";
+import { focusComposer, useComposerFocus } from "../../ui/focus";
 import { keepAside, putAside } from "./afresh";
 import { Examples } from "./Examples";
 import { FolderField } from "./FolderField";
@@ -45,6 +46,8 @@ export function StartView() {
   const starting = useApp((state) => state.starting !== undefined);
   const refused = useApp((state) => state.startError);
   const message = useId();
+  const field = useRef<HTMLTextAreaElement>(null);
+  useComposerFocus(field);
 
   function submit(): void {
     if (prompt.trim() === "") setProblem("empty");
@@ -81,6 +84,7 @@ export function StartView() {
   function pick(example: string): void {
     if (prompt.trim() !== "" && prompt !== example) keepAside(prompt, () => setPrompt(prompt));
     setPrompt(example);
+    focusComposer("to write");
   }
 
   /** An empty field takes back what was put aside, as a session's takes its earlier prompts. */
@@ -122,6 +126,8 @@ export function StartView() {
           >
             <ImageStrip images={images.images} onRemove={images.remove} />
             <PromptField
+              ref={field}
+              data-composer
               value={prompt}
               onChange={(value) => {
                 setPrompt(value);

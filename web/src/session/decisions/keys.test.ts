@@ -21,6 +21,14 @@ describe("a key while something waits", () => {
     ["a digit", press("2", "Digit2"), "free", 2],
     ["a digit in the field is text", press("2", "Digit2"), "empty", undefined],
     ["j", press("j", "KeyJ"), "free", "next"],
+    [
+      "Ctrl+Enter in the text of the answer",
+      press("Enter", "Enter", { ctrlKey: true }),
+      "answering",
+      "allow",
+    ],
+    ["a letter in the text of the answer", press("y", "KeyY"), "answering", undefined],
+    ["Alt+D in the text of the answer", press("d", "KeyD", { altKey: true }), "answering", undefined],
     ["anything while typing", press("Enter", "Enter", { ctrlKey: true }), "typing", undefined],
   ])("%s", (_, key, focus, meaning) => {
     expect(decisionKey(key, focus)).toBe(meaning);

@@ -11,10 +11,10 @@ export interface Key {
 }
 
 /**
- * Where the focus is: on the request or on nothing (`free`), in a message field without text (`empty`), or where the key is text
- * (`typing`).
+ * Where the focus is: on the request or on nothing (`free`), in a message field without text (`empty`), in a long text that belongs
+ * to the answer (`answering`), or where the key is text (`typing`).
  */
-export type Focus = "free" | "empty" | "typing";
+export type Focus = "free" | "empty" | "answering" | "typing";
 
 export type DecisionKey = "allow" | "always" | "edit" | "deny" | "next" | "previous" | number;
 
@@ -32,7 +32,7 @@ export function decisionKey(key: Key, focus: Focus): DecisionKey | undefined {
   if (focus === "typing") return undefined;
   const command = key.ctrlKey || key.metaKey;
   if (key.key === "Enter") return command && !key.altKey && !key.shiftKey ? "allow" : undefined;
-  if (command) return undefined;
+  if (command || focus === "answering") return undefined;
   // The key writes another character with Alt on some systems, so only its place counts.
   if (key.altKey) return key.shiftKey ? undefined : withAlt[key.code];
   if (focus === "empty") return undefined;
