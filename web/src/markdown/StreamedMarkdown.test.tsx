@@ -47,3 +47,25 @@ describe("what an answer may contain", () => {
     expect(render("from $5 and $10 on")).toContain("from $5 and $10 on");
   });
 });
+
+describe("how an answer is laid out", () => {
+  it("gives long cells of a table room, in any script, and short ones none", () => {
+    const html = render(
+      "| a | b | c |\n| - | - | - |\n| short | a sentence that is worth a line of its own | 这个单元格里有一句完整的话 |",
+    );
+    expect(html.match(/<td[^>]*>/g)).toEqual(["<td>", '<td data-prose="true">', '<td data-prose="true">']);
+  });
+
+  it("keeps the direction of lists, quotes and tables with their words", () => {
+    const html = render("- אחת\n\n> שתיים\n\n| ג |\n| - |\n| ד |");
+    expect(html.match(/<(ul|blockquote|table) [^>]*dir="auto"/g)).toHaveLength(3);
+    // Otherwise their words would not count for the list around them.
+    expect(html).not.toMatch(/<(p|li|td) [^>]*dir=/);
+  });
+
+  it("marks tasks at every depth", () => {
+    const html = render("- [x] done\n  - [ ] inside\n- plain");
+    expect(html.match(/<li class="task-list-item"/g)).toHaveLength(2);
+    expect(html.match(/<input[^>]*>/g)).toHaveLength(2);
+  });
+});

@@ -65,30 +65,38 @@ function Table({ children }: Props<"table">) {
   return (
     // Wide tables scroll inside the answer; the focus makes that possible without a mouse.
     <div className="overflow-x-auto rounded-lg border border-line" tabIndex={0}>
-      <table className="w-full border-collapse text-sm">{children}</table>
+      <table dir="auto" className="w-full border-collapse text-sm">
+        {children}
+      </table>
     </div>
   );
 }
 
-type PlainTag =
-  | "p"
-  | "ul"
-  | "ol"
-  | "li"
-  | "blockquote"
-  | "hr"
-  | "strong"
-  | "thead"
-  | "tbody"
-  | "tr"
-  | "th"
-  | "td";
+/** From how many columns of text on a cell counts as prose. Chinese characters are as wide as two letters. */
+const PROSE_COLUMNS = 26;
 
-/** The plain element, without the renderer's own classes. */
-function plain<Tag extends PlainTag>(Element: Tag) {
+function Cell({ node, ...rest }: Props<"td">) {
+  return <td data-prose={columnsOf(node) >= PROSE_COLUMNS || undefined} {...rest} />;
+}
+
+type Content = { readonly type: string; readonly value?: string; readonly children?: readonly Content[] };
+
+function columnsOf(node: unknown): number {
+  const { value, children } = node as Content;
+  if (value !== undefined) return value.length + (value.match(/[\u2e80-\uffff]/g)?.length ?? 0);
+  return (children ?? []).reduce((sum, child) => sum + columnsOf(child), 0);
+}
+
+type PlainTag = "p" | "ul" | "ol" | "li" | "blockquote" | "hr" | "strong" | "thead" | "tbody" | "tr" | "th";
+
+/**
+ * The plain element, without the renderer's own classes. `dir`: its bullets, or its edge, stand on the side where its words
+ * begin. Its paragraphs find their direction by style, because an element with a `dir` of its own would not count for that.
+ */
+function plain<Tag extends PlainTag>(Element: Tag, dir?: "auto") {
   return function Plain({ node: _node, ...rest }: Props<Tag>) {
     const Component = Element as React.ElementType;
-    return <Component {...rest} />;
+    return <Component dir={dir} {...rest} />;
   };
 }
 
@@ -114,17 +122,17 @@ const components = {
   h4: heading(4),
   h5: heading(5),
   h6: heading(6),
-  ul: plain("ul"),
-  ol: plain("ol"),
+  ul: plain("ul", "auto"),
+  ol: plain("ol", "auto"),
   li: plain("li"),
-  blockquote: plain("blockquote"),
+  blockquote: plain("blockquote", "auto"),
   hr: plain("hr"),
   strong: plain("strong"),
   thead: plain("thead"),
   tbody: plain("tbody"),
   tr: plain("tr"),
   th: plain("th"),
-  td: plain("td"),
+  td: Cell,
 } as Components;
 
 const rehypePlugins = [defaultRehypePlugins.sanitize, defaultRehypePlugins.harden].filter(
