@@ -4,6 +4,8 @@ import { asArray, asNumber, asObjects, asString, type Json } from "../wire/json"
 export interface Hunk {
   readonly oldStart: number;
   readonly newStart: number;
+  /** Where it stands in the file is known; otherwise its lines have no numbers. */
+  readonly placed: boolean;
   readonly lines: readonly string[];
 }
 
@@ -12,6 +14,7 @@ export function hunksOfResult(details: Json | undefined): Hunk[] {
   return asObjects(details?.structuredPatch).map((hunk) => ({
     oldStart: asNumber(hunk.oldStart) ?? 1,
     newStart: asNumber(hunk.newStart) ?? 1,
+    placed: true,
     lines: asArray(hunk.lines).flatMap((line) => asString(line) ?? []),
   }));
 }
@@ -19,16 +22,20 @@ export function hunksOfResult(details: Json | undefined): Hunk[] {
 export interface TextEdit {
   readonly before: string;
   readonly after: string;
+  /** Every occurrence is replaced, not only the first. */
+  readonly everywhere: boolean;
 }
 
 /** The replacements that a call of Edit, MultiEdit, Write or NotebookEdit asks for. A new file replaces nothing. */
 export function editsOf(input: Json): TextEdit[] {
   const whole = asString(input.content) ?? asString(input.new_source);
-  if (whole !== undefined && asString(input.old_string) === undefined) return [{ before: "", after: whole }];
+  if (whole !== undefined && asString(input.old_string) === undefined)
+    return [{ before: "", after: whole, everywhere: false }];
   const listed = asObjects(input.edits);
   return (listed.length > 0 ? listed : [input]).map((edit) => ({
     before: asString(edit.old_string) ?? "",
     after: asString(edit.new_string) ?? "",
+    everywhere: edit.replace_all === true,
   }));
 }
 
