@@ -33,7 +33,7 @@ test("an MCP server's form is filled in, survives a reload, and can be declined"
   });
   await startSession(page, link, "fill it in");
   // The first question is whether the server's tool may run at all.
-  await attend(page.getByRole("group", { name: /^Permission for mcp__desk__ask/ }));
+  await attend(page.getByRole("group", { name: "Permission for desk: ask" }));
   await page.keyboard.press("a");
   const form = page.getByRole("form", { name: "Form of desk" });
   await expect(form).toContainText("Which release is it?");

@@ -176,7 +176,7 @@ test("questions are answered with options and in the user's own words", async ({
 
   await expect(page.getByText(/Heard: .*SQLite.*A full disk, a tired operator/s)).toBeVisible();
   await expect(field).toBeEnabled();
-  await expect(tool(page, "AskUserQuestion")).toContainText("A full disk, a tired operator");
+  await expect(tool(page, "Question")).toContainText("A full disk, a tired operator");
 });
 
 test("a question can be cancelled", async ({ page, product }) => {
@@ -197,7 +197,7 @@ test("a question can be cancelled", async ({ page, product }) => {
     .getByRole("button", { name: "Cancel" })
     .click();
   await expect(page.getByText("Never mind.")).toBeVisible();
-  await expect(tool(page, "AskUserQuestion")).toHaveAttribute("data-state", "denied");
+  await expect(tool(page, "Question")).toHaveAttribute("data-state", "denied");
 });
 
 const plan = (words: string) => ({

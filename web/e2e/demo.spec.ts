@@ -11,7 +11,7 @@ test("the first run without Claude Code leads to a tour", async ({ page, product
   await page.getByRole("textbox", { name: "Task" }).press("Enter");
 
   await expect(page.getByRole("heading", { name: "Hello, I am the demo agent" })).toBeVisible();
-  await expect(tool(page, "TodoWrite").first()).toContainText("Show a tool that needs permission");
+  await expect(tool(page, "To-dos").first()).toContainText("Show a tool that needs permission");
 
   const bash = page.getByRole("group", { name: "Permission for Bash" });
   await expect(bash).toContainText("ls");

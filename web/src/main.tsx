@@ -7,7 +7,7 @@ import { followSystemTheme } from "./ui/theme";
 import { setUpLanguage } from "./i18n";
 import { whenIdle } from "./lib/onDemand";
 import { Markdown } from "./markdown/Markdown";
-import { Panel } from "./features/panel/Panel";
+import { preloadPanel } from "./features/panel/Panel";
 import { connect } from "./store/controller";
 import { Diff } from "./tools/Diff";
 import { toasts } from "./ui/toasts";
@@ -24,7 +24,7 @@ connect((message) => toasts.add({ title: message, type: "error", priority: "high
 whenIdle(() => {
   Markdown.preload();
   DecisionPanel.preload();
-  Panel.preload();
+  preloadPanel();
   Diff.preload();
 });
 // While developing, files change under their names; the page is then not to be kept.

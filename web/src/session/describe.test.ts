@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { displayName, familyOf, summarize } from "./describe";
+import type { TFunction } from "i18next";
+import { familyOf, readableName, summarize, toolName } from "./describe";
 
 describe("a tool call in one line", () => {
   it.each([
@@ -14,8 +15,14 @@ describe("a tool call in one line", () => {
   });
 
   it("names the tools of servers readably, and knows a family for every tool", () => {
-    expect(displayName("mcp__github__create__issue")).toBe("github: create__issue");
-    expect(displayName("Bash")).toBe("Bash");
+    expect(readableName("mcp__github__create_issue")).toBe("github: create issue");
+    expect(readableName("mcp__my-desk__open--it")).toBe("my desk: open it");
+    expect(readableName("mcp__odd")).toBe("mcp__odd");
+    expect(readableName("BrandNewTool")).toBe("Brand new tool");
+    expect(readableName("Bash")).toBe("Bash");
+    const t = ((key: string) => key) as unknown as TFunction;
+    expect(toolName(t, "TodoWrite")).toBe("tool.name.TodoWrite");
+    expect(toolName(t, "mcp__a__b_c")).toBe("a: b c");
     expect(familyOf("mcp__github__x")).toBe("mcp");
     expect(familyOf("BrandNew")).toBe("other");
   });

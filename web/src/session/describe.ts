@@ -1,4 +1,5 @@
-/** What a tool call is about, in one line. Pure; names and paths only, no sentences. */
+/** What a tool call is about, in one line. Pure. */
+import type { TFunction } from "i18next";
 import { relativePath } from "../lib/format";
 import { asArray, asString, type Json } from "../wire/json";
 
@@ -44,11 +45,43 @@ export function familyOf(name: string): ToolFamily {
   return families[name] ?? (name.startsWith("mcp__") ? "mcp" : "other");
 }
 
-/** The name as people say it: `mcp__github__create_issue` is `github: create_issue`. */
-export function displayName(name: string): string {
-  const [prefix, server, ...rest] = name.split("__");
-  return prefix === "mcp" && server && rest.length > 0 ? `${server}: ${rest.join("__")}` : name;
+/** Tools whose names were made for models have one for people in the catalogues. */
+const named = [
+  "AskUserQuestion",
+  "BashOutput",
+  "EnterPlanMode",
+  "ExitPlanMode",
+  "KillShell",
+  "MultiEdit",
+  "NotebookEdit",
+  "NotebookRead",
+  "Agent",
+  "Task",
+  "TaskCreate",
+  "TaskList",
+  "TaskUpdate",
+  "TodoWrite",
+  "ToolSearch",
+  "WebFetch",
+  "WebSearch",
+] as const;
+
+/** The name of a tool as people say it, for headings. */
+export function toolName(t: TFunction, name: string): string {
+  const known = named.find((each) => each === name);
+  return known ? t(`tool.name.${known}`) : readableName(name);
 }
+
+/** `mcp__github__create_issue` is `github: create issue`, `BrandNew` is `Brand new`. */
+export function readableName(name: string): string {
+  const [prefix, server, ...rest] = name.split("__");
+  if (prefix === "mcp" && server && rest.length > 0) return `${spaced(server)}: ${spaced(rest.join(" "))}`;
+  return /^[A-Z][a-z]+(?:[A-Z][a-z]+)+$/.test(name)
+    ? name.replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+    : name;
+}
+
+const spaced = (words: string): string => words.replace(/[_-]+/g, " ").trim() || words;
 
 const TELLING = [
   "command",

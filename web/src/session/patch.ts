@@ -26,6 +26,10 @@ export interface TextEdit {
   readonly everywhere: boolean;
 }
 
+/** What a call of Write puts into its file. */
+export const contentOf = (input: Json): string | undefined =>
+  asString(input.old_string) === undefined ? asString(input.content) : undefined;
+
 /** The replacements that a call of Edit, MultiEdit, Write or NotebookEdit asks for. A new file replaces nothing. */
 export function editsOf(input: Json): TextEdit[] {
   const whole = asString(input.content) ?? asString(input.new_source);

@@ -1,19 +1,23 @@
 /** What the list of a conversation shows, from top to bottom. Pure, and cheap enough to run once a frame. */
 import type { Behavior, SessionStatus } from "../gen/events";
-import type { Item } from "./items";
+import type { Item, ToolItem } from "./items";
 import type { Decision, SessionLog } from "./log";
 import type { QueuedPrompt } from "./prompts";
 
+export interface ItemRow {
+  readonly kind: "item";
+  readonly key: string;
+  readonly item: Item;
+  /** What a subagent said and did, for the tool call that started it. */
+  readonly children: readonly Item[];
+  readonly decision: Decision | undefined;
+  readonly decided: Behavior | undefined;
+}
+
 export type Row =
-  | {
-      readonly kind: "item";
-      readonly key: string;
-      readonly item: Item;
-      /** What a subagent said and did, for the tool call that started it. */
-      readonly children: readonly Item[];
-      readonly decision: Decision | undefined;
-      readonly decided: Behavior | undefined;
-    }
+  | ItemRow
+  /** Calls that only looked at something, one after the other. */
+  | { readonly kind: "group"; readonly key: string; readonly rows: readonly (ItemRow & { item: ToolItem })[] }
   | { readonly kind: "decision"; readonly key: string; readonly decision: Decision }
   | {
       readonly kind: "queued" | "kept";

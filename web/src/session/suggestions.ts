@@ -8,11 +8,14 @@ export interface Suggestion {
   readonly hint?: string;
 }
 
+/** Commands that only the makers of the agent have a use for. */
+const internal = (name: string): boolean => name.startsWith("__") || name === "heapdump";
+
 /** `told` is the agent's answer; until it has given one, the names that its turn began with have to do. */
 export function commandSuggestions(told: unknown, init: Init | undefined): Suggestion[] {
   const described = asObjects(asObject(told)?.commands ?? told).flatMap((command): Suggestion[] => {
     const name = asString(command.name);
-    if (!name) return [];
+    if (!name || internal(name)) return [];
     const hint = asString(command.argumentHint);
     return [
       { value: name, label: hint ? `/${name} ${hint}` : `/${name}`, hint: asString(command.description) },
@@ -21,7 +24,7 @@ export function commandSuggestions(told: unknown, init: Init | undefined): Sugge
   if (described.length > 0) return described;
   return asArray(init?.slash_commands).flatMap((each): Suggestion[] => {
     const name = asString(each);
-    return name ? [{ value: name, label: `/${name}` }] : [];
+    return name && !internal(name) ? [{ value: name, label: `/${name}` }] : [];
   });
 }
 

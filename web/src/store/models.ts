@@ -10,10 +10,19 @@ const usual: readonly Model[] = [
   { value: "haiku", name: "Haiku", description: undefined, efforts: [] },
 ];
 
+export interface Models {
+  readonly models: readonly Model[];
+  /** The agent has not answered yet. */
+  readonly loading: boolean;
+}
+
 /** Any session can be asked: the server remembers what the last agent said. */
-export function useModels(sessionId: string | undefined, revision = ""): readonly Model[] {
+export function useModels(sessionId: string | undefined, revision = ""): Models {
   const [loaded] = useLoaded(`models:${sessionId ?? ""}:${revision}`, async () =>
     sessionId === undefined ? [] : parseModels(await inquire(sessionId, "models")),
   );
-  return loaded.state === "ready" && loaded.value.length > 0 ? loaded.value : usual;
+  return {
+    models: loaded.state === "ready" && loaded.value.length > 0 ? loaded.value : usual,
+    loading: loaded.state === "loading",
+  };
 }

@@ -19,7 +19,3 @@ export const usePanel = create<PanelState>()((set, get) => ({
   },
   close: () => set({ open: false }),
 }));
-
-/** The place of the panel, also while it is fetched. */
-export const panelClass =
-  "absolute inset-y-0 right-0 z-20 flex w-80 max-w-[88vw] flex-col border-l border-line bg-side shadow-pop xl:static xl:shadow-none";

@@ -26,7 +26,7 @@ import type { Behavior } from "../gen/events";
 import { cn } from "../lib/cn";
 import { formatDuration } from "../lib/format";
 import type { ToolItem } from "../session/items";
-import { displayName, familyOf, summarize, type ToolFamily } from "../session/describe";
+import { familyOf, summarize, type ToolFamily, toolName } from "../session/describe";
 import { Remark, ToolBody } from "./views";
 
 const icons: Record<ToolFamily, typeof Bot> = {
@@ -92,6 +92,7 @@ export const ToolCard = memo(function ToolCard({
 }: ToolCardProps) {
   const { t } = useTranslation();
   const family = familyOf(tool.name);
+  const name = toolName(t, tool.name);
   const [open, toggle] = useExpansion(tool.key, OPEN_AT_FIRST.has(family));
   const content = useId();
   const Icon = icons[family];
@@ -108,7 +109,7 @@ export const ToolCard = memo(function ToolCard({
     <article
       data-tool={tool.name}
       data-state={state}
-      aria-label={t("tool.label", { name: displayName(tool.name) })}
+      aria-label={t("tool.label", { name })}
       tabIndex={-1}
       className="group/row relative outline-none"
     >
@@ -130,7 +131,9 @@ export const ToolCard = memo(function ToolCard({
             className="flex h-9 min-w-0 flex-1 items-center gap-2 rounded-xl pr-2 pl-3 text-left -outline-offset-2 max-sm:group-focus-within/row:pr-10 max-sm:group-hover/row:pr-10 sm:pr-3"
           >
             <Icon className="size-4 shrink-0 text-ink-3" aria-hidden />
-            <span className="shrink-0 text-sm font-medium">{displayName(tool.name)}</span>
+            <span className="shrink-0 text-sm font-medium" title={name === tool.name ? undefined : tool.name}>
+              {name}
+            </span>
             <span className="min-w-0 flex-1 truncate font-mono text-xs text-ink-3">{summary}</span>
             {state === "running" && <Elapsed tool={tool} />}
             <ToolMark state={state} />
@@ -199,7 +202,12 @@ function ToolMark({ state }: { state: ToolState }) {
     <span className="flex shrink-0 items-center gap-1 text-xs">
       <Icon aria-hidden className={cn("size-3.5", className)} />
       <span
-        className={cn(state === "success" ? "sr-only" : className.replace("motion-safe:animate-spin", ""))}
+        className={cn(
+          // The question below says for what; success needs no words.
+          state === "success" || state === "waiting"
+            ? "sr-only"
+            : className.replace("motion-safe:animate-spin", ""),
+        )}
       >
         {t(`tool.state.${state}`)}
       </span>

@@ -1,8 +1,8 @@
 /** Differences as rows. From the agent's own patch where there is one, else computed from what it wants to change. Pure. */
 import { diffWordsWithSpace, structuredPatch } from "diff";
 import type { Token, TokenLine } from "../markdown/highlight";
-import { editsOf, type Hunk } from "../session/patch";
-import { asString, type Json } from "../wire/json";
+import { contentOf, editsOf, type Hunk } from "../session/patch";
+import type { Json } from "../wire/json";
 
 export interface DiffRow {
   readonly kind: "same" | "added" | "removed" | "gap";
@@ -19,8 +19,8 @@ const CONTEXT = 3;
  * null if there is no such file. Where the place of an edit is not known, its lines have no numbers.
  */
 export function hunksOfInput(input: Json, file?: string | null): Hunk[] {
-  const whole = asString(input.content);
-  if (whole !== undefined && asString(input.old_string) === undefined) return hunksBetween(file ?? "", whole);
+  const whole = contentOf(input);
+  if (whole !== undefined) return hunksBetween(file ?? "", whole);
   const after = typeof file === "string" ? edited(file, input) : undefined;
   if (typeof file === "string" && after !== undefined) return hunksBetween(file, after);
   return editsOf(input).flatMap(({ before, after: text }) =>

@@ -1,5 +1,6 @@
 import { Select } from "@base-ui/react/select";
-import { Check, ChevronDown } from "lucide-react";
+import { Check, ChevronDown, LoaderCircle, TriangleAlert } from "lucide-react";
+import { useTranslation } from "react-i18next";
 import { cn } from "../lib/cn";
 
 interface Option<T extends string> {
@@ -8,6 +9,8 @@ interface Option<T extends string> {
   /** Said on a phone while it is chosen. */
   readonly short?: string;
   readonly hint?: string;
+  /** Looks like what it is, in the list and while it is chosen. */
+  readonly danger?: boolean;
 }
 
 interface ChoiceProps<T extends string> {
@@ -15,11 +18,21 @@ interface ChoiceProps<T extends string> {
   value: T;
   options: readonly Option<T>[];
   onChange: (value: T) => void;
+  /** More options are on their way. */
+  loading?: boolean;
   className?: string;
 }
 
 /** One of a few, each with a line that explains it. */
-export function Choice<T extends string>({ label, value, options, onChange, className }: ChoiceProps<T>) {
+export function Choice<T extends string>({
+  label,
+  value,
+  options,
+  onChange,
+  loading = false,
+  className,
+}: ChoiceProps<T>) {
+  const { t } = useTranslation();
   const chosen = options.find((option) => option.value === value);
   return (
     <Select.Root
@@ -30,10 +43,14 @@ export function Choice<T extends string>({ label, value, options, onChange, clas
       <Select.Trigger
         aria-label={label}
         className={cn(
-          "inline-flex h-8 shrink-0 items-center gap-1.5 rounded-lg px-2.5 text-sm max-sm:gap-0.5 max-sm:px-2 max-sm:text-xs text-ink-2 transition-colors hover:bg-hover hover:text-ink data-[popup-open]:bg-active",
+          "inline-flex h-8 shrink-0 items-center gap-1.5 rounded-lg px-2.5 text-sm max-sm:gap-0.5 max-sm:px-2 max-sm:text-xs transition-colors",
+          chosen?.danger
+            ? "bg-bad-soft font-medium text-bad hover:bg-bad-soft data-[popup-open]:bg-bad-soft"
+            : "text-ink-2 hover:bg-hover hover:text-ink data-[popup-open]:bg-active",
           className,
         )}
       >
+        {chosen?.danger && <TriangleAlert className="size-3.5 shrink-0 max-sm:mr-1" aria-hidden />}
         <Select.Value className="truncate">
           {chosen?.short ? (
             <>
@@ -45,7 +62,7 @@ export function Choice<T extends string>({ label, value, options, onChange, clas
           )}
         </Select.Value>
         <Select.Icon>
-          <ChevronDown className="size-3.5 text-ink-3" />
+          <ChevronDown className={cn("size-3.5", chosen?.danger ? "text-bad" : "text-ink-3")} />
         </Select.Icon>
       </Select.Trigger>
       <Select.Portal>
@@ -63,11 +80,23 @@ export function Choice<T extends string>({ label, value, options, onChange, clas
                   </Select.ItemIndicator>
                 </span>
                 <span className="min-w-0">
-                  <Select.ItemText className="font-medium">{option.label}</Select.ItemText>
-                  {option.hint && <span className="block text-xs text-ink-3">{option.hint}</span>}
+                  <Select.ItemText className={cn("font-medium", option.danger && "text-bad")}>
+                    {option.label}
+                  </Select.ItemText>
+                  {option.hint && (
+                    <span className={cn("block text-xs", option.danger ? "text-bad" : "text-ink-3")}>
+                      {option.hint}
+                    </span>
+                  )}
                 </span>
               </Select.Item>
             ))}
+            {loading && (
+              <p role="status" className="flex items-center gap-2.5 px-2 py-1.5 text-xs text-ink-3">
+                <LoaderCircle className="size-3.5 motion-safe:animate-spin" aria-hidden />
+                {t("common.loading")}
+              </p>
+            )}
           </Select.Popup>
         </Select.Positioner>
       </Select.Portal>

@@ -45,6 +45,7 @@ export function PromptField({
     <textarea
       ref={ref ?? own}
       rows={1}
+      dir="auto"
       value={value}
       aria-invalid={invalid || undefined}
       onChange={(event) => onChange(event.target.value)}

@@ -1,4 +1,4 @@
-import { CircleAlert, CircleCheck, CircleDot, FileWarning, LoaderCircle } from "lucide-react";
+import { Circle, CircleAlert, CircleCheck, CircleDot, FileWarning, LoaderCircle } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import type { SessionInfo, SessionStatus } from "../gen/events";
 import { useHooks } from "../store/hookCalls";
@@ -17,7 +17,7 @@ const looks = {
   waiting: { icon: CircleDot, className: "text-wait" },
   running: { icon: LoaderCircle, className: "text-accent motion-safe:animate-spin" },
   completed: { icon: CircleCheck, className: "text-ink-3" },
-  idle: { icon: CircleCheck, className: "text-ink-3" },
+  idle: { icon: Circle, className: "text-ink-3" },
   error: { icon: CircleAlert, className: "text-bad" },
   damaged: { icon: FileWarning, className: "text-bad" },
 } as const;

@@ -174,8 +174,8 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
     >
       <div
         className={cn(
-          "relative rounded-xl border shadow-card transition-colors focus-within:border-accent",
-          complaint ? "border-bad" : "border-line-strong",
+          "relative rounded-xl border shadow-card transition-colors",
+          complaint ? "border-bad" : "border-line-strong focus-within:border-accent",
           locked ? "bg-sunken" : "bg-raised",
         )}
       >

@@ -4,6 +4,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../../gen/events";
 import { hasOlder, isAsked, isLoading, type SessionLog } from "../../session/log";
+import { groupQuiet } from "../../session/quiet";
 import { projectRows, type Row } from "../../session/rows";
 import { loadOlder } from "../../store/controller";
 import { useSending } from "../../store/hooks";
@@ -31,7 +32,7 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
   const anew = useBeginsAnew(session.id);
   const earlier = useEarlier(session, log.transcript, !hasOlder(log) && !isLoading(log));
   const rows = useMemo(() => {
-    const own = projectRows(log, session.status, sending).filter((row) => isNewer(row, cleared));
+    const own = groupQuiet(projectRows(log, session.status, sending).filter((row) => isNewer(row, cleared)));
     return cleared === 0 ? [...earlier.rows, ...own] : own;
   }, [log, session.status, sending, cleared, earlier]);
   const keys = useStableKeys(rows);

@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import type { SessionInfo } from "../../gen/events";
 import type { TranscriptEntry } from "../../gen/history";
 import { openLog } from "../../session/log";
+import { groupQuiet } from "../../session/quiet";
 import { projectRows, type Row } from "../../session/rows";
 import { append, emptyTranscript, type Transcript } from "../../session/transcript";
 import { getEntries } from "../../wire/history";
@@ -66,7 +67,7 @@ export function hasAny(own: Transcript, lines: readonly TranscriptEntry[]): bool
 function earlierOf(lines: readonly TranscriptEntry[]): Earlier {
   const end = { kind: "status" as const, seq: Number.MAX_SAFE_INTEGER, status: "completed" as const };
   const transcript = append(emptyTranscript, [...entriesOf(lines, 0), end]);
-  const rows = projectRows({ ...openLog(0, 0), transcript }, "completed");
+  const rows = groupQuiet(projectRows({ ...openLog(0, 0), transcript }, "completed"));
   // Numbers are counted anew in our own log, so keys must say which they belong to.
   return { transcript, rows: rows.map((row) => ({ ...row, key: `h${row.key}` }) as Row) };
 }

@@ -12,11 +12,12 @@ import {
   LoaderCircle,
   RotateCcw,
 } from "lucide-react";
-import { memo, type ReactNode, useId } from "react";
+import { memo, type ReactNode, useId, useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import { decisionBorder } from "../../ui/decisionBorder";
 import { DecisionPanel } from "../decisions/Decision";
 import { cn } from "../../lib/cn";
+import { excerpt } from "../../lib/excerpt";
 import { baseName, formatCost, formatCount, formatDuration, formatMoment } from "../../lib/format";
 import { Markdown } from "../../markdown/Markdown";
 import type { InitItem, Item, NoticeItem, PromptItem, ResultItem, TextItem } from "../../session/items";
@@ -30,6 +31,7 @@ import { useExpansion } from "../../ui/expansion";
 import { Queued } from "./Queued";
 import { RewindButton } from "./RewindButton";
 import { SentImage } from "./SentImage";
+import { ToolGroup } from "./ToolGroup";
 import { modeName } from "../../session/modes";
 import { RawButton } from "../../tools/RawButton";
 
@@ -58,6 +60,14 @@ export const RowView = memo(function RowView({ row, sessionId, cwd }: RowContext
         );
       }
       return <ItemView item={row.item} sessionId={sessionId} />;
+    case "group":
+      return (
+        <ToolGroup id={row.key} rows={row.rows} cwd={cwd}>
+          {({ item, decided }) => (
+            <ToolCard sessionId={sessionId} cwd={cwd} tool={item} waiting={false} decided={decided} />
+          )}
+        </ToolGroup>
+      );
     case "decision":
       return <LooseDecision decision={row.decision} cwd={cwd} />;
     case "queued":
@@ -80,6 +90,12 @@ function sameRow(a: RowContext & { row: Row }, b: RowContext & { row: Row }): bo
       a.row.decided === b.row.decided &&
       a.row.children.length === b.row.children.length &&
       a.row.children.every((child, index) => b.row.kind === "item" && child === b.row.children[index])
+    );
+  }
+  if (a.row.kind === "group" && b.row.kind === "group") {
+    const { rows } = b.row;
+    return (
+      a.row.rows.length === rows.length && a.row.rows.every((row, index) => row.item === rows[index]?.item)
     );
   }
   if (a.row.kind === "decision" && b.row.kind === "decision") return a.row.decision === b.row.decision;
@@ -116,9 +132,9 @@ function Prompt({ item, sessionId }: { item: PromptItem; sessionId: string }) {
   const file = item.context?.selectedFile;
   return (
     <div className="group/row relative pt-3 outline-none" tabIndex={-1}>
-      <div className="rounded-xl bg-accent-soft px-4 py-2.5">
+      <div className="ml-auto w-fit max-w-[min(40rem,88%)] rounded-2xl rounded-br-md bg-bubble px-4 py-2.5">
         <span className="sr-only">{t("conversation.you")}</span>
-        <p className="break-words whitespace-pre-wrap">{item.text}</p>
+        <PromptText id={item.key} text={item.text} />
         {file && (
           <p className="mt-1 flex items-center gap-1.5 font-mono text-xs text-ink-2" title={file.path}>
             <FileCode className="size-3.5 shrink-0" aria-hidden />
@@ -143,6 +159,35 @@ function Prompt({ item, sessionId }: { item: PromptItem; sessionId: string }) {
       {item.uuid && <RewindButton sessionId={sessionId} userMessageId={item.uuid} />}
       <RawButton sessionId={sessionId} seqs={item.seqs} className="top-3.5" />
     </div>
+  );
+}
+
+const PROMPT_LINES = 12;
+const PROMPT_CHARACTERS = 1_000;
+
+/** What the user wrote; of very long text, the beginning. */
+function PromptText({ id, text }: { id: string; text: string }) {
+  const { t } = useTranslation();
+  const [open, toggle] = useExpansion(`prompt:${id}`, false);
+  const content = useId();
+  const short = useMemo(() => excerpt(text, PROMPT_LINES, PROMPT_CHARACTERS), [text]);
+  return (
+    <>
+      <p id={content} dir="auto" className="break-words whitespace-pre-wrap">
+        {short === undefined || open ? text : `${short} …`}
+      </p>
+      {short !== undefined && (
+        <button
+          type="button"
+          aria-expanded={open}
+          aria-controls={content}
+          onClick={toggle}
+          className="-ml-1.5 mt-1 rounded-md px-1.5 py-0.5 text-xs font-medium text-accent hover:bg-hover pointer-coarse:py-2"
+        >
+          {open ? t("fold.less") : t("fold.prompt")}
+        </button>
+      )}
+    </>
   );
 }
 

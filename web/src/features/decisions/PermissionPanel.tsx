@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { HighlightedCode } from "../../markdown/HighlightedCode";
 import { modeName } from "../../session/modes";
-import { familyOf } from "../../session/describe";
+import { familyOf, toolName } from "../../session/describe";
 import { Diff } from "../../tools/Diff";
 import { Button } from "../../ui/Button";
 import { Kbd } from "../../ui/Kbd";
@@ -27,6 +27,7 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
   const [kept, setKept] = useState<readonly boolean[]>(() => keptAtFirst(suggestions));
   const chosen = suggestions.filter((_, index) => kept[index]);
   const sent = state === "sent";
+  const name = toolName(t, request.toolName);
 
   const changed = edited === undefined ? undefined : readEdited(request.input, field, edited);
   const allow = () => {
@@ -58,12 +59,14 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
       {...marks}
       role="group"
       tabIndex={0}
-      aria-label={t("permission.label", { tool: request.toolName })}
+      aria-label={t("permission.label", { tool: name })}
       className="outline-none focus-visible:bg-wait-soft/40"
     >
       <div className="flex items-center gap-2 bg-wait-soft px-3 py-2 text-sm">
         <ShieldQuestionMark className="size-4 shrink-0 text-wait" aria-hidden />
-        <p className="font-medium">{t("permission.title", { tool: request.toolName })}</p>
+        <p className="font-medium" title={name === request.toolName ? undefined : request.toolName}>
+          {t("permission.title", { tool: name })}
+        </p>
         {request.description && request.description !== (field && request.input[field]) && (
           <p className="min-w-0 flex-1 break-words text-ink-2">{visible(request.description)}</p>
         )}
@@ -150,9 +153,9 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
 
 /** All of what would run: never shortened, never folded, nothing left out. */
 function ExactInput({ decision }: Pick<PanelProps, "decision">) {
-  const { requestId, toolName, input, description } = decision.request;
+  const { requestId, toolName: tool, input, description } = decision.request;
   const { command, path } = exactParts(input);
-  if (familyOf(toolName) === "bash" && command !== undefined) {
+  if (familyOf(tool) === "bash" && command !== undefined) {
     return (
       <>
         <HighlightedCode
@@ -167,7 +170,7 @@ function ExactInput({ decision }: Pick<PanelProps, "decision">) {
       </>
     );
   }
-  if (familyOf(toolName) === "edit") {
+  if (familyOf(tool) === "edit") {
     return (
       <>
         {path && <p className="px-3 pt-2.5 font-mono text-xs break-all">{visible(path)}</p>}

@@ -11,7 +11,8 @@ import { cn } from "../../lib/cn";
 import { formatBytes } from "../../lib/format";
 import type { Item } from "../../session/items";
 import { openLog } from "../../session/log";
-import { projectRows, type Row } from "../../session/rows";
+import { groupQuiet } from "../../session/quiet";
+import { type ItemRow, projectRows, type Row } from "../../session/rows";
 import { append, emptyTranscript } from "../../session/transcript";
 import { ErrorBoundary } from "../../ui/ErrorBoundary";
 import { IconButton } from "../../ui/IconButton";
@@ -79,9 +80,11 @@ export function Transcript({ reading, at, onOlder, onNewer }: TranscriptProps) {
     if (shown.current || wanted < 0) return;
     shown.current = true;
     const row = rows[wanted]?.row;
-    if (row?.kind === "item") {
-      const has = (item: Item) => item.seqs.some((seq) => lines[indexOf(seq, first)]?.uuid === at);
-      for (const item of [row.item, ...row.children.filter(has)]) expand(item.key);
+    const has = (item: Item) => item.seqs.some((seq) => lines[indexOf(seq, first)]?.uuid === at);
+    if (row?.kind === "group") expand(row.key);
+    for (const { item, children } of row ? itemsOf(row) : []) {
+      if (row?.kind === "item" || has(item)) expand(item.key);
+      for (const child of children.filter(has)) expand(child.key);
     }
     virtualizer.scrollToIndex(wanted, { align: "center" });
   }, [wanted, virtualizer, rows, lines, first, at]);
@@ -207,14 +210,18 @@ function ShownRow({
   );
 }
 
+const itemsOf = (row: Row): readonly ItemRow[] =>
+  row.kind === "item" ? [row] : row.kind === "group" ? row.rows : [];
+
 function withBranches(rows: readonly Row[], lines: readonly TranscriptEntry[], first: number): Shown[] {
+  const linesOf = (seqs: readonly number[]) => seqs.flatMap((seq) => lines[indexOf(seq, first)] ?? []);
+  const ownLines = (row: Row) => linesOf(itemsOf(row).flatMap(({ item }) => item.seqs));
+  const branchOf = (row: Row) => ownLines(row).find((line) => line.branch)?.branch;
   let before: Branch | undefined;
-  return rows.map((row) => {
-    const seqs = row.kind === "item" ? row.item.seqs : [];
-    const own = seqs.flatMap((seq) => lines[indexOf(seq, first)] ?? []);
-    const inside = row.kind === "item" ? row.children.flatMap((child) => child.seqs) : [];
-    const nested = inside.flatMap((seq) => lines[indexOf(seq, first)] ?? []);
-    const branch = own.find((line) => line.branch)?.branch;
+  return groupQuiet(rows, branchOf).map((row) => {
+    const own = ownLines(row);
+    const nested = linesOf(itemsOf(row).flatMap(({ children }) => children.flatMap(({ seqs }) => seqs)));
+    const branch = branchOf(row);
     const begins = branch !== before ? branch : undefined;
     before = branch;
     return { row, lines: [...own, ...nested], branch, begins };

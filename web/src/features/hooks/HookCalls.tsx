@@ -5,7 +5,7 @@ import { DenyForm } from "../decisions/DenyForm";
 import { keyNames, useDecisionPanel } from "../decisions/useDecisionPanel";
 import { visible } from "../../session/decisions/inputFields";
 import { HighlightedCode } from "../../markdown/HighlightedCode";
-import { displayName } from "../../session/describe";
+import { toolName } from "../../session/describe";
 import { Button } from "../../ui/Button";
 import { Kbd } from "../../ui/Kbd";
 import { block, goOn, type HookCall, subjectOf } from "../../session/hookCalls";
@@ -51,7 +51,7 @@ export function HookPanel({ call }: { call: HookCall }) {
         <Anchor className="size-4 shrink-0 text-wait" aria-hidden />
         <p className="min-w-0 flex-1">
           <span className="font-medium">{event}</span>
-          {tool && <span className="ml-2 font-mono text-xs text-ink-2">{displayName(tool)}</span>}
+          {tool && <span className="ml-2 text-xs text-ink-2">{toolName(t, tool)}</span>}
         </p>
         <Countdown until={call.until} />
       </div>

@@ -65,7 +65,7 @@ export function useCommands(): Command[] {
   const route = useRoute();
   const sessions = useSessionList();
   const current = useApp((state) => (route.view === "session" ? state.sessions.get(route.id) : undefined));
-  const models = useModels(current?.id, current?.claudeSessionId);
+  const { models } = useModels(current?.id, current?.claudeSessionId);
   const chooseTheme = useTheme((state) => state.choose);
   const others = sessions.filter((session) => session !== current);
   const recent = others.filter((session) => !session.archived).slice(0, RECENT);

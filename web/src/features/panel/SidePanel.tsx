@@ -12,7 +12,7 @@ import { IconButton } from "../../ui/IconButton";
 import { Budget } from "./Budget";
 import { ContextPicture } from "./ContextPicture";
 import { FileRow } from "./FileRow";
-import { panelClass, usePanel } from "../../store/panel";
+import { usePanel } from "../../store/panel";
 import { TaskList } from "./TaskList";
 
 export interface SidePanelProps {
@@ -45,7 +45,7 @@ const SidePanel = memo(function SidePanel({ session, summary, transcript, whole,
   const known = (value: string) => (summary.turns === 0 ? "–" : value);
   const { language } = i18n;
   return (
-    <aside aria-label={t("panel.label")} className={panelClass}>
+    <>
       <h2 className="sr-only">{t("panel.label")}</h2>
       <div className="flex h-10 shrink-0 items-center justify-between border-b border-line pr-1.5 pl-4 xl:hidden">
         <span aria-hidden className="text-sm font-semibold">
@@ -125,7 +125,7 @@ const SidePanel = memo(function SidePanel({ session, summary, transcript, whole,
           </Section>
         )}
       </div>
-    </aside>
+    </>
   );
 });
 

@@ -1,7 +1,8 @@
 import { useTranslation } from "react-i18next";
 import type { PermissionMode } from "../../gen/events";
 import { permissionModes } from "../../session/modes";
-import { effortsOf, type Model } from "../../session/models";
+import { effortsOf } from "../../session/models";
+import type { Models } from "../../store/models";
 import { Choice } from "../../ui/Choice";
 
 /** No model or effort chosen: the agent's own default. */
@@ -9,7 +10,7 @@ const DEFAULT = "default";
 const knownEfforts = ["low", "medium", "high", "xhigh", "max"] as const;
 
 interface ControlsProps {
-  models: readonly Model[];
+  models: Models;
   model: string | undefined;
   onModel: (model: string | undefined) => void;
   mode: PermissionMode;
@@ -19,8 +20,9 @@ interface ControlsProps {
 }
 
 /** What the agent may do, which model it uses and how hard that tries. The same for a new session and a running one. */
-export function Controls({ models, model, onModel, mode, onMode, effort, onEffort }: ControlsProps) {
+export function Controls({ models: known, model, onModel, mode, onMode, effort, onEffort }: ControlsProps) {
   const { t } = useTranslation();
+  const { models, loading } = known;
   const efforts = effortsOf(models, model);
   const listed = models.some((each) => each.value === model);
   return (
@@ -33,10 +35,12 @@ export function Controls({ models, model, onModel, mode, onMode, effort, onEffor
           value,
           label: t(`mode.${value}.name`),
           hint: t(`mode.${value}.hint`),
+          danger: value === "bypassPermissions",
         }))}
       />
       <Choice
         label={t("start.model")}
+        loading={loading}
         value={model ?? DEFAULT}
         onChange={(value) => onModel(value === DEFAULT ? undefined : value)}
         options={[
@@ -53,8 +57,8 @@ export function Controls({ models, model, onModel, mode, onMode, effort, onEffor
           options={[
             { value: DEFAULT, label: t("start.effortDefault"), short: t("start.effort") },
             ...efforts.map((value) => {
-              const known = knownEfforts.find((each) => each === value);
-              return { value, label: known ? t(`start.efforts.${known}`) : value };
+              const named = knownEfforts.find((each) => each === value);
+              return { value, label: named ? t(`start.efforts.${named}`) : value };
             }),
           ]}
         />

@@ -120,8 +120,8 @@ export function StartView() {
         >
           <div
             className={cn(
-              "rounded-xl border bg-raised shadow-card transition-colors focus-within:border-accent",
-              complaint ? "border-bad" : "border-line-strong",
+              "rounded-xl border bg-raised shadow-card transition-colors",
+              complaint ? "border-bad" : "border-line-strong focus-within:border-accent",
             )}
           >
             <ImageStrip images={images.images} onRemove={images.remove} />
