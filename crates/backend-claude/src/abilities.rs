@@ -307,7 +307,7 @@ impl Drivers for FoundDrivers {
         })
     }
 
-    fn rivals(&self, agents: Vec<(String, u32)>) -> BoxFuture<'static, HashMap<String, Driver>> {
+    fn competing_drivers(&self, agents: Vec<(String, u32)>) -> BoxFuture<'static, HashMap<String, Driver>> {
         let home = self.home.clone();
         Box::pin(async move {
             let found = tokio::task::spawn_blocking(move || driver::find_rivals(&agents, &home));

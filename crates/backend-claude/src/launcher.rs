@@ -90,7 +90,7 @@ impl Launcher {
 
     pub(crate) fn attach(&self, attach: Attach) -> AgentChannels {
         let Some(keeping) = self.keeping.clone() else {
-            return AgentChannels::of_nobody();
+            return AgentChannels::of_ended_agent();
         };
         let (channels, ends) = AgentChannels::open();
         let agent = Agent {

@@ -1,7 +1,7 @@
-//! What the domain needs of an agent: start it, talk to it, hear from it.
+//! What the domain needs of an agent: start it, send it commands, receive its events.
 //!
-//! An agent is a pair of channels. Starting one never blocks and never fails on the spot: whatever goes wrong arrives
-//! as [`AgentEvent::Exited`], the same way as a crash an hour later. Only the implementations know a wire format.
+//! An agent is a pair of channels. Starting an agent never blocks and never returns an error: a failure arrives as
+//! [`AgentEvent::Exited`], as a crash an hour later does. Only the implementations know a wire format.
 
 mod abilities;
 mod backends;
@@ -34,52 +34,52 @@ pub use self::options::{
 pub trait Backend: Send + Sync + 'static {
     fn info(&self) -> BackendInfo;
 
-    /// The name by which a session chooses it, the same as in [`Self::info`].
+    /// The name by which a session chooses this backend, the same as in [`Self::info`].
     fn name(&self) -> String {
         self.info().name
     }
 
-    /// What can be chosen for an agent of this kind, and what that means for a session.
+    /// The options of this kind of agent, and what they mean for a session.
     fn options(&self) -> Arc<dyn OptionRules>;
 
-    /// What this backend can do beside running agents.
+    /// The optional abilities of this backend.
     fn abilities(&self) -> Abilities;
 
-    /// Begins to start an agent. Dropping [`AgentChannels::commands`] ends it, the whole process tree.
+    /// Begins to start an agent. Dropping [`AgentChannels::commands`] ends the agent's whole process tree.
     fn launch(&self, launch: Launch) -> AgentChannels;
 
-    /// Goes on with an agent that an earlier server started. The first event says how it stands, or that it is gone.
+    /// Reconnects to an agent that an earlier server started. The first event says whether the agent still runs.
     fn attach(&self, attach: Attach) -> AgentChannels;
 }
 
-/// Which agent runs here, and why.
+/// A backend, as users see it, and why it was chosen.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BackendInfo {
-    /// By which a session chooses it: `claude`, `demo`, …
+    /// The name by which a session chooses the backend: `claude`, `demo`, …
     pub name: String,
-    /// Its name for people.
+    /// The agent's name for people.
     #[serde(skip)]
     pub title: String,
     pub version: Option<String>,
     /// `stdio` or `sdk-url`.
     pub transport: &'static str,
-    /// Why this one was chosen and how to get the other, for a person.
+    /// Why this backend was chosen and how to get the other one, for a person.
     pub reason: String,
-    /// The same for whoever says it in words of their own.
+    /// The same reason as a code, for clients with translations of their own.
     pub why: WhyChosen,
-    /// Where it was found on this machine.
+    /// Where the agent was found on this machine.
     pub path: Option<String>,
     pub capabilities: Capabilities,
     #[serde(skip)]
     pub installed: bool,
-    /// How to get it where it is not installed, for a person.
+    /// How to install the agent if it is not installed, for a person.
     #[serde(skip)]
     pub how_to_install: Option<String>,
 }
 
 impl BackendInfo {
-    /// One of that name about which nothing else is known.
+    /// The info of a backend of which only the name is known.
     pub fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -96,23 +96,23 @@ impl BackendInfo {
     }
 }
 
-/// Why an agent, and the way it is spoken with, was chosen.
+/// Why a backend and its transport were chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WhyChosen {
-    /// It was found, and is spoken with over stdio as all versions are.
+    /// The agent was found and uses stdio, which all versions support.
     Found,
-    /// Stdio was asked for.
+    /// The configuration asks for stdio.
     StdioChosen,
-    /// It was asked to connect to us, and can.
+    /// The configuration asks for `sdk-url`, and the agent's version supports it.
     Connects,
-    /// It was asked to connect to us, and its version can't.
+    /// The configuration asks for `sdk-url`, but the agent's version does not support it.
     CannotConnect,
-    /// It was asked to connect to us, and nobody knows whether it can.
+    /// The configuration asks for `sdk-url`, but the agent's version is unknown.
     VersionUnknown,
-    /// There is none but the demo agent.
+    /// No agent is installed, so the demo agent is used.
     NotInstalled,
-    /// The demo agent was asked for.
+    /// The configuration asks for the demo agent.
     DemoChosen,
 }
 
@@ -124,25 +124,25 @@ pub struct Capabilities {
     pub subagents: bool,
 }
 
-/// What to start.
+/// A request to start an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launch {
     pub session: SessionId,
     pub cwd: PathBuf,
-    /// The name of the agent's run, by which it can be found again. Never used twice.
+    /// The name of the agent's run, by which the next server finds the agent. Never used twice.
     pub run: String,
     pub options: Options,
     pub conversation: ConversationStart,
-    /// The events that the agent calls back for. Empty where the backend does not have the ability [`Hooks`].
+    /// The events for which the agent calls hooks. Empty if the backend does not have the ability [`Hooks`].
     pub hooks: Vec<String>,
 }
 
-/// Which conversation the agent opens.
+/// The conversation that an agent opens at its start.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ConversationStart {
-    /// A new one, under this id (a UUID).
+    /// A new conversation under this id (a UUID).
     New(String),
-    /// The one that the agent knows under this id.
+    /// An existing conversation, by the agent's id.
     Resume(String),
 }
 
@@ -155,7 +155,7 @@ impl ConversationStart {
     }
 }
 
-/// What to go on with.
+/// A request to reconnect to an agent that an earlier server started.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attach {
     pub session: SessionId,
@@ -163,36 +163,36 @@ pub struct Attach {
     /// The agent's id of the conversation.
     pub conversation: String,
     pub cwd: PathBuf,
-    /// The options that it has.
+    /// The options that the agent has now.
     pub options: Options,
-    /// How much of what it said is known.
+    /// The position in the agent's output up to which events are recorded.
     pub position: u64,
-    /// Whether it was started to go on with an earlier conversation.
+    /// Whether the agent was started to resume an earlier conversation.
     pub resumes: bool,
-    /// The number of the prompt that it works on, as far as is known.
+    /// The number of the prompt that the agent works on, if known.
     pub prompt: Option<u64>,
 }
 
 impl Attach {
-    /// Whether an agent whose last input has this number never got the prompt. An agent of which no input is known may
-    /// have got anything.
+    /// Whether the agent never got its prompt, judged by the number of its last input. If the last input is unknown,
+    /// the agent may have got the prompt.
     pub fn missed_prompt(&self, last_input: Option<u64>) -> bool {
         let unheard = |prompt: u64| last_input.is_some_and(|last_input| last_input < prompt);
         self.prompt.is_some_and(unheard)
     }
 }
 
-/// What an agent says, and how far it can be read again.
+/// An event of an agent, with its position in the agent's output.
 #[derive(Clone, Debug)]
 pub struct PositionedEvent {
     pub event: AgentEvent,
-    /// Where in the agent's output this ends. After a crash the next server reads on from the last position that is on
-    /// record, and hears the same again. `None`: what is not on record then is lost.
+    /// Where in the agent's output this event ends. After a crash the next server reads on from the last recorded
+    /// position and receives the later events again. `None`: the event can't be read again after a crash.
     pub position: Option<u64>,
 }
 
 impl PositionedEvent {
-    /// Nobody can read it again.
+    /// An event that can't be read again after a crash.
     pub fn without_position(event: AgentEvent) -> Self {
         Self {
             event,
@@ -201,34 +201,34 @@ impl PositionedEvent {
     }
 }
 
-/// What we tell an agent.
+/// A command to an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AgentCommand {
-    /// `uuid` is ours: an agent that knows it already does not take the prompt again.
+    /// `uuid` is chosen by us; an agent ignores a prompt with a uuid that it knows.
     Prompt {
         uuid: String,
         words: String,
         images: Vec<Image>,
-        /// The call that it is a reply to.
+        /// The tool call that the prompt replies to.
         parent_tool_use_id: Option<String>,
         number: u64,
     },
-    /// What is numbered reaches the agent once, however often it is sent. Numbers rise; 0 is none.
+    /// A numbered answer reaches the agent once, even if it is sent again. Numbers rise; 0 means unnumbered.
     Answer {
         agent_request: String,
         answer: DecisionAnswer,
         number: u64,
     },
-    /// What it said before this position is on record.
+    /// The output before this position is recorded, so the keeper may discard it.
     Forget {
         before: u64,
     },
     Interrupt,
-    /// Change an option now. [`AgentEvent::Configured`] tells the outcome.
+    /// Changes an option now. [`AgentEvent::Configured`] reports the outcome.
     Configure(OptionChange),
 }
 
-/// What can be asked of a running agent beside its work, with the ability [`Inquire`].
+/// A question about a running agent, asked with the ability [`Inquire`] beside the agent's work.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Inquiry {
     ContextUsage,
@@ -242,71 +242,71 @@ pub enum Inquiry {
     Settings,
 }
 
-/// Why an inquiry has no answer.
+/// Why an inquiry failed.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum InquiryFailed {
     #[error("No agent is running in this session. Send a message to start it.")]
     NoAgent,
-    #[error("The installed version of the agent can't tell this.")]
+    #[error("The installed version of the agent does not support this question.")]
     Unsupported,
     #[error("The agent did not answer: {0}")]
     Failed(String),
 }
 
-/// A process that drives a conversation and that nobody here has started.
+/// A process that drives a conversation and was not started by this server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Driver {
     pub pid: u32,
     /// The beginning of its command line.
     pub command: String,
     pub since: Timestamp,
-    /// Its start as the system counts: with the pid, this names it for good.
+    /// The process's start time in the kernel's units. Together with the pid it identifies the process.
     pub started: u64,
 }
 
-/// What the agents of a backend offer, as one of them has told last.
+/// What the agents of a backend offer, as an agent last reported it.
 #[derive(Clone, Debug, Default)]
 pub struct Offers {
-    /// The names by which a model may be chosen.
+    /// The models that can be chosen, by name.
     pub models: Vec<String>,
-    /// The levels of effort that any of its models takes; none if it does not say.
+    /// The levels of effort that any of the models supports. Empty if the agent does not report any.
     pub efforts: Vec<String>,
-    /// The agent's own list of models, and of commands.
+    /// The agent's own lists of models and of commands.
     pub model_list: Option<RawJson>,
     pub commands: Option<RawJson>,
 }
 
-/// What an agent tells us.
+/// An event of an agent, as its backend reports it.
 #[derive(Clone, Debug)]
 pub enum AgentEvent {
-    /// An agent that an earlier server started is still there, and was given everything up to this number. What it has
-    /// said meanwhile follows.
+    /// An agent that an earlier server started is still running and has got every input up to this number. The output
+    /// that it wrote in the meantime follows.
     Attached { last_input: u64 },
-    /// That was all of it: from now on it speaks to us.
+    /// All output that the agent wrote in the meantime was delivered; from now on events are live.
     CaughtUp,
-    /// Which process it is, where that is known.
+    /// The agent's process started. `None`: its process id is unknown.
     ProcessStarted { pid: Option<u32> },
     Message {
         raw: RawJson,
         uuid: Option<String>,
         meaning: Meaning,
     },
-    /// A line that is no message.
+    /// A line that can't be read as a message.
     Unreadable(Box<UnreadableLine>),
-    /// The agent wants to use a tool, or asks the user something, and waits.
+    /// The agent wants to use a tool or asks the user something, and waits for the answer.
     Asked(Box<AgentQuestion>),
-    /// One of the events has happened that someone wants to be called back for, and the agent waits.
+    /// An event occurred for which a hook is registered, and the agent waits for the answer.
     Hook(Box<HookCall>),
-    /// The agent no longer waits for an answer to this.
+    /// The agent no longer waits for an answer to this request.
     Withdrew { agent_request: String },
-    /// Whether it made a change that it was asked for.
+    /// Whether the agent made a requested change.
     Configured { change: OptionChange, done: bool },
-    /// The agent is gone. Always the last event, always exactly one.
+    /// The agent ended. Always the last event, and exactly one.
     Exited(Exit),
 }
 
 impl AgentEvent {
-    /// A message of the backend's own that tells the user of something that went wrong beside the agent's work.
+    /// A message of the backend itself, which warns the user about a problem.
     pub fn notice(text: &str) -> Self {
         let notice =
             serde_json::json!({ "type": "system", "subtype": "notice", "level": "warning", "message": text });
@@ -319,18 +319,18 @@ impl AgentEvent {
     }
 }
 
-/// What a message means for the life of the session. Everything else in it is for the reader.
+/// What a message means for the state of its session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Meaning {
-    /// The conversation's id, at the start of each turn.
+    /// The conversation's id, reported at the start of each turn.
     Init {
         conversation: String,
     },
-    /// The agent has changed one of its options, by itself or because it was told to.
+    /// The agent changed one of its options, by itself or because it was told to.
     Option(OptionChange),
     /// The turn is over.
     TurnEnded(TurnEnd),
-    /// How much goes on in the background.
+    /// The number of tasks that run in the background.
     Background {
         running: usize,
     },
@@ -343,10 +343,11 @@ pub enum TurnEnd {
     Failure {
         message: String,
     },
-    /// The conversation that was to go on does not exist any more; the agent ends.
+    /// The conversation that was to be resumed no longer exists; the agent ends.
     Expired,
 }
 
+/// A request of an agent that needs a decision: a tool, a question, a plan, a form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentQuestion {
     /// The agent's own id of the request.
@@ -357,40 +358,40 @@ pub struct AgentQuestion {
     pub suggestions: Option<RawJson>,
     pub description: Option<String>,
     pub blocked_path: Option<String>,
-    /// Questions, plans and elicitations: for a person, whatever the approval mode.
+    /// Only a person can answer, whatever the approval mode: questions, plans and forms.
     pub always_ask: bool,
 }
 
-/// A callback that the agent waits for. Unanswered, it goes on without a decision after [`HOOK_TIME`].
+/// A hook call that the agent waits for. After [`HOOK_TIME`] without an answer the agent continues without a decision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HookCall {
     /// The agent's own id of the request, by which it is answered.
     pub agent_request: String,
-    /// The agent's name of the event.
+    /// The agent's name for the event.
     pub event: String,
-    /// What has happened, in the agent's own form.
+    /// The event's data, in the agent's own format.
     pub input: RawJson,
     pub tool_use_id: Option<String>,
 }
 
-/// How long an agent waits for the answer to a callback, unless the backend is told otherwise.
+/// How long an agent waits for the answer to a hook call, unless the backend is told otherwise.
 pub const HOOK_TIME: Duration = Duration::from_mins(1);
 
 /// How an agent ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Exit {
-    /// It could not be started.
+    /// The agent could not be started.
     NotStarted { message: String },
-    /// An earlier server was to start it, or to tell it the prompt, and did not get round to it.
+    /// An earlier server was to start the agent or send it the prompt, but did not.
     NeverStarted,
-    /// The conversation that it was to resume does not exist any more.
+    /// The conversation that the agent was to resume no longer exists.
     Expired,
-    /// It ended, by itself or because we asked.
+    /// The agent ended, by itself or on request.
     Ended { message: String },
 }
 
 impl Exit {
-    /// An agent that should be running can't be reached, for this reason.
+    /// The exit of an agent that should be running but can't be reached.
     pub fn unreachable(reason: impl std::fmt::Display) -> Self {
         Self::Ended {
             message: format!(

@@ -1,4 +1,4 @@
-//! Who may come in. Secrets are 256 random bits; only their hashes are kept.
+//! Credentials. Secrets are 256 random bits; only their hashes are stored.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::store::{StoreError, StoreFuture};
 pub struct Secret(String);
 
 impl Secret {
-    /// A new one. `prefix` tells a person, and scanners for leaked secrets, what it is.
+    /// A new random secret. `prefix` tells people, and scanners for leaked secrets, what kind of secret it is.
     pub fn generate(prefix: &str) -> Result<Self, StoreError> {
         let mut bytes = [0u8; 32];
         getrandom::fill(&mut bytes).map_err(|error| StoreError::Unavailable(error.to_string()))?;
@@ -37,7 +37,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What is kept of a secret. One round is enough: there is nothing to guess in 256 random bits.
+/// The stored form of a secret. One round of hashing is enough: 256 random bits can't be guessed.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct SecretHash(pub [u8; 32]);
 
@@ -94,7 +94,7 @@ impl Scopes {
         approve: true,
     };
 
-    /// Comma-separated names; `None` if one of them is unknown or there is none.
+    /// Parses comma-separated names. `None` if the list is empty or a name is unknown.
     pub fn parse(text: &str) -> Option<Self> {
         let mut scopes = Self {
             read: false,
@@ -124,16 +124,16 @@ impl fmt::Display for Scopes {
     }
 }
 
-/// Someone who has come in: what they see and what they may do.
+/// The holder of a credential: which sessions they see and what they may do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Viewer {
-    /// The id of a key, which sees the sessions that were started with it. `None` is the person at the machine, who sees
-    /// all.
+    /// The id of a key, which sees the sessions that were started with it. `None`: the person at the machine, who sees
+    /// all sessions.
     pub key: Option<String>,
     pub scopes: Scopes,
-    /// What the key never exceeds. `None`: nothing beyond its scopes.
+    /// The limits of the key. `None`: no limits beyond its scopes.
     pub ceiling: Option<Arc<Ceiling>>,
-    /// Who answers in sessions that they start without saying so. `None`: as the server is configured.
+    /// The approval mode of sessions that they start without choosing one. `None`: the server's configuration decides.
     pub approval: Option<Approval>,
 }
 
@@ -154,15 +154,17 @@ impl Viewer {
     }
 }
 
-/// A key for programs, as it is kept.
+/// An API key, as it is stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiKey {
-    /// What it is known by. A new key of an old name has nothing of the old one's.
+    /// Identifies the key. A new key with an earlier key's name has a new id and does not see the earlier key's
+    /// sessions.
     pub id: String,
     pub name: String,
     pub ceiling: Ceiling,
     pub scopes: Scopes,
-    /// Who answers in sessions that are started with it and don't say so. `None`: as the server is configured.
+    /// The approval mode of sessions that are started with the key without choosing one. `None`: the server's
+    /// configuration decides.
     pub approval: Option<Approval>,
     pub created_at: Timestamp,
 }
@@ -173,12 +175,12 @@ pub const SIGN_IN_LIFETIME: Duration = Duration::from_hours(7 * 24);
 /// How much of a browser's own description is kept.
 const MAX_USER_AGENT: usize = 300;
 
-/// The id of a sign-in. It is no secret.
+/// The id of a sign-in. It is not secret.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct SignInId(String);
 
 impl ApiKey {
-    /// A random id for a new key. It is no secret.
+    /// A random id for a new key. It is not secret.
     pub fn new_id() -> Result<String, StoreError> {
         let mut bytes = [0u8; 8];
         getrandom::fill(&mut bytes).map_err(|error| StoreError::Unavailable(error.to_string()))?;
@@ -208,7 +210,7 @@ impl From<String> for SignInId {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SignIn {
     pub id: SignInId,
-    /// What the browser calls itself.
+    /// The browser's `User-Agent`.
     pub user_agent: String,
     /// The address from which it signed in.
     pub address: String,
@@ -229,17 +231,17 @@ impl SignIn {
     }
 }
 
-/// The two halves of a sign-in. The browser sends the cookie to every port of the host; the page's secret never leaves the
-/// page's origin. Neither is worth anything without the other.
+/// The two halves of a sign-in. The browser sends the cookie to every port of the host; the page's secret never leaves
+/// the page's origin. Each half is useless without the other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SignInSecrets {
     pub cookie: SecretHash,
     pub page: SecretHash,
 }
 
-/// Keeps credentials. The program's other commands write here while a server runs.
+/// Stores credentials. Other commands of the program write here while a server runs.
 pub trait CredentialStore: Send + Sync + 'static {
-    /// A random name of this data folder, made with it. It tells the cookies of several servers on one host apart.
+    /// A random id of this data folder, created with it. It distinguishes the cookies of several servers on one host.
     fn instance(&self) -> StoreFuture<'_, String>;
 
     fn add_code(&self, code: SecretHash, expires: Timestamp) -> StoreFuture<'_, ()>;
@@ -260,13 +262,13 @@ pub trait CredentialStore: Send + Sync + 'static {
         now: Timestamp,
     ) -> StoreFuture<'_, Option<(SignIn, SecretHash)>>;
 
-    /// `None` if it has ended.
+    /// `None` if the sign-in has ended.
     fn sign_in(&self, id: SignInId, now: Timestamp) -> StoreFuture<'_, Option<SignIn>>;
 
-    /// Notes that a sign-in was used. It ends [`SIGN_IN_LIFETIME`] after the last use.
+    /// Records that a sign-in was used. A sign-in ends [`SIGN_IN_LIFETIME`] after its last use.
     fn touch_sign_in(&self, id: SignInId, now: Timestamp) -> StoreFuture<'_, ()>;
 
-    /// All that are good, the last used first.
+    /// All valid sign-ins, the most recently used first.
     fn sign_ins(&self, now: Timestamp) -> StoreFuture<'_, Vec<SignIn>>;
 
     /// False if no sign-in has that id.
@@ -277,14 +279,14 @@ pub trait CredentialStore: Send + Sync + 'static {
     /// Ends the sign-in with this cookie, if there is one.
     fn end_sign_in_of_cookie(&self, cookie: SecretHash) -> StoreFuture<'_, ()>;
 
-    /// False if there is a key of that name.
+    /// False if a key with this name exists.
     fn add_key(&self, key: ApiKey, hash: SecretHash) -> StoreFuture<'_, bool>;
 
     fn find_key(&self, hash: SecretHash) -> StoreFuture<'_, Option<ApiKey>>;
 
     fn keys(&self) -> StoreFuture<'_, Vec<ApiKey>>;
 
-    /// By name or id. False if there is no such key.
+    /// Revokes a key by name or id. False if there is no such key.
     fn revoke_key(&self, key: &str) -> StoreFuture<'_, bool>;
 }
 

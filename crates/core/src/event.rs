@@ -1,4 +1,4 @@
-//! What happens in a session, in the order in which everyone sees it.
+//! The events of a session's log, and the notices that subscribers get.
 
 use std::sync::Arc;
 
@@ -20,33 +20,33 @@ pub struct Event {
     pub body: EventBody,
 }
 
-/// Small, because most events are messages and there are many of them: what is large is in a box.
+/// Small, because most events are messages and there are many of them: large bodies are boxed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EventBody {
     Status(Box<StatusChange>),
-    /// The agent gets the prompt under its id.
+    /// A prompt, sent to the agent under its id.
     UserPrompt {
         prompt: Box<Prompt>,
     },
-    /// A message of the agent's, untouched. `uuid` is the agent's own id for it, where it has one.
+    /// A message of the agent, unchanged. `uuid` is the agent's own id for it, if it has one.
     Message {
         raw: RawJson,
         uuid: Option<String>,
     },
-    /// A line of the agent that is no message.
+    /// A line of the agent that can't be read as a message.
     Unreadable(Box<UnreadableLine>),
     DecisionRequested(Box<DecisionRequest>),
     DecisionResolved {
         request: RequestId,
         tool_use_id: String,
         behavior: Behavior,
-        /// What the agent is answered, where it is: kept so that the answer can be given again if it did not arrive.
+        /// The answer that the agent gets, if any. It is stored so that it can be sent again if it did not arrive.
         reply: Option<Box<Reply>>,
     },
 }
 
 impl EventBody {
-    /// What clients see where this event is a message of the agent's.
+    /// The message that clients see for this event, if the event is a message of the agent.
     pub fn message(&self) -> Option<RawJson> {
         match self {
             Self::Message { raw, .. } => Some(raw.clone()),
@@ -63,7 +63,7 @@ impl EventBody {
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnreadableLine {
     pub reason: UnreadableReason,
-    /// What is not UTF-8 in it was replaced.
+    /// The line's text, in which invalid UTF-8 was replaced.
     pub line: String,
 }
 
@@ -88,7 +88,7 @@ pub struct Reply {
     /// The agent's own id of the request.
     pub agent_request: String,
     pub answer: DecisionAnswer,
-    /// The key that was used to answer. `None`: the person at the machine answered, or there was no answer.
+    /// The key that answered. `None`: the person at the machine answered, or there was no answer.
     pub by: Option<String>,
 }
 
@@ -98,23 +98,23 @@ pub struct StatusChange {
     pub title: Option<String>,
     pub cwd: Option<String>,
     pub error: Option<String>,
-    /// The command that began the turn, if this process was sent it and its sender wants to know. Not part of the log.
+    /// The command that began the turn, if a client of this process sent it and wants to be told. Not part of the log.
     pub cause: Option<Cause>,
 }
 
-/// What was put to the user, exactly as it was shown.
+/// A request that waits for a decision, exactly as it was shown to the user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecisionRequest {
     pub id: RequestId,
     /// The agent's own id of the request; it never leaves the server.
     pub agent_request: String,
-    /// The id of the `tool_use` block that asks.
+    /// The id of the `tool_use` block that needs the decision.
     pub tool_use_id: String,
     pub tool_name: String,
     pub input: RawJson,
     pub suggestions: Option<RawJson>,
     pub description: Option<String>,
-    /// The path outside the working directory that the tool wants, where that is why the agent asks.
+    /// The path outside the working directory that the tool wants to use, if that is why the agent asks.
     pub blocked_path: Option<String>,
 }
 
@@ -124,7 +124,8 @@ impl DecisionRequest {
         SecretHash::of(self.input.as_str()).to_hex()
     }
 
-    /// Whether this is the SHA-256, in hex, of the input: as it came, or as a client writes it again that has read it.
+    /// Whether `shown` is the SHA-256, in hex, of the input: of its original text, or of its text after a client parsed
+    /// and serialized it.
     pub fn was_shown_as(&self, shown: &str) -> bool {
         let is = |text: &str| SecretHash::of(text).to_hex().eq_ignore_ascii_case(shown);
         let written_again = || {
@@ -160,30 +161,30 @@ impl Behavior {
     }
 }
 
-/// What subscribers get. Only [`Notice::Event`] is part of the log.
+/// What subscribers of the live feed get. Only [`Notice::Event`] is part of the log.
 #[derive(Clone, Debug)]
 pub enum Notice {
     Event(Arc<Event>),
-    /// The prompts that wait for the running turn to end, oldest first.
+    /// The session's queue: the prompts that wait for the running turn to end, oldest first.
     Queue {
         session: SessionId,
         prompts: Vec<Prompt>,
-        /// The command that changed them, if its sender wants to know.
+        /// The command that changed the queue, if its sender wants to be told.
         cause: Option<Cause>,
     },
-    /// Something about the session changed that no event tells: title, settings, its agent. Look it up.
+    /// The session's record changed without an event: title, settings, agent. Subscribers read the record again.
     Updated(SessionId),
-    /// What happens in the session can't be stored, for this reason: its agent waits, and so does everybody else.
+    /// The session's events can't be stored, for this reason. Its agent waits, and commands fail.
     HeldUp {
         session: SessionId,
         reason: String,
     },
-    /// An agent calls back and waits for [`Sessions::answer_hook`](crate::Sessions::answer_hook).
+    /// An agent called a hook and waits for [`Sessions::answer_hook`](crate::Sessions::answer_hook).
     Hook {
         session: SessionId,
         call: HookCall,
     },
-    /// That call waits no longer: it was answered, or its agent went on without an answer.
+    /// The hook call no longer waits: it was answered, or the agent continued without an answer.
     HookClosed {
         session: SessionId,
         agent_request: String,

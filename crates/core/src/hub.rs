@@ -1,7 +1,7 @@
-//! From one writer to everyone who watches.
+//! The live feed: publishes the notices of all sessions to all subscribers.
 //!
-//! What is published together stays together: an agent at full speed is heard in batches, and each costs its readers
-//! one look at the backlog.
+//! Events that are published together stay together: a busy agent's events arrive in batches, and each batch costs a
+//! subscriber one look at the backlog.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,10 +12,10 @@ use crate::credentials::Viewer;
 use crate::event::{Event, EventBody, Notice};
 use crate::ids::SessionId;
 
-/// How much may wait for a reader that has fallen behind, before it is told to resynchronise.
+/// How many bytes may wait for a slow subscriber before it is told to resynchronise.
 const BACKLOG_BYTES: usize = 32 * 1024 * 1024;
 
-/// About what an event costs beside its words.
+/// The approximate size of an event without its text.
 const EVENT_BYTES: usize = 256;
 
 #[derive(Clone, Debug)]
@@ -24,19 +24,19 @@ pub(crate) struct Hub {
     news: Arc<watch::Sender<()>>,
 }
 
-/// What has been published and not been read by everyone.
+/// The notices that were published and not yet read by all subscribers.
 #[derive(Debug, Default)]
 struct Backlog {
-    /// The number of the first slot.
+    /// The number of the first slot in `slots`.
     first: u64,
     slots: VecDeque<Slot>,
     bytes: usize,
     readers: usize,
-    /// Where something was last published of each session, and whose it is.
+    /// For each session, the position of its last notice, and its owner.
     last: HashMap<SessionId, (u64, Option<Arc<str>>)>,
 }
 
-/// A place in what was published.
+/// A position in the live feed.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct FeedPosition(u64);
 
@@ -44,7 +44,7 @@ pub struct FeedPosition(u64);
 struct Slot {
     published: Published,
     bytes: usize,
-    /// How many readers have yet to come by.
+    /// How many subscribers have not read this slot yet.
     unread: usize,
 }
 
@@ -68,12 +68,12 @@ impl Hub {
         }
     }
 
-    /// `owner` is that of the notice's session.
+    /// `owner` is the owner of the notice's session.
     pub(crate) fn publish(&self, owner: Option<&Arc<str>>, notice: Notice) {
         self.add(owner, Content::Notice(Box::new(notice)), EVENT_BYTES);
     }
 
-    /// Events of one session, in order.
+    /// Publishes events of one session, in order.
     pub(crate) fn publish_events(&self, owner: Option<&Arc<str>>, events: Vec<Arc<Event>>) {
         if !events.is_empty() {
             let bytes = events.iter().map(|event| EVENT_BYTES + words(event)).sum();
@@ -91,7 +91,7 @@ impl Hub {
         FeedPosition(lock(&self.backlog).end())
     }
 
-    /// The sessions of which something was published since, as far as the viewer may see them.
+    /// The sessions with notices since `mark` that the viewer may see.
     pub(crate) fn changed_since(&self, mark: FeedPosition, viewer: &Viewer) -> Vec<SessionId> {
         let backlog = lock(&self.backlog);
         let last = backlog.last.iter();
@@ -126,7 +126,7 @@ impl Content {
 }
 
 impl Backlog {
-    /// The number of the slot that comes next.
+    /// The number of the next slot.
     fn end(&self) -> u64 {
         self.first + self.slots.len() as u64
     }
@@ -158,7 +158,7 @@ impl Backlog {
         }
     }
 
-    /// A reader has come by the slot `number`, if it is still there.
+    /// Marks slot `number` as read by one subscriber, if the slot is still in the backlog.
     fn read(&mut self, number: u64) -> Option<Published> {
         let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
         let slot = self.slots.get_mut(index)?;
@@ -172,7 +172,7 @@ impl Backlog {
 }
 
 fn lock(backlog: &Mutex<Backlog>) -> MutexGuard<'_, Backlog> {
-    // Whole between any two statements, and held for no longer.
+    // The backlog is consistent between any two statements, so a panic elsewhere does not spoil it.
     backlog.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -186,13 +186,13 @@ fn words(event: &Event) -> usize {
     }
 }
 
-/// Everything that happens from now on, in all sessions that the viewer may see.
+/// The notices of all sessions that the viewer may see, from the subscription on.
 #[derive(Debug)]
 pub struct LiveFeed {
     place: Place,
     news: watch::Receiver<()>,
     viewer: Viewer,
-    /// What was read together, and how much of it has been passed on.
+    /// The notices that were read together, and how many of them were passed on.
     batch: Option<(Arc<[Arc<Event>]>, usize)>,
 }
 
@@ -203,16 +203,16 @@ struct Place {
     next: u64,
 }
 
-/// The reader was too slow: what it has not read is gone from memory, and must be read from the log again.
+/// The subscriber was too slow: unread notices were dropped from memory and must be read from the log.
 #[derive(Debug, thiserror::Error)]
 #[error("the reader fell behind")]
 pub struct Lagged;
 
 impl LiveFeed {
-    /// `None` when the server is going away. May be dropped and called again.
+    /// `None` when the server stops. Cancel-safe.
     pub async fn next(&mut self) -> Option<Result<Notice, Lagged>> {
         loop {
-            // Before the look, so that what comes after it is noticed.
+            // Subscribed before the backlog is read, so that a later notice wakes this task.
             self.news.mark_unchanged();
             if let Some(next) = self.try_next() {
                 return Some(next);
@@ -221,7 +221,7 @@ impl LiveFeed {
         }
     }
 
-    /// What is there already.
+    /// The next notice, if there is one already.
     pub fn try_next(&mut self) -> Option<Result<Notice, Lagged>> {
         loop {
             if let Some((events, next)) = &mut self.batch {
@@ -252,7 +252,7 @@ impl Place {
     fn read(&mut self) -> Option<Result<Published, Lagged>> {
         let mut backlog = lock(&self.backlog);
         if self.next < backlog.first {
-            // What is left is part of what has to be read again.
+            // The rest of the batch is part of what must be read again.
             for number in backlog.first..backlog.end() {
                 backlog.read(number);
             }
@@ -281,7 +281,7 @@ mod tests {
     use crate::ids::Timestamp;
     use crate::json::RawJson;
 
-    fn said(session: SessionId, seq: u64, length: usize) -> Arc<Event> {
+    fn message(session: SessionId, seq: u64, length: usize) -> Arc<Event> {
         let raw = RawJson::parse(&format!("\"{}\"", "x".repeat(length))).unwrap();
         Arc::new(Event {
             session,
@@ -302,14 +302,14 @@ mod tests {
     }
 
     #[test]
-    fn every_reader_hears_everything_in_order_and_nothing_is_kept() {
+    fn every_subscriber_gets_all_notices_in_order_and_the_backlog_empties() {
         let hub = Hub::new();
         let session = SessionId::random();
-        hub.publish_events(None, vec![said(session, 1, 1)]);
+        hub.publish_events(None, vec![message(session, 1, 1)]);
         let mut early = hub.watch(Viewer::PERSON);
-        hub.publish_events(None, vec![said(session, 2, 1), said(session, 3, 1)]);
+        hub.publish_events(None, vec![message(session, 2, 1), message(session, 3, 1)]);
         let mut late = hub.watch(Viewer::PERSON);
-        hub.publish_events(None, vec![said(session, 4, 1)]);
+        hub.publish_events(None, vec![message(session, 4, 1)]);
         assert_eq!(seqs(&mut early), [Some(2), Some(3), Some(4)]);
         assert_eq!(seqs(&mut late), [Some(4)]);
         let backlog = lock(&hub.backlog);
@@ -317,11 +317,11 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_goes_away_keeps_nothing() {
+    fn a_dropped_subscriber_does_not_hold_the_backlog() {
         let hub = Hub::new();
         let session = SessionId::random();
         let (mut stays, goes) = (hub.watch(Viewer::PERSON), hub.watch(Viewer::PERSON));
-        hub.publish_events(None, vec![said(session, 1, 1)]);
+        hub.publish_events(None, vec![message(session, 1, 1)]);
         assert_eq!(seqs(&mut stays), [Some(1)]);
         assert_eq!(lock(&hub.backlog).slots.len(), 1);
         drop(goes);
@@ -329,29 +329,29 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_is_too_slow_is_told_so_and_costs_no_more_than_the_bound() {
+    fn a_slow_subscriber_is_told_that_it_lags_and_the_backlog_stays_bounded() {
         let hub = Hub::new();
         let session = SessionId::random();
         let (mut slow, mut fast) = (hub.watch(Viewer::PERSON), hub.watch(Viewer::PERSON));
         for seq in 1..=40 {
-            hub.publish_events(None, vec![said(session, seq, 1024 * 1024)]);
+            hub.publish_events(None, vec![message(session, seq, 1024 * 1024)]);
             assert_eq!(seqs(&mut fast), [Some(seq)]);
             assert!(lock(&hub.backlog).bytes <= BACKLOG_BYTES);
         }
         assert_eq!(seqs(&mut slow), [None]);
         assert_eq!(lock(&hub.backlog).slots.len(), 0);
-        hub.publish_events(None, vec![said(session, 41, 1)]);
+        hub.publish_events(None, vec![message(session, 41, 1)]);
         assert_eq!(seqs(&mut slow), [Some(41)]);
     }
 
     #[test]
-    fn what_was_published_since_is_known_however_slow_a_reader_is() {
+    fn changed_sessions_are_known_after_the_backlog_dropped_their_notices() {
         let hub = Hub::new();
         let [before, since, other] = [(); 3].map(|()| SessionId::random());
-        hub.publish_events(None, vec![said(before, 1, 1)]);
+        hub.publish_events(None, vec![message(before, 1, 1)]);
         let mark = hub.feed_position();
         assert_eq!(hub.changed_since(mark, &Viewer::PERSON), []);
-        hub.publish_events(None, vec![said(since, 1, 1)]);
+        hub.publish_events(None, vec![message(since, 1, 1)]);
         hub.publish(Some(&Arc::from("ci")), Notice::Deleted(other));
         let viewer = Viewer {
             key: Some("ci".to_owned()),

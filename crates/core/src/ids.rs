@@ -1,4 +1,4 @@
-//! Names of things, and the clock.
+//! Ids, and the clock.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -9,7 +9,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
-/// A session of ours. For a session that was neither forked nor started afresh it is the agent's own id too.
+/// The id of a session. Unless the session was forked or started afresh, the agent's id of the conversation is the
+/// same.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct SessionId(Uuid);
 
@@ -18,13 +19,13 @@ impl SessionId {
         Self(Uuid::new_v4())
     }
 
-    /// Its text, without memory of its own.
+    /// The id as text, written into `text` without an allocation.
     pub fn in_text(self, text: &mut [u8; Hyphenated::LENGTH]) -> &str {
         self.0.hyphenated().encode_lower(text)
     }
 
-    /// An id that belongs to this session's event number `seq`, the same whenever it is asked for. Whoever reads the
-    /// agent's words again after a crash must arrive at the same ids.
+    /// An id that derives from this session and the event number `seq`. A server that reads the agent's output again
+    /// after a crash must create the same ids.
     fn derive(self, purpose: &str, seq: u64) -> Uuid {
         Uuid::new_v5(&self.0, format!("{purpose}:{seq}").as_bytes())
     }
@@ -54,12 +55,12 @@ impl FromStr for SessionId {
     }
 }
 
-/// A decision's id: ours, never the agent's, so that two agents can't collide.
+/// The id of a decision. It is ours and not the agent's, so that ids of different agents can't collide.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct RequestId(Uuid);
 
 impl RequestId {
-    /// The decision that is asked for with event number `seq` of a session.
+    /// The id of the decision that event number `seq` of a session requests.
     pub fn of(session: SessionId, seq: u64) -> Self {
         Self(session.derive("decision", seq))
     }
@@ -79,8 +80,8 @@ impl FromStr for RequestId {
     }
 }
 
-/// A prompt's id, from its acceptance on: in the queue, in its event, in the history, and the uuid under which the agent
-/// gets it. The client chooses it, or we do. An agent takes an id once.
+/// The id of a prompt, from its acceptance on: the same in the queue, in its event, in the history, and as the uuid
+/// that the agent gets. The client or the server chooses it. An agent accepts an id once.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct PromptId(Uuid);
 
@@ -89,13 +90,13 @@ impl PromptId {
         Self(Uuid::new_v4())
     }
 
-    /// The id of a prompt that was queued before prompts had ids: the same whenever the queue is read. `made` is when the
-    /// session was made, and `place` the prompt's place in the queue.
+    /// The id of a prompt that was queued before prompts had ids: the same each time the queue is read. `made` is the
+    /// session's creation time, `place` the prompt's index in the queue.
     pub fn of_queued(session: SessionId, made: Timestamp, place: usize) -> Self {
         Self(session.derive(&format!("queued:{}", made.0), place as u64))
     }
 
-    /// The id of a prompt whose event is number `seq` and whose own id can't be read.
+    /// The id of the prompt of event number `seq`, if the stored id can't be read.
     pub fn of_event(session: SessionId, seq: u64) -> Self {
         Self(session.derive("prompt", seq))
     }
@@ -115,8 +116,8 @@ impl FromStr for PromptId {
     }
 }
 
-/// A command of a client, as long as this process lives. It travels with what the command causes, so that the client's
-/// connection can say which of its commands that was. Never stored.
+/// Identifies a command of a client within this process. It accompanies the command's effects, so that the client's
+/// connection can relate them to the command. Never stored.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Cause(NonZeroU64);
 

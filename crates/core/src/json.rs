@@ -1,4 +1,4 @@
-//! One JSON value as the bytes it came in, shared by everyone who passes it on.
+//! A JSON value as its original text, shared by all readers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl RawJson {
         Self(text)
     }
 
-    /// A value of our own making.
+    /// Serializes a value of our own.
     pub fn of(value: &impl Serialize) -> Result<Self, serde_json::Error> {
         serde_json::to_string(value).map(|text| Self(text.into()))
     }

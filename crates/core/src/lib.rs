@@ -1,8 +1,8 @@
 //! The domain of Tiller: sessions, their events, and the decisions that wait for people.
 //!
-//! It owns the life of a session: one actor for each, whose heart is the pure function [`session::step`]. It does not
-//! know HTTP, SQL, or how an agent speaks. What it needs of the world is behind two
-//! traits: [`Store`], which keeps what happened, and [`Backend`], which starts agents.
+//! It owns the life of a session: each session has an actor that runs the pure function [`session::step`]. The crate
+//! does not know HTTP, SQL, or the message format of any agent. It needs two traits: [`Store`], which stores sessions
+//! and events, and [`Backend`], which starts agents.
 
 pub mod backend;
 pub mod credentials;
@@ -30,8 +30,8 @@ pub use json::RawJson;
 pub use paths::{FolderListing, PathPolicy, PathRefused};
 pub use prompt::{Attachment, Image, NewImage, NewPrompt, Prompt, PromptRefused};
 pub use registry::{
-    Accepted, BackendChoice, CommandError, HibernationPolicy, HistoryPage, Page, Retention, SessionPage,
-    Sessions, StartSession, TitlePolicy, Usage,
+    Accepted, AgentUsage, BackendChoice, CommandError, HibernationPolicy, HistoryPage, Page, Retention,
+    SessionPage, Sessions, StartSession, TitlePolicy,
 };
 pub use session::{
     AgentStatus, Approval, DecisionAnswer, DecisionRef, QueueItem, Refusal, RunRecord, SessionRecord,

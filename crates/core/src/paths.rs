@@ -1,9 +1,9 @@
-//! Where agents may work: beneath the roots, and never in places that hold secrets.
+//! The folders in which agents may work: beneath the roots, and never in places that hold secrets.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Which folders may be used. Made once, when the server starts.
+/// Decides which folders may be used. Created once, when the server starts.
 #[derive(Clone, Debug)]
 pub struct PathPolicy {
     home: PathBuf,
@@ -12,7 +12,7 @@ pub struct PathPolicy {
     sensitive: Vec<PathBuf>,
 }
 
-/// The folder can't be used. It does not say why: that would tell what exists outside the roots.
+/// The folder can't be used. The error does not say why: that would reveal what exists outside the roots.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("The working directory does not exist or may not be used. Choose a folder inside the allowed roots.")]
 pub struct PathRefused;
@@ -27,16 +27,16 @@ pub struct FolderListing {
     pub entries: Vec<(String, PathBuf)>,
 }
 
-/// How long a folder may take to be looked at.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a file system may take to answer.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Never, even beneath a root.
+/// Never allowed, even beneath a root.
 const SENSITIVE: &[&str] = &["/etc", "/root", "/proc", "/sys", "/dev", "/boot"];
 const SENSITIVE_IN_HOME: &[&str] = &[".ssh", ".gnupg", ".aws"];
 
 impl PathPolicy {
-    /// `start` is where the server was started: the default working directory, if it may be used. Roots that do not
-    /// exist are left out; an error says that none is left.
+    /// `start` is the folder in which the server was started: the default working directory, if it may be used. Roots
+    /// that don't exist are ignored; an error says that no root is left.
     pub fn new(home: &Path, roots: &[PathBuf], start: &Path, data_dir: &Path) -> Result<Self, PathRefused> {
         let real = |path: &Path| path.canonicalize().ok();
         let home = real(home).unwrap_or_else(|| home.to_owned());
@@ -67,31 +67,32 @@ impl PathPolicy {
         &self.roots
     }
 
-    /// Where a session works that does not say where.
+    /// The working directory of a session that does not choose one.
     pub fn default_directory(&self) -> &Path {
         &self.default
     }
 
-    /// The real path of the folder that the user named: absolute, or beginning with `~/`. One that does not answer, on a
-    /// file system that is gone, is refused after a while, and nobody else waits for it.
+    /// The real path of the folder that the user named: absolute, or beginning with `~/`. A file system that does not
+    /// answer leads to a refusal after a timeout and blocks nobody else.
     pub async fn working_directory(&self, wanted: Option<&str>) -> Result<PathBuf, PathRefused> {
         let wanted = wanted.map(str::to_owned);
-        self.aside(move |policy| policy.resolve(wanted.as_deref())).await
+        self.off_thread(move |policy| policy.resolve(wanted.as_deref()))
+            .await
     }
 
-    async fn aside(
+    async fn off_thread(
         &self,
         look: impl FnOnce(&Self) -> Result<PathBuf, PathRefused> + Send + 'static,
     ) -> Result<PathBuf, PathRefused> {
         let policy = self.clone();
         let looking = tokio::task::spawn_blocking(move || look(&policy));
-        match tokio::time::timeout(PATIENCE, looking).await {
+        match tokio::time::timeout(LOOKUP_TIMEOUT, looking).await {
             Ok(Ok(found)) => found,
             Ok(Err(_)) | Err(_) => Err(PathRefused),
         }
     }
 
-    /// The same, for those who may be kept waiting.
+    /// As [`Self::working_directory`], but blocking.
     pub fn resolve(&self, wanted: Option<&str>) -> Result<PathBuf, PathRefused> {
         match wanted.map(str::trim).filter(|wanted| !wanted.is_empty()) {
             None => self.check(&self.default),
@@ -99,14 +100,15 @@ impl PathPolicy {
         }
     }
 
-    /// Whether a folder that was allowed once may still be used: it may have become a link that leads out of the roots.
+    /// Whether a folder that was allowed before may still be used: it may have become a link that leads out of the
+    /// roots.
     pub(crate) async fn check_again(&self, path: &Path) -> Result<(), PathRefused> {
         self.working_directory(Some(&path.to_string_lossy()))
             .await
             .map(drop)
     }
 
-    /// The folders beneath `path`, for choosing one.
+    /// The folders beneath `path`, for a user who chooses one.
     pub fn list(&self, path: Option<&str>) -> Result<FolderListing, PathRefused> {
         let path = self.resolve(path)?;
         let mut entries: Vec<_> = std::fs::read_dir(&path)
@@ -159,7 +161,7 @@ impl PathPolicy {
     }
 }
 
-/// An agent could not be started there otherwise.
+/// An agent can be started only in a folder that can be entered.
 fn can_enter(folder: &Path) -> bool {
     rustix::fs::access(folder, rustix::fs::Access::READ_OK | rustix::fs::Access::EXEC_OK).is_ok()
 }

@@ -1,7 +1,8 @@
-//! What a user says to an agent: words, images, and what they were looking at.
+//! Prompts: text, images, and the context in which the user wrote them.
 //!
-//! A [`Prompt`] travels through events, queue and log without its images' bytes; those are written once, beside it, and
-//! read again when an agent gets the prompt. Images are checked by their first bytes and their size, never decoded.
+//! A [`Prompt`] passes through events, queue and log without the bytes of its images. The store keeps the bytes beside
+//! it; they are read again when the prompt is sent to an agent. Images are checked by their first bytes and their size,
+//! never decoded.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -19,17 +20,17 @@ pub const MAX_IMAGE: usize = 5 << 20;
 /// How many images one prompt may have.
 pub const MAX_IMAGES: usize = 20;
 
-/// How much of a selected element's text the agent is told.
+/// How much of a selected element's text is sent to the agent.
 const SELECTED_TEXT: usize = 50;
 
-/// What the user says. Comes from [`NewPrompt::checked`].
+/// An accepted prompt. Created by [`NewPrompt::checked`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Prompt {
     pub id: PromptId,
     pub text: String,
     pub attachments: Vec<Attachment>,
     pub context: Option<UiContext>,
-    /// The call that it is a reply to, where the client says so.
+    /// The tool call that the prompt replies to, if the client names one.
     pub parent_tool_use_id: Option<String>,
 }
 
@@ -37,7 +38,7 @@ pub struct Prompt {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attachment {
-    /// Made from the bytes: the same image is kept once in a session.
+    /// Derived from the bytes, so that a session stores the same image once.
     pub id: String,
     pub media_type: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,7 +46,7 @@ pub struct Attachment {
     pub size: u64,
 }
 
-/// What the user was looking at when they wrote the prompt.
+/// What the user was looking at while writing the prompt.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UiContext {
@@ -53,7 +54,7 @@ pub struct UiContext {
     pub current_view: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selected_element: Option<SelectedElement>,
-    /// A file, or lines of it.
+    /// A file, or some of its lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selected_file: Option<SelectedFile>,
 }
@@ -79,7 +80,7 @@ pub struct SelectedFile {
 /// A prompt as a client sends it.
 #[derive(Clone, Debug, Default)]
 pub struct NewPrompt {
-    /// The id that the client chose. `None`: we choose one.
+    /// The id that the client chose. `None`: the server chooses one.
     pub id: Option<PromptId>,
     pub text: String,
     pub images: Vec<NewImage>,
@@ -89,7 +90,7 @@ pub struct NewPrompt {
 
 #[derive(Clone, Debug)]
 pub struct NewImage {
-    /// What the client says it is.
+    /// The media type that the client sent.
     pub media_type: String,
     pub name: Option<String>,
     pub bytes: Vec<u8>,
@@ -103,19 +104,19 @@ pub struct Image {
     pub bytes: Arc<[u8]>,
 }
 
-/// Why a prompt is not taken.
+/// Why a prompt was refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PromptRefused {
     #[error("The prompt is empty: write what the agent should do.")]
     Empty,
-    #[error("The prompt has a NUL character in it, which can't be sent: take it out.")]
+    #[error("The prompt contains a NUL character. Remove it and send the prompt again.")]
     Nul,
     #[error("At most {MAX_IMAGES} images can be sent with one message.")]
     TooManyImages,
-    #[error("The image '{0}' is larger than 5 MiB: make it smaller.")]
+    #[error("The image '{0}' is larger than 5 MiB. Send a smaller one.")]
     ImageTooLarge(String),
     #[error(
-        "The attachment '{0}' is no PNG, JPEG, GIF or WebP image, or not of the media type that was said."
+        "The attachment '{0}' is not a PNG, JPEG, GIF or WebP image, or its content does not match its media type."
     )]
     NotAnImage(String),
 }
@@ -143,7 +144,7 @@ impl From<&str> for Prompt {
 }
 
 impl NewPrompt {
-    /// The prompt to keep, and its images' bytes to keep beside it. Words may be missing where there is an image.
+    /// Checks a prompt. Returns the prompt and the bytes of its images. The text may be empty if there is an image.
     pub fn checked(self) -> Result<(Prompt, Vec<Image>), PromptRefused> {
         let text = self.text.trim().to_owned();
         if text.is_empty() && self.images.is_empty() {
@@ -191,7 +192,7 @@ impl NewPrompt {
 }
 
 impl Prompt {
-    /// Words alone.
+    /// A prompt with text only.
     pub fn new(id: PromptId, text: String) -> Self {
         Self {
             id,
@@ -202,8 +203,8 @@ impl Prompt {
         }
     }
 
-    /// The words as the agent gets them: what the user was looking at comes first.
-    pub fn words(&self) -> String {
+    /// The text as the agent gets it: the context first, then the user's text.
+    pub fn text_for_agent(&self) -> String {
         match &self.context {
             Some(context) => format!("{}\n\n{}", context.line(), self.text),
             None => self.text.clone(),
@@ -238,7 +239,7 @@ impl UiContext {
     }
 }
 
-/// Told by the first bytes alone.
+/// The media type, judged by the first bytes.
 fn image_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
@@ -321,7 +322,7 @@ mod tests {
     #[test]
     fn context_goes_in_front_and_is_cut() {
         let mut prompt = Prompt::from("shorter");
-        assert_eq!(prompt.words(), "shorter");
+        assert_eq!(prompt.text_for_agent(), "shorter");
         prompt.context = Some(UiContext {
             mode: "slides".to_owned(),
             current_view: "editor".to_owned(),
@@ -336,7 +337,7 @@ mod tests {
             "[Context: slides, view: editor, selected: h1#title \"{}...\"]\n\nshorter",
             "字".repeat(50)
         );
-        assert_eq!(prompt.words(), expected);
+        assert_eq!(prompt.text_for_agent(), expected);
         prompt.context = Some(UiContext {
             mode: "code".to_owned(),
             current_view: "diff".to_owned(),
@@ -348,7 +349,7 @@ mod tests {
             }),
         });
         assert_eq!(
-            prompt.words(),
+            prompt.text_for_agent(),
             "[Context: code, view: diff, file: src/a.rs lines 3-9]\n\nshorter"
         );
     }

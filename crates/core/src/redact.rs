@@ -1,13 +1,14 @@
-//! Secrets in what people have configured: environment variables, headers, arguments, addresses. Names stay, values go.
+//! Redacts secrets in users' configuration: environment variables, headers, arguments, URLs. Names stay, values are
+//! replaced.
 
 use serde_json::Value;
 
 use crate::json::RawJson;
 
-/// What stands where a secret was.
+/// Replaces a secret.
 pub const HIDDEN: &str = "•••";
 
-/// Parts of names whose values are mostly secrets.
+/// Parts of names whose values are usually secret.
 const SECRET_NAMES: [&str; 9] = [
     "key",
     "token",
@@ -20,7 +21,7 @@ const SECRET_NAMES: [&str; 9] = [
     "bearer",
 ];
 
-/// How secrets of well-known makers begin.
+/// Prefixes of well-known kinds of secrets.
 const SECRET_BEGINNINGS: [&str; 9] = [
     "sk-",
     "sk_",
@@ -33,7 +34,7 @@ const SECRET_BEGINNINGS: [&str; 9] = [
     "eyJ",
 ];
 
-/// The same JSON without secrets. What can't be read is hidden whole.
+/// The same JSON without secrets. JSON that can't be parsed is hidden as a whole.
 pub fn redacted(raw: &RawJson) -> RawJson {
     let mut value: Value = serde_json::from_str(raw.as_str()).unwrap_or_else(|_| HIDDEN.into());
     redact(&mut value);
@@ -47,7 +48,7 @@ fn redact(value: &mut Value) {
                 match name.as_str() {
                     "env" | "environment" | "headers" => hide(value),
                     "args" | "arguments" if value.is_array() => redact_list(value),
-                    name if sounds_secret(name) && value.is_string() => hide(value),
+                    name if is_secret_name(name) && value.is_string() => hide(value),
                     _ => redact(value),
                 }
             }
@@ -58,7 +59,7 @@ fn redact(value: &mut Value) {
     }
 }
 
-/// Hides all that is said, and keeps the names.
+/// Hides all values and keeps the names.
 fn hide(value: &mut Value) {
     match value {
         Value::Object(fields) => fields.values_mut().for_each(hide),
@@ -84,12 +85,12 @@ fn redact_list(value: &mut Value) {
     }
 }
 
-/// A command line in which secrets are hidden.
+/// A command line with its secrets hidden.
 pub fn redacted_words(text: &str) -> String {
     redacted_arguments(text.split(' ')).join(" ")
 }
 
-/// Arguments, of which secrets are hidden: `--token=…`, `--token …`, `NAME_KEY=…`, addresses with passwords or keys in them.
+/// Arguments with their secrets hidden: `--token=…`, `--token …`, `NAME_KEY=…`, URLs with passwords or keys.
 pub fn redacted_arguments<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut hide_next = false;
     let shown = arguments.into_iter().map(|argument| {
@@ -107,13 +108,13 @@ pub fn redacted_arguments<'a>(arguments: impl IntoIterator<Item = &'a str>) -> V
             return redacted_address(argument);
         }
         if let Some((name, value)) = bare.split_once('=')
-            && sounds_secret(name)
+            && is_secret_name(name)
             && !value.is_empty()
         {
             return format!("{name}={HIDDEN}");
         }
         if let Some((name, value)) = bare.split_once(':')
-            && sounds_secret(name)
+            && is_secret_name(name)
         {
             hide_next = value.trim().is_empty();
             return if hide_next {
@@ -122,8 +123,8 @@ pub fn redacted_arguments<'a>(arguments: impl IntoIterator<Item = &'a str>) -> V
                 format!("{name}:{HIDDEN}")
             };
         }
-        hide_next = bare.starts_with('-') && sounds_secret(bare) && !bare.contains('=');
-        if looks_secret(bare) {
+        hide_next = bare.starts_with('-') && is_secret_name(bare) && !bare.contains('=');
+        if is_secret_value(bare) {
             HIDDEN.to_owned()
         } else {
             argument.to_owned()
@@ -132,7 +133,7 @@ pub fn redacted_arguments<'a>(arguments: impl IntoIterator<Item = &'a str>) -> V
     shown.collect()
 }
 
-/// An address without its password and the values of its query.
+/// A URL without its password and the values of its query.
 pub fn redacted_address(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else {
         return address.to_owned();
@@ -150,7 +151,7 @@ pub fn redacted_address(address: &str) -> String {
     };
     let path: Vec<_> = path
         .split('/')
-        .map(|part| if looks_secret(part) { HIDDEN } else { part })
+        .map(|part| if is_secret_value(part) { HIDDEN } else { part })
         .collect();
     let query = query.map_or(String::new(), |query| {
         let pairs = query.split('&').map(|pair| {
@@ -162,13 +163,13 @@ pub fn redacted_address(address: &str) -> String {
     format!("{scheme}://{user}{host}{}{query}", path.join("/"))
 }
 
-fn sounds_secret(name: &str) -> bool {
+fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name != "author" && SECRET_NAMES.iter().any(|part| name.contains(part))
 }
 
-/// Long, and of letters and digits that nobody would write.
-fn looks_secret(word: &str) -> bool {
+/// A long word that looks random.
+fn is_secret_value(word: &str) -> bool {
     const LONG: usize = 32;
     let is_random = || {
         word.len() >= LONG

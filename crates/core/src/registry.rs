@@ -1,4 +1,4 @@
-//! All sessions: what the front doors call.
+//! All sessions of a server: the methods that front doors call.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -20,16 +20,16 @@ use crate::ids::{Cause, SessionId, Timestamp};
 use crate::paths::{PathPolicy, PathRefused};
 use crate::prompt::{Image, NewPrompt, PromptRefused};
 use crate::session::{
-    ActorHandle, AgentStatus, Command, CommandFailed, Deletion, Input, Refusal, SessionRecord, SessionStatus,
-    Settings, Taken, TitleSource,
+    Acknowledged, ActorHandle, AgentStatus, Command, CommandFailed, Deletion, Input, Refusal, SessionRecord,
+    SessionStatus, Settings, TitleSource,
 };
 use crate::store::{HistoryEntry, HistoryKind, Store, StoreError, StoredSession};
 use crate::title::{MAX_TITLE, title_as_given, title_from_prompt};
 
-/// How long agents get to end when the server stops; the promise is ten seconds for everything.
+/// How long agents get to end when the server stops. The product promises ten seconds for everything.
 const CLOSE_TIME: Duration = Duration::from_secs(8);
 
-/// A title costs a call of a model; those who start many sessions at once get theirs one after the other.
+/// How many titles are requested from a model at once. Each costs a model call; further sessions wait.
 const TITLES_AT_ONCE: usize = 2;
 
 mod abilities;
@@ -43,7 +43,7 @@ mod upkeep;
 
 use abilities::{check_installed, check_start};
 pub use accept::Accepted;
-pub use hibernate::{HibernationPolicy, Usage};
+pub use hibernate::{AgentUsage, HibernationPolicy};
 pub use load::SessionPage;
 use load::Slot;
 pub use upkeep::Retention;
@@ -53,7 +53,7 @@ pub use upkeep::Retention;
 pub struct Sessions {
     shared: Arc<Shared>,
     viewer: Viewer,
-    /// The command that is carried out, if its sender wants to know what it causes.
+    /// The command that is being executed, if its sender wants to be told about its effects.
     cause: Option<Cause>,
 }
 
@@ -62,53 +62,53 @@ struct Shared {
     backends: Backends,
     paths: Arc<PathPolicy>,
     hub: Hub,
-    /// The sessions that are in memory. A std mutex: held for map look-ups only, never across an await.
+    /// The sessions in memory. A std mutex: held for map look-ups only, never across an await.
     entries: Mutex<HashMap<SessionId, Slot>>,
-    /// Sessions that were found damaged, and why.
+    /// Damaged sessions, and why they can't be read.
     damaged: Mutex<HashMap<SessionId, String>>,
-    /// No session is loaded any more.
+    /// The server is stopping: no more sessions are loaded.
     stopping: AtomicBool,
-    /// Something is to be deleted earlier than was known.
+    /// Notifies the upkeep that a deletion is due earlier than it knows.
     tidy: Notify,
-    /// What each agent uses, as it was last looked at.
-    usage: Mutex<HashMap<SessionId, Usage>>,
+    /// What each agent used when it was last measured.
+    usage: Mutex<HashMap<SessionId, AgentUsage>>,
     titles: TitlePolicy,
-    /// How many titles are asked for at once.
+    /// Limits the titles that are requested at once.
     titling: Semaphore,
     starting: accept::Starting,
 }
 
-/// Where the titles of sessions come from that the user has not named.
+/// Where titles come from for sessions that the user has not named.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum TitlePolicy {
-    /// From a model, a moment after the session began; until then from the prompt.
+    /// From a model, shortly after the session began; until then from the prompt.
     #[default]
     Model,
     /// From the prompt's first line.
     Prompt,
 }
 
-/// What is needed to start a session.
+/// A request to start a session.
 #[derive(Clone, Debug, Default)]
 pub struct StartSession {
-    /// Empty: made from the prompt.
+    /// Empty: created from the prompt.
     pub title: String,
     pub prompt: NewPrompt,
     /// `None`: the default working directory.
     pub cwd: Option<String>,
-    /// The name of the backend that is to run the agent. `None`: the default one.
+    /// The backend that runs the agent. `None`: the default one.
     pub backend: Option<String>,
     pub settings: Settings,
-    /// The new session's id, for a caller that has to know it in advance. `None`: a random one.
+    /// The new session's id, for a caller that must know it in advance. `None`: random.
     pub id: Option<SessionId>,
-    /// Goes on with a conversation that the agent had elsewhere, under its id. Only the person at the machine may.
+    /// Resumes a conversation that was led outside of Tiller, by the agent's id. Only the person at the machine may.
     pub resume: Option<SessionId>,
-    /// What that conversation has cost so far, in dollars: it does not count for the session.
+    /// The cost of that conversation so far, in dollars. It does not count for the session.
     pub spent_before_usd: f64,
-    /// Begins with what was said in a conversation that the agent had elsewhere, and leaves that one to whoever drives
-    /// it. Only the person at the machine may.
+    /// Forks a conversation that was led outside of Tiller: the session begins with a copy, and the original stays with
+    /// its driver. Only the person at the machine may.
     pub fork_of: Option<SessionId>,
-    /// Events that the caller wants to be called back for, from the first turn on; see [`Sessions::register_hooks`].
+    /// The events for which hooks are called, from the first turn on; see [`Sessions::register_hooks`].
     pub hooks: Vec<String>,
 }
 
@@ -116,16 +116,16 @@ pub struct StartSession {
 #[derive(Clone, Debug)]
 pub struct BackendChoice {
     pub info: BackendInfo,
-    /// What can be chosen for its agents.
+    /// The options of its agents.
     pub options: Vec<OptionInfo>,
-    /// Whether the user is signed in to what the agent needs. `None`: the agent does not say.
+    /// Whether the user is signed in to the agent's provider. `None`: the agent does not report it.
     pub signed_in: Option<bool>,
 }
 
-/// Longest name that a client may give a session, in bytes.
+/// The longest name that a client may give a session, in bytes.
 const MAX_NAME: usize = 200;
 
-/// Which part of a session's history.
+/// The requested part of a session's history.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Page {
     All,
@@ -135,7 +135,7 @@ pub enum Page {
 }
 
 impl Page {
-    /// How many messages it has at most.
+    /// The maximum number of entries.
     pub fn limit(self) -> Option<u32> {
         match self {
             Self::All => None,
@@ -144,7 +144,7 @@ impl Page {
     }
 }
 
-/// A page of a session, and how the session stood when the page was read.
+/// A page of a session's history, and the session's record when the page was read.
 #[derive(Clone, Debug)]
 pub struct HistoryPage {
     pub record: SessionRecord,
@@ -160,7 +160,7 @@ pub enum CommandError {
     Prompt(#[from] PromptRefused),
     #[error(transparent)]
     Option(#[from] OptionRefused),
-    #[error("A session's name has 1 to {MAX_NAME} bytes, none of them a control character.")]
+    #[error("A session's name must have 1 to {MAX_NAME} bytes and no control characters.")]
     Name,
     #[error(transparent)]
     Backend(#[from] UnknownBackend),
@@ -171,13 +171,13 @@ pub enum CommandError {
     #[error("A turn is running. Stop it first.")]
     Busy,
     #[error(
-        "Another process drives this conversation: {} (process {}). Watch it, take the session over, or fork it.",
+        "Another process is using this conversation: {} (process {}). Watch it, take the session over, or fork it.",
         .0.command, .0.pid
     )]
     DrivenElsewhere(Driver),
     #[error("{0}")]
     Takeover(String),
-    #[error("A title has between 1 and {MAX_TITLE} characters.")]
+    #[error("A title must have 1 to {MAX_TITLE} characters.")]
     Title,
     #[error(transparent)]
     Inquiry(#[from] InquiryFailed),
@@ -187,11 +187,11 @@ pub enum CommandError {
     Refused(#[from] Refusal),
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("This session can't be read: {reason}. Its data is kept as it is; the session can be deleted.")]
+    #[error("This session can't be read: {reason}. Its data is kept unchanged. You can delete the session.")]
     Damaged { reason: String },
-    #[error("The key that you use does not allow this.")]
+    #[error("Your API key does not allow this.")]
     Forbidden,
-    #[error("The key that you use runs agents in a sandbox only, and this agent has none.")]
+    #[error("Your API key runs agents only in a sandbox, and this agent does not support one.")]
     SandboxUnavailable,
     #[error("The server is stopping.")]
     Stopping,
@@ -207,7 +207,7 @@ impl From<CommandFailed> for CommandError {
 }
 
 impl Sessions {
-    /// Takes over what the last server left.
+    /// Opens the store, and recovers the sessions that the last server left unfinished.
     pub async fn open(
         store: Arc<dyn Store>,
         backends: impl Into<Backends>,
@@ -237,7 +237,7 @@ impl Sessions {
         Ok(sessions)
     }
 
-    /// The same sessions, with someone else's eyes and rights.
+    /// The same sessions with the rights of another viewer.
     pub fn for_viewer(&self, viewer: Viewer) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
@@ -246,8 +246,8 @@ impl Sessions {
         }
     }
 
-    /// The same sessions, for one command: the first change of status that a prompt of it causes, and a change of the
-    /// queue, come with this.
+    /// The same sessions, for one command: the first change of status that its prompt causes, and a change of the
+    /// queue, carry this cause.
     pub fn caused_by(&self, cause: Cause) -> Self {
         Self {
             cause: Some(cause),
@@ -255,7 +255,7 @@ impl Sessions {
         }
     }
 
-    /// Who sees and uses them.
+    /// The viewer whose rights apply.
     pub fn viewer(&self) -> &Viewer {
         &self.viewer
     }
@@ -265,7 +265,7 @@ impl Sessions {
         self.shared.backends.default_one().info()
     }
 
-    /// Why agents are not shielded and what to do about it, for a person; `None` if they are.
+    /// Why agents are not shielded and what to do about it, for a person. `None` if they are.
     pub fn not_shielded(&self) -> Option<String> {
         self.shared.backends.not_shielded()
     }
@@ -296,12 +296,12 @@ impl Sessions {
         &self.shared.paths
     }
 
-    /// Everything that happens from now on. Take this before reading a backlog, never after.
+    /// Subscribes to the live feed. Subscribe before reading a backlog, never after.
     pub fn watch(&self) -> LiveFeed {
         self.shared.hub.watch(self.viewer.clone())
     }
 
-    /// The session that this viewer calls by `name`, if it has begun. A session's own id is a name for it as well.
+    /// The session that this viewer knows under `name`, if it exists. A session's id is also a name for it.
     pub async fn named(&self, name: &str) -> Result<Option<SessionId>, CommandError> {
         check_name(name)?;
         if let Ok(id) = name.parse()
@@ -317,8 +317,8 @@ impl Sessions {
         }
     }
 
-    /// Says something in the session that this viewer calls by `name`, which begins with that if there is none: `start`
-    /// says how. Of several who do so at once, one begins it and the others go on.
+    /// Sends a prompt to the session that this viewer knows under `name`, and starts the session with `start` if it
+    /// does not exist. If several callers do this at once, one starts the session and the others continue it.
     pub async fn start_named(&self, name: &str, start: StartSession) -> Result<Accepted, CommandError> {
         allowed(self.viewer.scopes.run)?;
         let prompt = start.prompt.clone();
@@ -331,12 +331,12 @@ impl Sessions {
             store.claim_name(owner, name.to_owned(), candidate).await?
         };
         if !self.exists(id).await? {
-            // It would be refused, after the session was made.
+            // Otherwise the prompt would be refused after the session was created.
             if self.accepted(prompt.id).await?.is_some() {
                 return Err(Refusal::PromptIdUsed.into());
             }
             match self.start_as(id, start).await {
-                // Another client was faster.
+                // Another client created the session first.
                 Err(CommandError::UnknownSession) if self.exists(id).await? => {}
                 outcome => return outcome,
             }
@@ -344,8 +344,8 @@ impl Sessions {
         self.prompt(id, prompt).await
     }
 
-    /// Makes a session and starts its first turn. If the prompt's id is that of a prompt which was accepted before, the
-    /// answer is where that was, and no session is made.
+    /// Creates a session and starts its first turn. If a prompt with this id was accepted before, returns where, and
+    /// creates no session.
     pub async fn start(&self, start: StartSession) -> Result<Accepted, CommandError> {
         allowed(self.viewer.scopes.run)?;
         let prompt = start.prompt.id;
@@ -358,7 +358,7 @@ impl Sessions {
         }
         let id = start.resume.or(start.id).unwrap_or_else(SessionId::random);
         match self.start_as(id, start).await {
-            // Another server on the same store was faster.
+            // Another server on the same store was first.
             Err(CommandError::Refused(Refusal::PromptIdUsed)) => {
                 let accepted = self.accepted(prompt).await?;
                 accepted.ok_or(Refusal::PromptIdUsed.into())
@@ -370,7 +370,7 @@ impl Sessions {
     async fn start_as(&self, id: SessionId, start: StartSession) -> Result<Accepted, CommandError> {
         allowed(self.viewer.scopes.run)?;
         if (start.resume.is_some() || start.fork_of.is_some()) && self.viewer.key.is_some() {
-            // Before anything is looked at: a key must not learn which conversations there are.
+            // Before any check that could reveal which conversations exist.
             return Err(CommandError::UnknownSession);
         }
         if !start.hooks.is_empty() {
@@ -416,7 +416,8 @@ impl Sessions {
             turn: None,
             run: None,
         };
-        // Taken before anything is written: two who resume one conversation at once would fork it.
+        // Reserved before anything is written: two sessions that resume one conversation at the same time would fork
+        // it.
         let slot = match self.entries().entry(id) {
             Entry::Occupied(_) => return Err(CommandError::UnknownSession),
             Entry::Vacant(place) => Arc::clone(place.insert(Slot::default())),
@@ -437,7 +438,7 @@ impl Sessions {
             self.input_with(id, Input::Prompt(prompt), images).await
         };
         if let Err(error) = begun.await {
-            // A session that never began is not kept. If it can't be removed either, it is idle and can be deleted.
+            // A session that never began is removed. If that fails too, it stays idle and can be deleted.
             self.delete(id).await.ok();
             return Err(error);
         }
@@ -456,7 +457,7 @@ impl Sessions {
         })
     }
 
-    /// Writes a session that begins, and starts its actor.
+    /// Stores a new session and starts its actor.
     async fn make(
         &self,
         record: SessionRecord,
@@ -469,7 +470,7 @@ impl Sessions {
             && let Some(drivers) = backend.abilities().drivers
         {
             let cwd = record.cwd.clone().into();
-            // Not ours so far, so nothing that was written to it was written by us.
+            // The session was not ours before, so it holds nothing that this server wrote.
             let driver = drivers.claim(conversation.clone(), cwd, Timestamp(0)).await;
             if let Some(driver) = driver {
                 return Err(CommandError::DrivenElsewhere(driver));
@@ -477,21 +478,21 @@ impl Sessions {
         }
         match self.shared.store.create(record.clone()).await {
             Ok(epoch) => Ok(self.spawn(epoch, record, Vec::new())),
-            // There is such a session, which only the store knows.
+            // The session exists, but only in the store.
             Err(StoreError::Stale) => Err(CommandError::UnknownSession),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Says something more in a session. If the prompt's id is that of a prompt which was accepted before, that is
-    /// acknowledged again and nothing else happens.
+    /// Sends a further prompt to a session. If a prompt with this id was accepted before, it is acknowledged again
+    /// without further effect.
     pub async fn prompt(
         &self,
         session: SessionId,
         prompt: impl Into<NewPrompt>,
     ) -> Result<Accepted, CommandError> {
         allowed(self.viewer.scopes.run)?;
-        // An unknown session is the graver mistake, so it is named first.
+        // An unknown session is reported first: it is the more serious mistake.
         let (record, _) = self.find(session).await?;
         let backend = self.backend_of(&record);
         self.viewer.check_going_on(&record, &*backend.options())?;
@@ -511,14 +512,14 @@ impl Sessions {
         let id = prompt.id;
         self.check_driver(session).await?;
         match self.input_with(session, Input::Prompt(prompt), images).await? {
-            Taken::After(after) => Ok(Accepted {
+            Acknowledged::New(after) => Ok(Accepted {
                 session,
                 prompt: id,
                 after,
                 duplicate: false,
             }),
-            // Another connection was faster.
-            Taken::Before => {
+            // Another connection was first.
+            Acknowledged::Duplicate => {
                 let accepted = self.accepted_in(session, id).await?;
                 accepted.ok_or(CommandError::UnknownSession)
             }
@@ -536,15 +537,15 @@ impl Sessions {
         self.input(session, Input::Stop).await.map(drop)
     }
 
-    /// Removes a session, its events and its agent. Not an error if it does not exist.
+    /// Deletes a session, its events and its agent. Not an error if the session does not exist.
     pub async fn delete(&self, session: SessionId) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
         self.delete_if(session, Deletion::Now).await.map(drop)
     }
 
-    /// False if it is there and stays.
+    /// False if the session exists and is kept.
     async fn delete_if(&self, session: SessionId, deletion: Deletion) -> Result<bool, CommandError> {
-        let actor = match self.wake(session).await {
+        let actor = match self.loaded_actor(session).await {
             Ok(actor) => actor,
             Err(CommandError::UnknownSession) => return Ok(true),
             Err(CommandError::Damaged { .. }) if matches!(deletion, Deletion::Now | Deletion::Due(_)) => {
@@ -553,14 +554,14 @@ impl Sessions {
             Err(error) => return Err(error),
         };
         let (reply, outcome) = oneshot::channel();
-        // An actor that has ended takes nothing and answers nothing.
+        // An actor that has ended does not accept or answer commands.
         let outcome = match actor.commands.send(Command::Delete(deletion, reply)).await {
             Ok(()) => outcome.await.ok(),
             Err(_) => None,
         };
         let deleted = match outcome {
             Some(outcome) => outcome?,
-            // Someone else was quicker.
+            // Another caller was first.
             None if actor.view.borrow().deleted => true,
             None => return Err(CommandError::Stopping),
         };
@@ -570,8 +571,7 @@ impl Sessions {
         Ok(deleted)
     }
 
-    /// Nobody can act on what can't be read, so there is no actor to be asked. Its agent, if it had one, was ended when the
-    /// server started.
+    /// Deletes a damaged session, which has no actor. Its agent, if it had one, was ended when the server started.
     async fn delete_damaged(&self, session: SessionId) -> Result<bool, CommandError> {
         let owner = match self.shared.store.load(session).await? {
             None => return Ok(true),
@@ -587,7 +587,7 @@ impl Sessions {
 
     pub async fn history(&self, session: SessionId, page: Page) -> Result<HistoryPage, CommandError> {
         allowed(!self.viewer.only_decides())?;
-        // Looked at first: what comes after `last_seq` is for the live feed to tell.
+        // Read first: later events come from the live feed.
         let (mut record, pending) = self.find(session).await?;
         self.complete_totals(&mut record).await?;
         let tail = self.tail(session);
@@ -620,27 +620,29 @@ impl Sessions {
         Ok(events)
     }
 
-    /// Puts everything on disk and leaves the agents to the next server. Sessions can't be used afterwards, and the
-    /// program must end without taking anything apart: an agent that is let go of ends.
+    /// Stores everything and leaves the agents to the next server. Sessions can't be used afterwards, and the process
+    /// must exit without dropping the sessions: an agent whose channels are dropped ends.
     pub async fn leave(&self) {
         let all = self.take_actors().into_iter().map(|actor| async move {
             let (done, left) = oneshot::channel();
             if actor.commands.send(Command::Leave(done)).await.is_ok() {
                 drop(left.await);
             }
-            // Its end would end the actor.
+            // Dropping the handle would end the actor.
             std::mem::forget(actor);
         });
         if tokio::time::timeout(CLOSE_TIME, futures_util::future::join_all(all))
             .await
             .is_err()
         {
-            tracing::warn!("not everything could be stored in time; the next server reads it again");
+            tracing::warn!(
+                "not all events could be stored in time; the next server reads them again from the keepers"
+            );
         }
     }
 
     fn take_actors(&self) -> Vec<ActorHandle> {
-        // First: what is loaded from here on would be left behind.
+        // Set first: a session that is loaded from now on would be left behind.
         self.shared.stopping.store(true, Ordering::Release);
         let actors = self.actors();
         self.entries().clear();
@@ -657,7 +659,7 @@ impl Sessions {
             let (done, closed) = oneshot::channel();
             let reason = "Tiller was stopped while this turn was running.";
             if actor.commands.send(Command::Close { reason, done }).await.is_ok() {
-                // An error says that the actor is gone, which is what we want.
+                // An error means that the actor has ended, which is the goal.
                 drop(closed.await);
             }
         });
@@ -669,7 +671,7 @@ impl Sessions {
         }
     }
 
-    async fn input(&self, session: SessionId, input: Input) -> Result<Taken, CommandError> {
+    async fn input(&self, session: SessionId, input: Input) -> Result<Acknowledged, CommandError> {
         self.input_with(session, input, Vec::new()).await
     }
 
@@ -678,10 +680,10 @@ impl Sessions {
         session: SessionId,
         input: Input,
         images: Vec<Image>,
-    ) -> Result<Taken, CommandError> {
-        let actor = self.wake(session).await?;
+    ) -> Result<Acknowledged, CommandError> {
+        let actor = self.loaded_actor(session).await?;
         let (reply, outcome) = oneshot::channel();
-        // Where the actor has ended meanwhile, the session was deleted.
+        // If the actor has ended in the meantime, the session was deleted.
         actor
             .commands
             .send(Command::Input {
@@ -698,14 +700,14 @@ impl Sessions {
             .map_err(CommandError::from)
     }
 
-    /// What has been shown of a session and is not known to be in the store. To be asked before the store is.
+    /// The events of a session that were published but may not be stored yet. Must be read before the store is.
     fn tail(&self, session: SessionId) -> Vec<Arc<Event>> {
         self.actor(session)
             .map_or_else(Vec::new, |actor| actor.tail.events())
     }
 }
 
-/// A page of the log, together with what is on its way there.
+/// A page of the log, including the events that are not stored yet.
 fn with_tail(mut entries: Vec<HistoryEntry>, tail: &[Arc<Event>], page: Page) -> Vec<HistoryEntry> {
     let (after, before, limit) = match page {
         Page::All => (0, u64::MAX, u32::MAX),
@@ -716,7 +718,7 @@ fn with_tail(mut entries: Vec<HistoryEntry>, tail: &[Arc<Event>], page: Page) ->
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let last = entries.last().map_or(after, |entry| entry.seq);
     for event in tail.iter().filter(|event| event.seq > last && event.seq < before) {
-        // A prompt is never shown before it is in the log.
+        // A prompt is never published before it is stored.
         if let Some(json) = event.body.message() {
             entries.push(HistoryEntry {
                 seq: event.seq,

@@ -1,5 +1,5 @@
-//! What a viewer may do beyond looking: the grants that need a scope of their own, and the ceiling of a key. Every door goes
-//! through [`Sessions`](crate::Sessions), which asks here; no door decides by itself.
+//! Rights beyond reading: grants, which need the scope `approve`, and the ceilings of keys. All doors go through
+//! [`Sessions`](crate::Sessions), which checks the rights here; no door decides by itself.
 
 use std::path::{Path, PathBuf};
 
@@ -13,37 +13,37 @@ use crate::json::RawJson;
 use crate::registry::CommandError;
 use crate::session::{Approval, DecisionAnswer, SessionRecord, Settings};
 
-/// Tools whose calls are questions to a person. Answering one grants nothing.
+/// Tools whose calls are questions to a person. Answering them grants nothing.
 const QUESTIONS: [&str; 2] = ["AskUserQuestion", "Elicitation"];
 
 /// Which sessions a key sees.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sees {
-    /// Those that were started with it.
+    /// Sessions that were started with the key.
     #[default]
     Own,
-    /// Those of everyone.
+    /// The sessions of all owners.
     All,
 }
 
-/// What a key never exceeds, whatever its scopes are. A field that is absent sets no limit.
+/// The limits of a key, whatever its scopes are. An absent field sets no limit.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ceiling {
-    /// The permission modes that it may choose, by their names.
+    /// The permission modes that the key may choose, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modes: Option<Vec<String>>,
-    /// The tools and rules that it may grant. A tool's name covers all of its rules.
+    /// The tools and rules that the key may grant. A tool's name covers all of its rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// The folders beneath which its agents may work, resolved.
+    /// The folders beneath which the key's agents may work, resolved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roots: Option<Vec<PathBuf>>,
-    /// What each of its sessions may cost.
+    /// The maximum cost of each of its sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
-    /// Its agents run in a sandbox only.
+    /// The key's agents run only in a sandbox.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sandbox: bool,
     pub sees: Sees,
@@ -52,7 +52,7 @@ pub struct Ceiling {
 impl Ceiling {
     fn covers_mode(&self, grants: &Grants) -> bool {
         let listed = |modes: &Vec<String>| modes.contains(&grants.mode);
-        // A limit of tools would mean nothing in a mode that asks about none.
+        // A limit on tools would be void in a mode that does not ask about them.
         self.modes.as_ref().is_none_or(listed) && (self.tools.is_none() || grants.asks)
     }
 
@@ -64,7 +64,7 @@ impl Ceiling {
 }
 
 impl Viewer {
-    /// Sees everyone's sessions and transcripts.
+    /// Whether the viewer sees all owners' sessions and transcripts.
     pub fn sees_all(&self) -> bool {
         let of_key = || {
             self.ceiling
@@ -74,12 +74,12 @@ impl Viewer {
         self.key.is_none() || of_key()
     }
 
-    /// May answer what waits, and see that, and nothing else.
+    /// The viewer has only the scope `approve`: it may see and answer pending decisions, and nothing else.
     pub(crate) fn only_decides(&self) -> bool {
         self.scopes.approve && !self.scopes.read && !self.scopes.run
     }
 
-    /// Whether an event tells what waits for a decision.
+    /// Whether an event concerns a pending decision.
     pub(crate) fn may_hear(&self, event: &Event) -> bool {
         match event.body {
             EventBody::DecisionRequested(_) | EventBody::DecisionResolved { .. } | EventBody::Status(_) => {
@@ -97,8 +97,8 @@ impl Viewer {
         Some(self.ceiling.as_deref().cloned().unwrap_or_default())
     }
 
-    /// The settings, within the key's budget. Refuses those that grant what this viewer may not grant; what the session has
-    /// already, someone has granted who may.
+    /// The settings, limited to the key's budget. Refuses settings that grant more than this viewer may grant, except
+    /// what the session has already been granted.
     pub(crate) fn check_grants(
         &self,
         wanted: Settings,
@@ -148,7 +148,7 @@ impl Viewer {
         }
     }
 
-    /// Refuses to run anything in a folder where the key has no say.
+    /// Refuses folders outside of the key's roots.
     pub(crate) fn check_place(&self, cwd: &Path) -> Result<(), CommandError> {
         let Some(ceiling) = self.limits() else {
             return Ok(());
@@ -161,8 +161,8 @@ impl Viewer {
         }
     }
 
-    /// Refuses to go on with a session that does more unasked than this viewer may grant. In its own sessions a key may
-    /// use what someone else has granted there.
+    /// Refuses to continue a session that may do more without asking than this viewer may grant. In its own sessions a
+    /// key may use what another viewer granted.
     pub(crate) fn check_going_on(
         &self,
         record: &SessionRecord,
@@ -173,7 +173,7 @@ impl Viewer {
             return Ok(());
         }
         let within = self.check_grants(record.settings.clone(), None, rules)?;
-        // Its budget is the owner's to choose.
+        // The session's budget is its owner's choice.
         if within == record.settings {
             Ok(())
         } else {
@@ -181,8 +181,8 @@ impl Viewer {
         }
     }
 
-    /// The answer as this viewer may give it. From a key, rules are taken only as they were offered, and for the session
-    /// only; tools only within its ceiling.
+    /// The answer that this viewer may give. From a key, rules are accepted only as they were offered and only for the
+    /// session, and tools only within its ceiling.
     pub(crate) fn check_answer(
         &self,
         asked: Option<&DecisionRequest>,
@@ -192,7 +192,7 @@ impl Viewer {
             return Ok(answer);
         };
         let Some(asked) = asked else {
-            // Nothing waits under that name; the session says so.
+            // No such decision is pending; the session reports the error.
             return Ok(answer);
         };
         if !QUESTIONS.contains(&asked.tool_name.as_str()) && !ceiling.covers_tool(&asked.tool_name) {
@@ -212,7 +212,7 @@ impl Viewer {
     }
 }
 
-/// The wanted updates, each of which was offered, for the session. `None` if one was not offered.
+/// The wanted rules for the session only. `None` if one of them was not offered.
 fn offered_for_session(wanted: &RawJson, offered: Option<&RawJson>) -> Option<RawJson> {
     let parse = |raw: &RawJson| serde_json::from_str::<Vec<Value>>(raw.as_str()).ok();
     let offered: Vec<Value> = offered.map_or(Some(Vec::new()), parse)?;
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_grants_needs_the_scope() {
+    fn grants_need_the_scope_approve() {
         let (runs, approves) = (
             key("read,run", Ceiling::default()),
             key("run,approve", Ceiling::default()),
@@ -339,7 +339,7 @@ mod tests {
             assert!(!may(&runs, &wanted), "{wanted:?}");
             assert!(may(&approves, &wanted), "{wanted:?}");
             assert!(may(&Viewer::PERSON, &wanted), "{wanted:?}");
-            // What is there already may stay.
+            // Existing grants may stay.
             let stays = runs.check_grants(wanted.clone(), Some(&wanted), &Rules);
             assert_eq!(stays.unwrap(), wanted);
         }
@@ -387,7 +387,7 @@ mod tests {
         };
         let boxed = key("run", ceiling);
         assert!(boxed.check_place("/".as_ref()).is_ok());
-        // These agents have no sandbox.
+        // This agent has no sandbox.
         let refused = boxed.check_grants(Settings::default(), None, &Rules);
         assert!(matches!(refused, Err(CommandError::SandboxUnavailable)));
     }

@@ -8,7 +8,7 @@ mod state;
 mod step;
 
 pub(crate) use actor::{ActorHandle, spawn};
-pub(crate) use inbox::{Command, CommandFailed, Deletion, Taken};
+pub(crate) use inbox::{Acknowledged, Command, CommandFailed, Deletion};
 pub use settings::{Settings, SettingsPatch};
 pub use state::{
     AgentState, AgentStatus, Approval, DecisionAnswer, DecisionRef, Delivery, RunRecord, SessionRecord,

@@ -1,4 +1,4 @@
-//! What the domain needs of a store. `crates/store-suite` has the same contracts as tests.
+//! The storage that the domain needs. `crates/store-suite` tests the same contract.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,32 +16,31 @@ use crate::session::SessionRecord;
 
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// Keeps sessions and their events. What a future that came back `Ok` has written survives a crash.
+/// Stores sessions and their events. Writes survive a crash once their future returned `Ok`.
 ///
-/// A session has one owner at a time: the actor that acquired it last. Every acquisition raises the session's epoch, and
-/// a commit with an older epoch is refused, so that an owner which lost its session without noticing writes nothing.
+/// A session has one owner at a time: the actor that acquired it last. Each acquisition raises the session's epoch, and
+/// a commit with an older epoch is refused, so that a stale owner can't write.
 pub trait Store: Send + Sync + 'static {
-    /// The sessions that an earlier owner was in the middle of: a turn runs, an agent was started, a decision waits.
+    /// The sessions that an earlier owner left unfinished: with a running turn, a started agent or a pending decision.
     fn unfinished(&self) -> StoreFuture<'_, Vec<UnfinishedSession>>;
 
     /// Reads a session. `None` if there is no such session.
     fn load(&self, session: SessionId) -> StoreFuture<'_, Option<StoredSession>>;
 
-    /// Makes the caller the session's owner, and reads it. A damaged session can't be acquired, only read.
+    /// Makes the caller the session's owner and reads the session. A damaged session can't be acquired, only read.
     fn acquire(&self, session: SessionId) -> StoreFuture<'_, Option<(Epoch, StoredSession)>>;
 
-    /// Writes a new session, which the caller owns. [`StoreError::Stale`] if there is a session with this id.
+    /// Writes a new session, which the caller owns. [`StoreError::Stale`] if a session with this id exists.
     fn create(&self, record: SessionRecord) -> StoreFuture<'_, Epoch>;
 
-    /// Writes a session's record and its new events, all or nothing. Commits of one session happen in the order in
-    /// which they were handed in. [`StoreError::Stale`] if the caller does not own the session any more, or if the
-    /// session does not end where the caller thinks. [`StoreError::Duplicate`] if one of its `prompts` was accepted
-    /// before.
+    /// Writes a session's record and its new events, all or nothing. Commits of one session are executed in the order
+    /// of the calls. [`StoreError::Stale`] if the caller no longer owns the session, or if the session's last event is
+    /// not the expected one. [`StoreError::Duplicate`] if one of its `prompts` was accepted before.
     fn commit(&self, commit: Commit) -> StoreFuture<'_, ()>;
 
     /// Stores the totals of a session that was stored without them. They were counted from its log up to `last_seq`:
-    /// nothing is written if the session has gone on since, or has totals already. Everything else of the session stays
-    /// as it is, the time of its last change too. Any node may do this, since all of them count the same.
+    /// nothing is written if the session has more events by now, or already has totals. The rest of the session stays
+    /// unchanged, including the time of its last change. Any node may do this, since all of them count the same.
     fn backfill_summary(
         &self,
         session: SessionId,
@@ -49,16 +48,17 @@ pub trait Store: Send + Sync + 'static {
         summary: Arc<Summary>,
     ) -> StoreFuture<'_, ()>;
 
-    /// A page of sessions, the last changed first; of two that changed at the same time, the smaller id first.
+    /// A page of sessions, the most recently changed first; ties are ordered by id.
     fn list(&self, query: SessionQuery) -> StoreFuture<'_, Vec<ListedSession>>;
 
-    /// The last used working directories of these owners' sessions, each once.
+    /// The most recently used working directories of these owners' sessions, without duplicates.
     fn recent_cwds(&self, owners: Owners, limit: usize) -> StoreFuture<'_, Vec<String>>;
 
-    /// The sessions that are to be deleted at some time, the first one first.
+    /// The sessions with a scheduled deletion, the earliest first.
     fn deletions(&self) -> StoreFuture<'_, Vec<(SessionId, Timestamp)>>;
 
-    /// Sessions in which nothing has happened since then and nothing waits: at most `limit`, after that id, by id.
+    /// At most `limit` sessions without activity since then and with nothing pending, ordered by id, beginning after
+    /// that id.
     fn unused_since(
         &self,
         time: Timestamp,
@@ -66,7 +66,7 @@ pub trait Store: Send + Sync + 'static {
         limit: u32,
     ) -> StoreFuture<'_, Vec<SessionId>>;
 
-    /// Removes a session and everything that belongs to it. Not an error if it does not exist.
+    /// Deletes a session and everything that belongs to it. Not an error if the session does not exist.
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()>;
 
     /// A page of prompts and messages, oldest first.
@@ -75,22 +75,23 @@ pub trait Store: Send + Sync + 'static {
     /// The first `limit` events after `after`, in order.
     fn replay(&self, session: SessionId, after: u64, limit: u32) -> StoreFuture<'_, Vec<Event>>;
 
-    /// What was sent to the agent from event `since` on: the prompt with that number and the answers after it, in order.
+    /// The inputs that were sent to the agent from event `since` on: the prompt with that number and the answers after
+    /// it, in order.
     fn agent_input_since(&self, session: SessionId, since: u64) -> StoreFuture<'_, Vec<Event>>;
 
-    /// Where the prompt with this id was accepted, in a session of `owner`. Known for as long as that session is kept,
-    /// whatever became of the prompt.
+    /// Where the prompt with this id was accepted, in a session of `owner`. Known for the session's lifetime, whatever
+    /// became of the prompt.
     fn accepted_prompt(
         &self,
         owner: Option<String>,
         prompt: PromptId,
     ) -> StoreFuture<'_, Option<AcceptedPrompt>>;
 
-    /// The session that `owner` calls by `name`.
+    /// The session that `owner` knows under `name`.
     fn named(&self, owner: Option<String>, name: String) -> StoreFuture<'_, Option<SessionId>>;
 
-    /// Calls `session` by `name`, unless `owner` calls another one so already; the one that has the name then. A name
-    /// goes away with its session.
+    /// Gives `session` the name `name`, unless another session of `owner` has it. Returns the session that has the
+    /// name. A name is deleted with its session.
     fn claim_name(
         &self,
         owner: Option<String>,
@@ -98,47 +99,48 @@ pub trait Store: Send + Sync + 'static {
         session: SessionId,
     ) -> StoreFuture<'_, SessionId>;
 
-    /// Keeps something for a front door, in place of what it kept under this key. Goes away with the session, and is not
-    /// kept where there is none.
+    /// Stores a note of a front door, replacing the note under this key. Deleted with the session; not stored if the
+    /// session does not exist.
     fn note(&self, session: SessionId, key: String, value: RawJson) -> StoreFuture<'_, ()>;
 
-    /// What is kept under keys that begin so, of all sessions.
+    /// All notes whose keys begin with `prefix`, of all sessions.
     fn notes(&self, prefix: String) -> StoreFuture<'_, Vec<(SessionId, String, RawJson)>>;
 
-    /// What is kept of this session under this key.
+    /// The note of this session under this key.
     fn note_of(&self, session: SessionId, key: String) -> StoreFuture<'_, Option<RawJson>>;
 
-    /// Forgets what is kept of a session under keys that begin so.
+    /// Deletes the session's notes whose keys begin with `prefix`.
     fn erase_notes(&self, session: SessionId, prefix: String) -> StoreFuture<'_, ()>;
 
-    /// Writes a new session that begins with what was said in `source`, numbered from 1; the number of its last event.
+    /// Writes a new session with a copy of the events of `source`, numbered from 1. Returns the number of its last
+    /// event.
     fn fork(&self, source: SessionId, record: SessionRecord) -> StoreFuture<'_, u64>;
 
-    /// Removes the pieces in which messages were streamed (`stream_event`) before that time, where no turn runs: the
-    /// whole messages stay, and so do the pieces of those that were never finished. No number is used again. Gives the
-    /// space back to the system. How many were removed.
+    /// Removes the streamed fragments (`stream_event`) of messages from before that time, in sessions without a running
+    /// turn. Whole messages stay, and so do the fragments of messages that were never finished. No number is reused.
+    /// Returns free space to the system, and the number of removed fragments.
     fn compact(&self, before: Timestamp) -> StoreFuture<'_, u64>;
 
     /// An image that was committed with a prompt of this session.
     fn image(&self, session: SessionId, id: String) -> StoreFuture<'_, Option<Image>>;
 }
 
-/// How often a session was acquired. The owner with the highest epoch is the owner.
+/// How often a session was acquired. The highest epoch belongs to the current owner.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Epoch(pub u64);
 
-/// One step of a session.
+/// One atomic write to a session.
 #[derive(Clone, Debug)]
 pub struct Commit {
-    /// That of the owner who writes.
+    /// The epoch of the owner who writes.
     pub epoch: Epoch,
     /// The number of the last event that the owner knows to be stored.
     pub expected_last_seq: u64,
     pub record: SessionRecord,
     pub events: Vec<Arc<Event>>,
-    /// Images of the prompts among the events and in the queue; those that are kept already may come again.
+    /// Images of the prompts among the events and in the queue. Images that are already stored may be repeated.
     pub images: Vec<Image>,
-    /// The prompts that are accepted with this step, each for the first time.
+    /// The prompts that this step accepts for the first time.
     pub prompts: Vec<PromptId>,
 }
 
@@ -147,13 +149,13 @@ pub struct Commit {
 pub enum StoredSession {
     Readable {
         record: Box<SessionRecord>,
-        /// The decisions that wait, the oldest first.
+        /// The pending decisions, oldest first.
         pending: Vec<DecisionRequest>,
     },
     Damaged(DamagedSession),
 }
 
-/// A session whose rows can't be read. They are kept as they are.
+/// A session whose rows can't be read. They are kept unchanged.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DamagedSession {
     pub id: SessionId,
@@ -166,12 +168,12 @@ pub struct DamagedSession {
     pub reason: String,
 }
 
-/// A session as a list has it.
+/// A session in a list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ListedSession {
     Readable {
         record: Box<SessionRecord>,
-        /// How many decisions wait.
+        /// The number of pending decisions.
         pending: usize,
     },
     Damaged(DamagedSession),
@@ -185,7 +187,7 @@ impl ListedSession {
         }
     }
 
-    /// The place of this session in the list; a page after it begins with the next session.
+    /// The position of this session in the list. A page after it begins with the next session.
     pub fn cursor(&self) -> SessionCursor {
         let (updated_at, id) = match self {
             Self::Readable { record, .. } => (record.updated_at, record.id),
@@ -195,11 +197,11 @@ impl ListedSession {
     }
 }
 
-/// A session that an earlier owner was in the middle of.
+/// A session that an earlier owner left unfinished.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UnfinishedSession {
     pub id: SessionId,
-    /// The name of the agent's run, if one is recorded and can be read.
+    /// The name of the agent's run, if it is stored and can be read.
     pub run: Option<String>,
 }
 
@@ -208,7 +210,7 @@ pub struct UnfinishedSession {
 pub enum Owners {
     #[default]
     All,
-    /// Those that were started with this key.
+    /// Sessions that were started with this key.
     Key(String),
 }
 
@@ -216,13 +218,13 @@ pub enum Owners {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct SessionQuery {
     pub owners: Owners,
-    /// Only those that work in this folder.
+    /// Only sessions in this folder.
     pub cwd: Option<String>,
-    /// Only those that have one of these ids, or whose conversation has. Empty: all.
+    /// Only sessions with one of these ids, or whose conversation has one of them. Empty: all.
     pub conversations: Vec<String>,
-    /// Only those that are stored without totals.
+    /// Only sessions that are stored without totals.
     pub without_summary: bool,
-    /// Begins after this place.
+    /// Begins after this position.
     pub after: Option<SessionCursor>,
     /// `None`: all.
     pub limit: Option<u32>,
@@ -237,15 +239,16 @@ pub struct HistoryEntry {
     pub json: RawJson,
 }
 
-/// What an entry of a history is. Its JSON does not tell: an agent may write anything, also what looks like a prompt.
+/// The kind of a history entry. Its JSON does not tell: an agent may write anything, including JSON that looks like a
+/// prompt.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum HistoryKind {
     Prompt,
-    /// A message of the agent, or the notice that stands in place of one that can't be read.
+    /// A message of the agent, or the notice that replaces an unreadable one.
     Message,
 }
 
-/// A place in the list of sessions.
+/// A position in the list of sessions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SessionCursor {
     pub updated_at: Timestamp,
@@ -271,32 +274,33 @@ impl FromStr for SessionCursor {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("The cursor is not one that a list was answered with.")]
+#[error("The cursor is invalid. Use one that an earlier list returned.")]
 pub struct InvalidCursor;
 
-/// What is remembered of a prompt that was accepted.
+/// Where and when a prompt was accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AcceptedPrompt {
     pub session: SessionId,
-    /// The number of its event. `None`: its turn has not begun, or never will because it was taken out of the queue.
+    /// The number of its event. `None`: its turn has not begun, or never will because the prompt was removed from the
+    /// queue.
     pub seq: Option<u64>,
 }
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Nothing was written. It may work once there is room.
-    #[error("The disk is full: free some space, then try again.")]
+    /// Nothing was written. A retry may succeed once there is space.
+    #[error("The disk is full. Free some space, then try again.")]
     Full,
-    /// Nothing was written. It may work later.
+    /// Nothing was written. A retry may succeed later.
     #[error("The database can't be used right now: {0}")]
     Unavailable(String),
-    /// Nothing was written: a prompt of the commit was accepted before, in this session of the same owner.
+    /// Nothing was written: a prompt of the commit was already accepted, in this session of the same owner.
     #[error("The prompt was accepted before.")]
     Duplicate { session: SessionId },
-    /// Nothing was written: another owner has taken the session over since.
+    /// Nothing was written: another owner has acquired the session in the meantime.
     #[error("Another server has taken over this session.")]
     Stale,
-    /// What is on disk does not make sense.
+    /// The stored data can't be interpreted.
     #[error("The database is damaged: {0}")]
     Damaged(String),
 }

@@ -1,12 +1,12 @@
 //! Titles: a readable one at once from the prompt, and a better one from a model.
 
-/// How long a title may be that someone gives.
+/// The maximum length of a title that a client sets.
 pub(crate) const MAX_TITLE: usize = 200;
 
-/// How long one is that we make.
+/// The maximum length of a title that we create.
 const MAX_CHARACTERS: usize = 50;
 
-/// A title on one line, whatever was in it: it stands in lists, and in terminals.
+/// A title on one line, without control characters: it is shown in lists and in terminals.
 pub(crate) fn on_one_line(title: &str) -> String {
     title
         .split(|character: char| character.is_whitespace() || character.is_control())
@@ -15,12 +15,12 @@ pub(crate) fn on_one_line(title: &str) -> String {
         .join(" ")
 }
 
-/// A title that came with something else, which is not to fail for its length.
+/// A title that came with another command, which must not fail because of the title's length.
 pub(crate) fn title_as_given(title: &str) -> String {
     cut(on_one_line(title), MAX_TITLE)
 }
 
-/// The first line of the prompt that says something, cut at a word where possible.
+/// The first line of the prompt that contains text, cut at a word if possible.
 pub fn title_from_prompt(prompt: &str) -> String {
     let line = prompt
         .lines()

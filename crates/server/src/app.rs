@@ -1,4 +1,4 @@
-//! The application: every route in one list, and what all of them go through.
+//! The application: all routes in one list, and the middleware that every request passes through.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::arrival::Pace;
-use crate::auth::Doorkeeper;
+use crate::auth::Authenticator;
 use crate::error::Language;
 use crate::guard::HostPolicy;
 use crate::history::{self, HistoryHandle};
-use crate::house::House;
 use crate::listen::listen;
 use crate::pages::Assets;
 use crate::proxy::TrustedProxies;
+use crate::session_access::SessionAccess;
 use crate::statistics::Statistics;
 use crate::task::{self, Tasks};
 use crate::{
@@ -32,33 +32,33 @@ use crate::{
 /// The largest body and the largest WebSocket message.
 pub(crate) const MAX_MESSAGE: usize = 32 << 20;
 
-/// Who may reach the doors, and how often.
+/// Who may reach the server, and how often.
 #[derive(Clone, Debug)]
 pub struct Access {
     pub hosts: HostPolicy,
     pub proxies: TrustedProxies,
-    /// What is spoken with clients that don't say what they read.
+    /// The language of messages to clients that don't send `Accept-Language`.
     pub language: Language,
     /// How many tasks one address may start in a minute, at each of the two endpoints.
     pub task_starts_per_minute: u32,
-    /// What tells this data folder from others; the cookie is named after it.
+    /// The id of this data folder; the cookie's name contains it.
     pub instance: String,
-    /// Who answers in sessions whose client does not say so, unless its key does.
+    /// The approval mode of sessions whose client and key don't choose one.
     pub approval: Approval,
 }
 
-/// What the doors serve and how. Cheap to clone.
+/// The application's state. Cheap to clone.
 #[derive(Clone)]
 pub struct App {
-    pub(crate) sessions: House,
+    pub(crate) sessions: SessionAccess,
     pub(crate) history: HistoryHandle,
     pub(crate) tasks: Arc<Tasks>,
-    pub(crate) doorkeeper: Arc<Doorkeeper>,
+    pub(crate) authenticator: Arc<Authenticator>,
     pub(crate) access: Arc<Access>,
     pub(crate) assets: Arc<dyn Assets>,
     pub(crate) statistics: Arc<Statistics>,
-    /// Held by whoever is sent a whole conversation. It may be a hundred megabytes, several times over while it is on its
-    /// way, so they get theirs one after the other.
+    /// Limits responses with a whole conversation to one at a time: one may take a hundred megabytes, several times
+    /// over while it is sent.
     pub(crate) whole_conversations: Arc<Semaphore>,
 }
 
@@ -72,14 +72,14 @@ impl App {
         access: Access,
         assets: Arc<dyn Assets>,
     ) -> Self {
-        let doorkeeper = Arc::new(Doorkeeper::new(credentials, environment_key, &access.instance));
+        let authenticator = Arc::new(Authenticator::new(credentials, environment_key, &access.instance));
         let statistics = Arc::new(Statistics::new(sessions.paths().default_directory().to_owned()));
         Self {
             statistics,
-            sessions: House::new(sessions),
+            sessions: SessionAccess::new(sessions),
             history,
             tasks: Arc::new(Tasks::new(access.task_starts_per_minute)),
-            doorkeeper,
+            authenticator,
             access: Arc::new(access),
             assets,
             whole_conversations: Arc::new(Semaphore::new(1)),
@@ -104,7 +104,7 @@ impl App {
     }
 }
 
-/// Every route that needs a credential, with its description.
+/// All routes that need a credential, with their descriptions.
 fn protected_routes() -> OpenApiRouter<App> {
     task::routes()
         .merge(chat::routes())
@@ -123,7 +123,7 @@ fn protected_routes() -> OpenApiRouter<App> {
         .routes(routes!(openapi::style))
 }
 
-/// Every route that answers without a credential, with its description.
+/// All routes that need no credential, with their descriptions.
 fn open_routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(system::health))
@@ -135,8 +135,8 @@ pub(crate) fn described_routes() -> utoipa::openapi::OpenApi {
     protected_routes().merge(open_routes()).into_openapi()
 }
 
-/// Goes on with the tasks of the last server, and serves for ever. The caller ends it by dropping the future; connections that are open then live on until the
-/// program ends.
+/// Resumes the tasks of the last server and serves forever. The caller ends it by dropping the future; connections that
+/// are open then stay until the process ends.
 pub async fn serve(listeners: Vec<TcpListener>, app: App) -> std::io::Result<()> {
     let resumed = app.tasks.resume(app.sessions.for_supervision()).await;
     resumed.map_err(std::io::Error::other)?;

@@ -1,5 +1,5 @@
-//! How long the body of a request may take to arrive. It knows nothing of what is in it, and nothing of answers: those may
-//! take as long as they like.
+//! Limits how long the body of a request may take to arrive. It does not look at the content, and does not limit
+//! responses.
 
 use std::io;
 use std::pin::Pin;
@@ -20,19 +20,19 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::error::ApiError;
 
-/// How slow a sender may be.
+/// The slowest acceptable sender.
 #[derive(Clone, Copy)]
 pub(crate) struct Pace {
-    /// How long nothing may come.
+    /// The longest pause between two pieces.
     silence: Duration,
-    /// Within this much time, and a second more for each so many bytes that have come, the body must be complete: who sends
-    /// a byte now and then is never silent for long.
+    /// The body must be complete within this time, plus a second for each so many received bytes: a client that sends a
+    /// byte now and then never pauses for long.
     head_start: Duration,
     bytes_per_second: u32,
 }
 
 impl Pace {
-    /// Slower than any link over which one would want to work.
+    /// Slower than any link over which anybody would want to work.
     pub(crate) const LEAST: Self = Self {
         silence: Duration::from_secs(30),
         head_start: Duration::from_mins(1),
@@ -45,7 +45,7 @@ impl Pace {
     }
 }
 
-/// Answers a request whose body does not come, and closes its connection.
+/// Answers a request whose body does not arrive, and closes its connection.
 pub(crate) async fn in_time(State(pace): State<Pace>, request: Request, next: Next) -> Response {
     if request.body().is_end_stream() {
         return next.run(request).await;
@@ -62,7 +62,7 @@ pub(crate) async fn in_time(State(pace): State<Pace>, request: Request, next: Ne
         })
     });
     let response = next.run(request).await;
-    // Whoever wanted the body has got an error in its place, and has said what it makes of that.
+    // The reader of the body got an error in its place, and its response says something else.
     if !is_late.load(Ordering::Relaxed) {
         return response;
     }
@@ -73,14 +73,14 @@ pub(crate) async fn in_time(State(pace): State<Pace>, request: Request, next: Ne
     refusal
 }
 
-/// A body that fails when it does not come.
+/// A body that fails if it does not arrive in time.
 struct Arriving {
     body: Body,
     pace: Pace,
-    /// When someone first asked for it.
+    /// When the body was first read.
     began: Option<Instant>,
     received: u64,
-    /// Runs while nothing comes.
+    /// Runs while nothing arrives.
     waiting: Option<Pin<Box<Sleep>>>,
     is_late: Arc<AtomicBool>,
 }
@@ -141,7 +141,7 @@ mod tests {
     const LONG: Duration = Duration::from_hours(1);
     const SHORT: Duration = Duration::from_millis(100);
 
-    /// Posts a body that comes a byte at a time, so many of them.
+    /// Posts a body of `bytes` bytes that arrives one byte at a time.
     async fn post_slowly(pace: Pace, bytes: usize, pause: Duration) -> Response {
         let pieces = stream::unfold(0, move |sent| async move {
             tokio::time::sleep(pause).await;

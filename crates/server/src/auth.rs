@@ -1,8 +1,8 @@
-//! Who gets in: a browser that was signed in with a one-time code, a program with a key.
+//! Authentication: browsers that signed in with a one-time code, and programs with a key.
 //!
-//! A browser has two secrets. Its cookie goes to every port of the host; the page's own secret lives in the storage of the
-//! page's origin, which no other port can read, and goes along in a header, or on a WebSocket as a subprotocol. Only both
-//! together let someone in.
+//! A browser has two secrets. Its cookie goes to every port of the host; the page's own secret is kept in the storage
+//! of the page's origin, which no other port can read, and is sent in a header, or on a WebSocket as a subprotocol.
+//! Only both together are a credential.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -22,28 +22,28 @@ use tiller_core::{StoreError, Timestamp};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::limit::Tally;
-use crate::listen::{Budgets, Seat};
+use crate::listen::{Budgets, Slot};
 use crate::proxy::IsHttps;
 use crate::route_scopes;
 
-/// How long a one-time code is good for.
+/// How long a one-time code is valid.
 pub const CODE_LIFETIME: Duration = Duration::from_mins(10);
 
 /// The header in which a page sends its own secret.
 pub(crate) const PAGE_HEADER: &str = "x-tiller-page";
 
-/// The subprotocol that is spoken on WebSockets, and how the page's secret is offered beside it.
+/// The subprotocol of WebSockets, and the prefix under which the page's secret is offered beside it.
 pub const PROTOCOL: &str = "tiller.v1";
 pub const PAGE_PROTOCOL: &str = "page.";
 
-/// Wrong keys and codes that one address may try in a minute before it is told to wait. A right one always works.
+/// How many wrong keys and codes one address may try in a minute before it has to wait. A valid one always works.
 const WRONG_TRIES: u32 = 20;
 
-/// How many cookies of our name are looked at. Pages on other ports of the host can set some; a browser keeps at most
+/// How many cookies with our name are checked. Pages on other ports of the host can set some; a browser keeps at most
 /// 180 for a host.
 const MAX_COOKIES: usize = 180;
 
-/// A use is noted at most so often.
+/// The last use of a sign-in is stored at most this often.
 const TOUCH_INTERVAL: Duration = Duration::from_mins(5);
 
 /// The cookie's name in a data folder with this instance id.
@@ -51,24 +51,24 @@ pub fn cookie_name(instance: &str) -> String {
     format!("tiller_{instance}")
 }
 
-/// What someone came in with. Kept by long connections, to ask again whether it still holds.
+/// The credential of a connection. Long connections keep it, to check whether it is still valid.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Credential {
     SignIn(SignInId),
     Key(SecretHash),
 }
 
-/// Someone who has come in, as handlers see them.
+/// An authenticated caller, as handlers see it.
 #[derive(Clone, Debug)]
 pub(crate) struct Visitor {
     pub(crate) viewer: Viewer,
     pub(crate) credential: Credential,
-    /// Their connection.
-    pub(crate) seat: Option<Arc<Seat>>,
+    /// The caller's connection.
+    pub(crate) slot: Option<Arc<Slot>>,
 }
 
 impl Visitor {
-    /// Only the person at the machine may look after sign-ins.
+    /// Only the person at the machine may manage sign-ins.
     pub(crate) fn is_person(&self) -> bool {
         self.viewer.key.is_none()
     }
@@ -80,7 +80,7 @@ pub(crate) struct NewSecrets {
     pub(crate) page: Secret,
 }
 
-pub(crate) struct Doorkeeper {
+pub(crate) struct Authenticator {
     credentials: Arc<dyn CredentialStore>,
     environment_key: Option<SecretHash>,
     cookie_name: String,
@@ -88,7 +88,7 @@ pub(crate) struct Doorkeeper {
     budgets: Budgets<Credential>,
 }
 
-impl Doorkeeper {
+impl Authenticator {
     pub(crate) fn new(
         credentials: Arc<dyn CredentialStore>,
         environment_key: Option<SecretHash>,
@@ -107,7 +107,7 @@ impl Doorkeeper {
         self.credentials.as_ref()
     }
 
-    /// Who this credential belongs to. `None` if it is not, or no longer, good.
+    /// The viewer of this credential. `None` if the credential is not, or no longer, valid.
     pub(crate) async fn viewer(&self, credential: &Credential) -> Result<Option<Viewer>, StoreError> {
         match credential {
             Credential::SignIn(id) => {
@@ -136,14 +136,14 @@ impl Doorkeeper {
         }
     }
 
-    /// Keeps a sign-in that is used from ending. True if that was due.
+    /// Extends a sign-in that is used. True if that was due.
     async fn note_use(&self, sign_in: &SignIn, now: Timestamp) -> bool {
         if now.0 - sign_in.last_used_at.0 < milliseconds(TOUCH_INTERVAL) {
             return false;
         }
         // On a full disk people can still read; the next use tries again.
         if let Err(error) = self.credentials.touch_sign_in(sign_in.id.clone(), now).await {
-            tracing::debug!(%error, "the use of a sign-in was not noted");
+            tracing::debug!(%error, "can't store the use of a sign-in");
         }
         true
     }
@@ -165,7 +165,7 @@ impl Doorkeeper {
                     visitor: Visitor {
                         viewer,
                         credential,
-                        seat: None,
+                        slot: None,
                     },
                     renewed: None,
                 })
@@ -175,7 +175,7 @@ impl Doorkeeper {
         }
     }
 
-    /// A page of ours: its cookie and its own secret, which belong together.
+    /// A page of ours: a cookie and a page secret that belong together.
     async fn admit_page(
         &self,
         method: &Method,
@@ -186,7 +186,8 @@ impl Doorkeeper {
         if cookies.peek().is_none() {
             return Err(ApiError::Unauthorized);
         }
-        // A browser sends a cookie on its own, so there the origin must speak for the page. Programs have no cookie.
+        // A browser sends a cookie on its own, so the origin must prove that the page sent the request. Programs have
+        // no cookie.
         let is_upgrade = headers.contains_key(UPGRADE);
         let unsafe_request = is_upgrade || !matches!(*method, Method::GET | Method::HEAD);
         if unsafe_request && !headers.contains_key(ORIGIN) {
@@ -203,7 +204,7 @@ impl Doorkeeper {
         let Some((sign_in, expected)) = found.map_err(internal)? else {
             return Err(self.wrong_try(address));
         };
-        // Pages on other ports of the host can set cookies of our name, too: all of them are tried.
+        // Pages on other ports of the host can set cookies with our name, too: all of them are tried.
         let Some(cookie) = cookies.find(|cookie| bool::from(SecretHash::of(cookie).0.ct_eq(&expected.0)))
         else {
             return Err(self.wrong_try(address));
@@ -216,7 +217,7 @@ impl Doorkeeper {
             visitor: Visitor {
                 viewer: Viewer::PERSON,
                 credential: Credential::SignIn(sign_in.id),
-                seat: None,
+                slot: None,
             },
             renewed,
         })
@@ -227,7 +228,7 @@ impl Doorkeeper {
             tracing::warn!(%address, "a wrong key or link was used");
             ApiError::Unauthorized
         } else {
-            // Without a line: nobody may fill the log.
+            // Not logged: nobody may fill the log.
             ApiError::RateLimited
         }
     }
@@ -258,7 +259,7 @@ impl Doorkeeper {
         if !redeemed {
             return Err(self.wrong_try(address));
         }
-        // The browser forgets the cookie that it had, so nobody could use that sign-in any more.
+        // The browser drops its earlier cookie, so nobody could use that sign-in any more.
         for replaced in self.cookies(headers) {
             let ended = self
                 .credentials
@@ -269,7 +270,7 @@ impl Doorkeeper {
         Ok(new)
     }
 
-    /// The values of all cookies of our name.
+    /// The values of all cookies with our name.
     fn cookies<'a>(&self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
         headers
             .get_all(COOKIE)
@@ -282,7 +283,7 @@ impl Doorkeeper {
             .take(MAX_COOKIES)
     }
 
-    /// What gives a browser its cookie, without the attribute that depends on the connection.
+    /// The header value that sets the cookie, without the attribute that depends on the connection.
     pub(crate) fn set_cookie(&self, value: &str) -> String {
         format!(
             "{}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}",
@@ -291,7 +292,7 @@ impl Doorkeeper {
         )
     }
 
-    /// What takes it away again.
+    /// The header value that removes the cookie.
     pub(crate) fn clear_cookie(&self) -> String {
         format!(
             "{}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0",
@@ -300,10 +301,10 @@ impl Doorkeeper {
     }
 }
 
-/// Someone who may come in.
+/// An admitted request.
 struct Admitted {
     visitor: Visitor,
-    /// The cookie that is to be set anew, so that it does not end before the sign-in.
+    /// The cookie to set again, so that it does not expire before the sign-in.
     renewed: Option<String>,
 }
 
@@ -311,7 +312,7 @@ fn internal(error: StoreError) -> ApiError {
     ApiError::store(&error)
 }
 
-/// Adds a cookie, for encrypted connections only where the browser has one.
+/// Adds a cookie, restricted to encrypted connections if the browser uses one.
 pub(crate) fn add_cookie(
     response: &mut Response,
     mut cookie: String,
@@ -325,7 +326,7 @@ pub(crate) fn add_cookie(
     Ok(())
 }
 
-/// Lets nobody through without a credential; handlers find a [`Visitor`] in the request.
+/// Refuses requests without a credential; handlers find a [`Visitor`] in the request.
 pub(crate) async fn require_credential(
     State(app): State<App>,
     ConnectInfo(address): ConnectInfo<SocketAddr>,
@@ -334,25 +335,25 @@ pub(crate) async fn require_credential(
     next: Next,
 ) -> Response {
     let (method, headers) = (request.method().clone(), request.headers().clone());
-    let Admitted { mut visitor, renewed } = match app.doorkeeper.admit(&method, &headers, address.ip()).await
-    {
-        Ok(admitted) => admitted,
-        Err(refusal) => return refusal.into_response(),
-    };
-    visitor.seat = request.extensions().get::<Arc<Seat>>().cloned();
-    if let Some(seat) = &visitor.seat {
-        seat.belongs();
-        seat.meter
-            .belongs_to(|| app.doorkeeper.budgets.of(visitor.credential.clone()));
+    let Admitted { mut visitor, renewed } =
+        match app.authenticator.admit(&method, &headers, address.ip()).await {
+            Ok(admitted) => admitted,
+            Err(refusal) => return refusal.into_response(),
+        };
+    visitor.slot = request.extensions().get::<Arc<Slot>>().cloned();
+    if let Some(slot) = &visitor.slot {
+        slot.set_authenticated();
+        slot.meter
+            .belongs_to(|| app.authenticator.budgets.of(visitor.credential.clone()));
     }
-    // Sockets and streams need more than their address says, which their handlers check.
+    // Sockets and streams need further rights, which their handlers check.
     let route = request.extensions().get::<MatchedPath>();
     if !route.is_some_and(|route| route_scopes::may_use(&visitor, &method, route.as_str())) {
         return ApiError::Forbidden.into_response();
     }
     request.extensions_mut().insert(visitor);
     let mut response = next.run(request).await;
-    // A sign-out has set its own.
+    // A sign-out sets its own cookie.
     if let Some(cookie) = renewed
         && !response.headers().contains_key(SET_COOKIE)
         && let Err(refusal) = add_cookie(&mut response, cookie, https)
@@ -377,7 +378,7 @@ fn key(headers: &HeaderMap) -> Option<&str> {
     bearer.or_else(|| headers.get("x-api-key").and_then(|value| value.to_str().ok()))
 }
 
-/// The page's secret among the subprotocols of an upgrade, if the protocol that we speak is among them, too.
+/// The page's secret among the offered subprotocols, if our protocol is offered, too.
 fn offered_secret(headers: &HeaderMap) -> Option<&str> {
     let offered = || {
         headers

@@ -24,20 +24,20 @@ pub(crate) struct BackendList {
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "http.ts")]
 struct Backend {
-    /// By which a session chooses it.
+    /// The name by which a session chooses the agent.
     name: String,
-    /// For a person.
+    /// The agent's name for a person.
     title: String,
     version: Option<String>,
     installed: bool,
-    /// Whether the user is signed in to what the agent needs. Null: the agent does not say, or has not said yet.
+    /// Whether the user is signed in to the agent's provider. Null: the agent does not report it, or has not yet.
     signed_in: Option<bool>,
     capabilities: Capabilities,
     options: Vec<BackendOption>,
     how_to_install: Option<String>,
 }
 
-/// What can be chosen for an agent.
+/// An option of an agent.
 #[derive(Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "http.ts")]
@@ -48,13 +48,13 @@ struct BackendOption {
     #[schema(value_type = String)]
     #[ts(type = "\"string\" | \"number\" | \"bool\" | \"choice\" | \"list\"")]
     kind: OptionKind,
-    /// The values that can be chosen from, where they are known.
+    /// The values to choose from, if known.
     choices: Vec<String>,
     #[ts(type = "unknown")]
     default: Option<Value>,
-    /// A running agent can change it; otherwise it takes effect with the next turn.
+    /// A running agent can change the option; otherwise it takes effect with the next turn.
     live: bool,
-    /// It lets the agent do more without asking, so setting it needs the scope `approve`.
+    /// The option lets the agent do more without asking, so setting it needs the scope `approve`.
     grants: bool,
 }
 
@@ -67,7 +67,7 @@ struct Capabilities {
     subagents: bool,
 }
 
-/// The agent of sessions that choose none, and why it is that one.
+/// The agent of sessions that don't choose one, and why it is the default.
 #[derive(Serialize, TS, ToSchema)]
 #[ts(export_to = "http.ts")]
 pub(crate) struct DefaultBackend {
@@ -82,7 +82,7 @@ pub(crate) struct DefaultBackend {
     #[schema(value_type = String)]
     #[ts(type = "string")]
     why: WhyChosen,
-    /// Where it was found on this machine.
+    /// Where the agent was found on this machine.
     path: Option<String>,
     capabilities: Capabilities,
 }

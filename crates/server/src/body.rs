@@ -1,4 +1,4 @@
-//! JSON bodies of requests. What is wrong with one is said by the name of the field.
+//! JSON bodies of requests. Errors name the invalid field.
 
 use axum::body::HttpBody;
 use axum::extract::rejection::JsonRejection;
@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{ApiError, FieldProblem, WrongField};
 
-/// A body of this type, and of nothing else: a field that we don't know is a mistake that its sender wants to hear of.
+/// A body of this type only: an unknown field is a mistake that its sender wants to know.
 pub(crate) struct Body<T>(pub(crate) T);
 
-/// Why a request is not taken.
+/// Why a request was refused.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Refusal {
     Error(ApiError),
@@ -49,7 +49,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     }
 }
 
-/// As [`Body`], where nothing at all, or `null`, is the default.
+/// As [`Body`], but an empty body or `null` is the default.
 pub(crate) struct OptionalBody<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
@@ -67,9 +67,9 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalB
     }
 }
 
-/// The bytes of a body that says that it is JSON.
+/// The bytes of a body whose content type is JSON.
 async fn bytes_of<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Response> {
-    // For its checks of content type and size; the content is looked at below.
+    // Only to check content type and size; the content is parsed below.
     let is_json = Json::<serde::de::IgnoredAny>::from_request(
         Request::from_parts(head_of(&request), axum::body::Body::empty()),
         state,
@@ -89,7 +89,7 @@ fn head_of(request: &Request) -> axum::http::request::Parts {
 }
 
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
-    // The library would take a list for an object whose fields have no names.
+    // serde would accept a list for an object, in the order of its fields.
     let is_object = bytes.trim_ascii_start().starts_with(b"{");
     if !is_object && serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok() {
         return Err(wrong(".", "").into());
@@ -98,7 +98,7 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
         let reason = error.inner().to_string();
-        // What comes after a wrong field counts, too: text that is cut off there is no JSON.
+        // The text after an invalid field counts, too: truncated text is not JSON.
         let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok();
         if !error.inner().is_data() || !is_json() {
             return Refusal::Error(ApiError::NotJson);
@@ -109,7 +109,7 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     Ok(value)
 }
 
-/// The library tells which field in its words.
+/// serde names the field only in its message.
 fn wrong(path: &str, reason: &str) -> WrongField {
     let quoted = || reason.split('`').nth(1).unwrap_or_default().to_owned();
     if reason.starts_with("unknown field") {

@@ -1,8 +1,7 @@
-//! The chat API: a WebSocket that is one conversation.
+//! The chat API: a WebSocket with one conversation.
 //!
-//! `wire` is what goes over it, `translate` turns a session's events into frames and frames into commands, `pace`
-//! counts what a client sends, `socket` is the loop. A conversation is called by a name of the client's; it begins with
-//! the first message.
+//! `wire` has the messages, `translate` turns events into frames and messages into commands, `pace` limits the rate of
+//! messages, `socket` is the loop. The client names the conversation, which begins with the first message.
 
 mod pace;
 mod parse;

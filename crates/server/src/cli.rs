@@ -1,7 +1,7 @@
-//! Where an agent connects that was started with `--sdk-url`.
+//! The endpoint for agents that were started with `--sdk-url`.
 //!
-//! The secret in the address is its credential, good for one run. What is said over the connection goes to the backend
-//! as it comes.
+//! The secret in the address is the agent's credential, valid for one run. The frames are passed to the backend
+//! unchanged.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use tiller_core::backend::Connection;
 
 use crate::app::{App, MAX_MESSAGE};
 use crate::error::ApiError;
-use crate::listen::Seat;
+use crate::listen::Slot;
 use crate::openapi::ErrorBody;
 
 #[derive(Deserialize)]
@@ -25,7 +25,7 @@ pub(crate) struct Options {
     run: Option<String>,
 }
 
-/// Where a Claude Code that was started with --sdk-url connects; for nobody else
+/// The endpoint for a Claude Code that was started with --sdk-url; not for other clients
 #[utoipa::path(
     get, operation_id = "cli", path = "/ws/cli/{session_id}", tag = "sessions", security(()), params(
     ("session_id" = String, Path),
@@ -39,12 +39,12 @@ pub(crate) struct Options {
 ))]
 pub(crate) async fn upgrade(
     State(app): State<App>,
-    Extension(seat): Extension<Arc<Seat>>,
+    Extension(slot): Extension<Arc<Slot>>,
     Path(session): Path<String>,
     options: Result<Query<Options>, axum::extract::rejection::QueryRejection>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
-    // Without the secret nobody learns whether there is such a session or run.
+    // Without the secret nobody learns whether such a session or run exists.
     let Query(options) = options.map_err(|_| ApiError::Unauthorized)?;
     let session: SessionId = session.parse().map_err(|_| ApiError::Unauthorized)?;
     let secret = options.run.ok_or(ApiError::Unauthorized)?;
@@ -52,7 +52,7 @@ pub(crate) async fn upgrade(
     if !connections.expects(session, &secret) {
         return Err(ApiError::Unauthorized);
     }
-    seat.belongs();
+    slot.set_authenticated();
     let upgrade = upgrade
         .map_err(|_| ApiError::NotAWebSocket)?
         .max_message_size(MAX_MESSAGE)

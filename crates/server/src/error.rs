@@ -1,4 +1,4 @@
-//! How a refusal reads: `{"error":{"code":"…","message":"…"}}`, in the caller's language.
+//! The error responses of all routes: `{"error":{"code":"…","message":"…"}}`, in the caller's language.
 
 use axum::Json;
 use axum::extract::Request;
@@ -13,7 +13,7 @@ mod code;
 
 pub use code::ErrorCode;
 
-/// Every refusal: code, status, what a person reads in English and in Chinese.
+/// The table of errors: code, status, and the messages in English and Chinese.
 macro_rules! refusals {
     ($($variant:ident = $code:ident, $status:ident, $english:literal, $chinese:literal;)+) => {
         #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -33,66 +33,68 @@ refusals! {
     WorkingDirInvalid = WorkingDirInvalid, BAD_REQUEST,
         "The working directory does not exist or may not be used.", "工作目录不存在或无权限访问";
     PromptTooLong = PromptTooLong, UNPROCESSABLE_ENTITY,
-        "The task description is too long: at most 10,000 characters are taken.", "任务描述超过最大长度限制";
+        "The task description is too long. It may have at most 10,000 characters.", "任务描述超过最大长度限制";
     WorkingDirLocked = WorkingDirLocked, BAD_REQUEST,
         "A resumed session stays in its own working directory.", "恢复的会话不能更改工作目录";
     SessionNotFound = SessionNotFound, NOT_FOUND,
         "There is no such session.", "指定的会话不存在";
     SessionDamaged = SessionDamaged, CONFLICT,
-        "This session can't be read. Its data is kept as it is; the session can be deleted.",
+        "This session can't be read. Its data is kept unchanged. You can delete the session.",
         "该会话的数据无法读取。数据已原样保留，可以删除该会话";
     QuestionNotFound = QuestionNotFound, NOT_FOUND,
-        "There is no such question, or it has been answered already.", "问题不存在（已超时或已回答）";
+        "There is no such question, or it was already answered.", "问题不存在（已超时或已回答）";
     InvalidAnswer = InvalidAnswer, BAD_REQUEST,
-        "An answer is a label, a list of labels, some text, or null to cancel.", "答案格式无效";
+        "The answer must be a label, a list of labels, text, or null to cancel.", "答案格式无效：请填写选项、选项列表或文本，取消请用 null";
     TaskInterrupted = TaskInterrupted, BAD_REQUEST,
         "The task was interrupted.", "任务已被中断";
     Timeout = Timeout, GATEWAY_TIMEOUT,
-        "The task did not end within its time limit and was stopped.", "任务超时，已被停止";
+        "The task reached its time limit and was stopped.", "任务超时，已被停止";
     RequestNotFound = RequestNotFound, NOT_FOUND,
-        "No such request is waiting for an answer.", "没有等待回答的该请求";
+        "No such request is waiting. It may have been withdrawn.", "没有这个待处理的请求，可能已被撤回";
     AlreadyAnswered = AlreadyAnswered, CONFLICT,
-        "This request has been answered already.", "该请求已被回答";
+        "This request was already answered.", "该请求已有人处理";
     NotAsShown = NotAsShown, CONFLICT,
-        "What waits is not what was shown. Look at it again.", "等待决定的内容与所显示的不一致，请重新查看";
+        "The request differs from what you were shown. Review it and answer again.",
+        "请求内容与显示给您的不一致，请重新查看后再处理";
     AgentNotInstalled = AgentNotInstalled, CONFLICT,
         "The agent is not installed. GET /api/backends says how to install it.",
         "该代理尚未安装，安装方法见 GET /api/backends";
     NotJson = InvalidRequest, BAD_REQUEST,
         "The body is not valid JSON.", "请求体不是有效的 JSON";
     WrongForm = InvalidRequest, UNPROCESSABLE_ENTITY,
-        "A field is missing or has the wrong form.", "字段缺失或格式不正确";
+        "A field is missing or invalid.", "字段缺失或格式不正确";
     TooLarge = InvalidRequest, PAYLOAD_TOO_LARGE,
-        "The request is too large: at most 32 MiB are taken.", "请求过大：最多 32 MiB";
+        "The request is too large. The limit is 32 MiB.", "请求过大，上限为 32 MiB";
     HeadTooLarge = InvalidRequest, REQUEST_HEADER_FIELDS_TOO_LARGE,
-        "The headers are too large: at most 64 KiB are taken.", "请求头过大：最多 64 KiB";
+        "The headers are too large. The limit is 64 KiB.", "请求头过大，上限为 64 KiB";
     BodyTimeout = Timeout, REQUEST_TIMEOUT,
         "The body of the request did not arrive in time. Send it again.", "请求体未在限定时间内到达，请重新发送";
     NotJsonType = InvalidRequest, UNSUPPORTED_MEDIA_TYPE,
         "Send JSON, with the content type application/json.", "请发送 JSON，内容类型为 application/json";
     NotAWebSocket = InvalidRequest, BAD_REQUEST,
-        "This address speaks WebSocket: connect with a WebSocket client.", "此地址为 WebSocket：请使用 WebSocket 客户端连接";
+        "This address is a WebSocket. Connect with a WebSocket client.", "此地址是 WebSocket，请使用 WebSocket 客户端连接";
     MethodNotAllowed = InvalidRequest, METHOD_NOT_ALLOWED,
-        "This address does not take that method.", "此地址不支持该方法";
+        "This address does not support that method.", "此地址不支持该方法";
     NoSuchRoute = InvalidRequest, NOT_FOUND,
         "There is nothing at this address.", "此地址不存在";
     Unauthorized = Unauthorized, UNAUTHORIZED,
-        "A valid API key or the link from `tiller link` is needed.", "API 密钥无效";
+        "Sign in with the link from `tiller link`, or send a valid API key.", "API 密钥无效";
     NoSuchSignIn = InvalidRequest, NOT_FOUND,
-        "There is no such sign-in. It may have ended meanwhile.", "没有该登录，可能已经结束";
+        "There is no such sign-in. It may have ended in the meantime.", "找不到该登录，可能已经失效";
     Forbidden = Forbidden, FORBIDDEN,
-        "This is not allowed with the key that was used.", "当前密钥无权执行此操作";
+        "Your API key does not allow this.", "当前密钥无权执行此操作";
     SandboxUnavailable = Forbidden, FORBIDDEN,
-        "This key runs agents in a sandbox only, and this agent has none.", "此密钥只允许在沙箱中运行，而此智能体没有沙箱";
+        "Your API key runs agents only in a sandbox, and this agent does not support one.",
+        "当前密钥只允许在沙箱中运行代理，而该代理不支持沙箱";
     ForeignHost = Forbidden, FORBIDDEN,
-        "This host name is not served here. Add it to allowed_hosts in config.toml if it should be.",
+        "This host name is not allowed. To use it, add it to allowed_hosts in config.toml.",
         "此主机名未被允许。如需使用，请将其加入 config.toml 的 allowed_hosts";
     ForeignOrigin = Forbidden, FORBIDDEN,
         "Requests from other sites are refused.", "拒绝来自其他站点的请求";
     RateLimited = RateLimited, TOO_MANY_REQUESTS,
         "Too many requests. Try again later.", "请求过于频繁，请稍后再试";
     DiskFull = Internal, INSUFFICIENT_STORAGE,
-        "The disk is full: free some space, then try again.", "磁盘已满：请清理空间后重试";
+        "The disk is full. Free some space, then try again.", "磁盘已满，请清理空间后重试";
     Internal = Internal, INTERNAL_SERVER_ERROR,
         "Something went wrong in the server. Try again later.", "服务内部错误，请稍后重试";
 }
@@ -117,7 +119,7 @@ impl ApiError {
     }
 }
 
-/// A field of a request that is not as it should be.
+/// An invalid field of a request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct WrongField {
     name: String,
@@ -131,7 +133,7 @@ pub(crate) enum FieldProblem {
     WrongForm,
 }
 
-/// As much of a name as is repeated to the one who sent it.
+/// How much of a field's name is repeated to the client.
 const REPEATED: usize = 80;
 
 impl WrongField {
@@ -147,9 +149,9 @@ impl WrongField {
     fn text(&self, language: Language) -> String {
         let name = &self.name;
         match (self.problem, language) {
-            (FieldProblem::Unknown, Language::English) => format!("There is no field '{name}'."),
+            (FieldProblem::Unknown, Language::English) => format!("Unknown field '{name}'."),
             (FieldProblem::Missing, Language::English) => format!("The field '{name}' is missing."),
-            (FieldProblem::WrongForm, Language::English) => format!("The field '{name}' has the wrong form."),
+            (FieldProblem::WrongForm, Language::English) => format!("The field '{name}' is invalid."),
             (FieldProblem::Unknown, Language::Chinese) => format!("未知字段：{name}"),
             (FieldProblem::Missing, Language::Chinese) => format!("缺少字段：{name}"),
             (FieldProblem::WrongForm, Language::Chinese) => format!("字段格式不正确：{name}"),
@@ -199,7 +201,7 @@ impl From<CommandError> for ApiError {
 }
 
 impl ApiError {
-    /// A full disk is something that the person who asks can mend.
+    /// A full disk is reported as such, because the user can mend it.
     pub(crate) fn store(error: &tiller_core::StoreError) -> Self {
         tracing::error!(%error, "a request failed");
         match error {
@@ -215,7 +217,7 @@ impl ApiError {
     }
 }
 
-/// A language that messages to people are in.
+/// The language of messages to people.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Language {
     English,
@@ -223,7 +225,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// As HTTP calls it.
+    /// The language tag for HTTP headers.
     pub(crate) fn tag(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Self::English => "en",

@@ -1,4 +1,4 @@
-//! The event API: a WebSocket on which every session is started, steered and watched.
+//! The event API: a WebSocket on which all sessions are started, steered and watched.
 
 mod causes;
 mod commands;

@@ -1,4 +1,4 @@
-//! A session's events, from its log and then live, each once and in order.
+//! Follows a session's events, from its log and then live, each once and in order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,32 +14,33 @@ pub(crate) const PAGE: u32 = 256;
 
 pub(crate) enum Step {
     Event(Arc<Event>),
-    /// The prompts that wait, whenever they change.
+    /// The queue, after each change.
     Queue(Vec<String>),
-    /// Its settings, its title or its agent are others.
+    /// The session's settings, title or agent changed.
     Updated,
-    /// The agent calls back and waits.
+    /// The agent called a hook and waits.
     Hook(HookCall),
     /// The session was deleted.
     Deleted,
-    /// The server is going away, or can't read its log.
+    /// The server is stopping, or the log can't be read.
     Closed,
 }
 
-/// Reads a session from a place in its log on. Never falls behind for good: what memory has lost is in the log.
+/// Follows a session from a position in its log on. It can always catch up: events that the live feed dropped are in
+/// the log.
 pub(crate) struct Follow {
     sessions: Sessions,
     feed: LiveFeed,
     session: SessionId,
-    /// The last that was given out.
+    /// The number of the last event that was returned.
     last: u64,
     waiting: VecDeque<Event>,
-    /// The log may have more than the feed will tell.
+    /// The log may have events that the feed will not deliver.
     behind: bool,
 }
 
 impl Follow {
-    /// Everything after `after`. `feed` must have been taken before the session's log is looked at.
+    /// Everything after `after`. Subscribe `feed` before reading the session's log.
     pub(crate) fn new(sessions: Sessions, feed: LiveFeed, session: SessionId, after: u64) -> Self {
         Self {
             sessions,
@@ -59,7 +60,7 @@ impl Follow {
         &self.sessions
     }
 
-    /// Nothing is lost if the caller gives up waiting.
+    /// Cancel-safe.
     pub(crate) async fn next(&mut self) -> Step {
         loop {
             if let Some(event) = self.waiting.pop_front() {
@@ -106,7 +107,7 @@ pub(crate) fn ends_turn(event: &Event) -> bool {
     matches!(&event.body, EventBody::Status(change) if change.status != SessionStatus::Running)
 }
 
-/// Prompts and messages before `before`, the newest first, until `found` finds what it looks for.
+/// Searches prompts and messages before `before`, the newest first, until `found` returns a value.
 pub(crate) async fn search_back<T>(
     sessions: &Sessions,
     session: SessionId,

@@ -1,7 +1,7 @@
-//! What is refused before anyone asks who it is: other hosts' names, other sites' pages.
+//! Refuses requests before authentication: with wrong host names, and from pages of other sites.
 //!
-//! A page on any website can send requests to this machine. The name that the browser used (Host), the site that sent
-//! it (Origin) and what the browser says about both (Sec-Fetch-Site) give it away.
+//! A page on any website can send requests to this machine. The host name that the browser used (Host), the site that
+//! sent the request (Origin) and the browser's own judgement (Sec-Fetch-Site) reveal them.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -16,16 +16,16 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::listen::MAX_HEAD;
 
-/// The names under which this server may be reached.
+/// The host names under which this server may be reached.
 #[derive(Clone, Debug)]
 pub struct HostPolicy {
     authorities: HashSet<String>,
 }
 
 impl HostPolicy {
-    /// The bound addresses, which all have the same port, the names of loopback as far as they lead here, and `allowed`:
-    /// names with or without a port. A browser that is sent to `localhost` tries both families, so that name is served only
-    /// where `localhost_is_ours`: where no other program can listen on one of them.
+    /// The bound addresses, which all have the same port, the names of loopback as far as they lead here, and
+    /// `allowed`: names with or without a port. A browser that opens `localhost` tries both address families, so that
+    /// name is accepted only if `localhost_is_ours`: if no other program can listen on one of them.
     pub fn new(bound: &[SocketAddr], localhost_is_ours: bool, allowed: &[String]) -> Self {
         let port = bound.first().map_or(0, SocketAddr::port);
         let leads_here = |loopback: IpAddr| {
@@ -59,7 +59,7 @@ impl HostPolicy {
     }
 }
 
-/// Refuses what does not come from this server's own pages or from a program.
+/// Refuses requests that come neither from this server's own pages nor from a program.
 pub(crate) async fn same_origin_only(State(app): State<App>, request: Request, next: Next) -> Response {
     match check(&app.access.hosts, &request) {
         Ok(()) => next.run(request).await,
@@ -94,7 +94,7 @@ fn check(hosts: &HostPolicy, request: &Request) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// About what the head of the request took on the wire. The library's own limit is that of a buffer, and may be late.
+/// The approximate size of the request's head. The HTTP library's own limit is that of a buffer, and may apply late.
 fn head_size(request: &Request) -> usize {
     let lines = request.headers().iter();
     let headers: usize = lines
@@ -103,7 +103,7 @@ fn head_size(request: &Request) -> usize {
     headers + request.uri().to_string().len()
 }
 
-/// The header's value. Sent twice, or not in plain text, it is nobody's honest mistake.
+/// The header's value. A duplicate header, or one that is not plain text, is refused.
 fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, ApiError> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -113,13 +113,13 @@ fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a st
     }
 }
 
-/// Scripts and styles from here only, nothing inline, nothing evaluated, no frame around us, nothing from other hosts.
+/// Scripts and styles from here only, nothing inline, nothing evaluated, no embedding, nothing from other hosts.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
      img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; worker-src 'self'; frame-src 'self'; \
      manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The frame in which the page has its diagrams drawn: it writes styles, and in exchange has no origin and reaches nothing.
-/// Its one script, named by its hash, runs what the page hands in.
+/// The frame in which the page has diagrams drawn: it may write styles, and in exchange has no origin and can't load
+/// anything. Its one script, named by its hash, runs what the page passes in.
 const DIAGRAM_PAGE: &str = "/diagram.html";
 const DIAGRAM_POLICY: &str = "sandbox allow-scripts; default-src 'none'; \
      script-src 'sha256-GCNJkJ/4NelP2UvV5bAuVZBmzjLMvwA3nxKJnwYxaTw=' blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";

@@ -1,4 +1,4 @@
-//! The history: every conversation that the agent keeps a transcript of, to list, read, search and export.
+//! The history: lists, reads, searches and exports the agent's transcripts.
 //!
 //! It only asks the history crate and shapes answers. Who may see which transcript is decided in [`access`].
 

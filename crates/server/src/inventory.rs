@@ -1,6 +1,6 @@
-//! What Claude Code has been given on this machine: skills, commands, agents, MCP servers, plugins and hooks, for one
-//! folder. Read from the user's and the project's files, never written. Values that may be secret (environment variables
-//! and headers of servers) are left out: their names are enough to see what is set.
+//! Claude Code's configuration on this machine for one folder: skills, commands, agents, MCP servers, plugins and
+//! hooks. Read from the user's and the project's files, never written. Values that may be secret (environment variables
+//! and headers of servers) are left out; only their names are shown.
 
 mod front_matter;
 
@@ -23,9 +23,9 @@ use crate::openapi::{ErrorBody, Refusals};
 
 use self::front_matter::FrontMatter;
 
-/// No file that a person wrote for the agent is longer; what is longer is not read.
+/// Larger files are not read: no configuration file that a person writes is this large.
 const LARGEST_FILE: u64 = 4 << 20;
-/// Folders with more entries than this are cut off: nobody reads on, and a wrong folder must not keep us busy.
+/// Folders with more entries than this are cut off: a wrong folder must not keep the server busy.
 const MOST_ENTRIES: usize = 1_000;
 
 #[derive(Deserialize)]
@@ -47,10 +47,10 @@ enum Scope {
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "inventory.ts", optional_fields)]
 pub(crate) struct Inventory {
-    /// The folder whose files are looked at beside the user's own.
+    /// The folder whose files are read beside the user's own.
     cwd: String,
     claude_home: String,
-    /// How Claude Code would sign in: `subscription`, `apiKey`, or neither.
+    /// How Claude Code would sign in: `subscription`, `apiKey`, or null.
     #[serde(skip_serializing_if = "Option::is_none")]
     login: Option<&'static str>,
     skills: Vec<Described>,
@@ -59,11 +59,11 @@ pub(crate) struct Inventory {
     mcp_servers: Vec<McpServer>,
     plugins: Vec<Plugin>,
     hooks: Vec<Hook>,
-    /// Files that are there and can't be read as what they should be.
+    /// Files that can't be parsed.
     problems: Vec<String>,
 }
 
-/// Something that a Markdown file with a few words at its top describes.
+/// Something that the front matter of a Markdown file describes.
 #[derive(Debug, Serialize, TS, ToSchema)]
 #[ts(export_to = "inventory.ts", optional_fields)]
 struct Described {
@@ -82,7 +82,7 @@ struct McpServer {
     scope: Scope,
     /// `stdio`, `http`, `sse`, …
     transport: String,
-    /// The command with its arguments, or the address.
+    /// The command with its arguments, or the URL.
     target: String,
     environment: Vec<String>,
     headers: Vec<String>,
@@ -114,8 +114,8 @@ struct Hook {
     path: String,
 }
 
-// Only for the person at the machine: a key sees its own sessions and nothing of the machine's.
-/// What Claude Code has been given: skills, commands, agents, MCP servers, plugins, hooks
+// Only for the person at the machine: a key sees only its own sessions.
+/// Claude Code's configuration: skills, commands, agents, MCP servers, plugins, hooks
 #[utoipa::path(
     get, operation_id = "claude", path = "/api/claude", tag = "machine", params(("cwd" = Option<String>, Query)),
     extensions(("x-summary-zh-CN" = json!("Claude Code 的技能、命令、代理、MCP 服务器、插件和钩子")), ("x-scope" = json!("person"))),
@@ -171,7 +171,7 @@ impl Inventory {
         found
     }
 
-    /// The file's content, or nothing if there is none. One that can't be read is a problem to be told.
+    /// The file's content, or null if there is no such file. A file that can't be read is reported as a problem.
     fn json(&mut self, path: &Path) -> Value {
         let Some(text) = read_text(path) else {
             return Value::Null;
@@ -201,7 +201,7 @@ impl Inventory {
             return;
         };
         for (name, installs) in plugins {
-            // Newer versions keep a list for each plugin, older ones a single entry.
+            // Newer versions have a list for each plugin, older ones a single entry.
             let install = installs.get(0).unwrap_or(installs);
             let path = text(install, "installPath").unwrap_or_default();
             let enabled = settings
@@ -228,7 +228,7 @@ impl Inventory {
     }
 
     fn add_mcp_servers(&mut self, claude_home: &Path, cwd: &Path) {
-        // The file lies beside the folder, or in it where the folder was chosen by `CLAUDE_CONFIG_DIR`.
+        // The file is beside the folder, or in it if `CLAUDE_CONFIG_DIR` chose the folder.
         let inside = claude_home.join(".claude.json");
         let path = if inside.is_file() {
             inside
@@ -327,7 +327,7 @@ fn login(claude_home: &Path, settings: &Value) -> Option<&'static str> {
     {
         return Some("apiKey");
     }
-    // On a Mac the key chain has it, which can't be asked without bothering the user.
+    // On a Mac the keychain has it, which can't be read without bothering the user.
     claude_home
         .join(".credentials.json")
         .is_file()
@@ -359,7 +359,7 @@ fn file_name(path: &Path) -> String {
         .unwrap_or_default()
 }
 
-/// What is in a folder, by name. A folder that is not there is empty.
+/// The entries of a folder, by name. A missing folder is empty.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let mut found: Vec<_> = fs::read_dir(folder)
         .into_iter()

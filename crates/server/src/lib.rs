@@ -1,7 +1,7 @@
 //! The front doors of Tiller: HTTP, WebSocket, server-sent events.
 //!
-//! It owns everything that a network can see: who gets in, what is refused and how that is said, and one folder for
-//! each door. Doors are thin; what a session is and does, the core says. It knows no SQL and no agent's format.
+//! It owns everything that a network can see: authentication, refusals and their texts, and one folder for each door.
+//! Doors are thin; the core decides what sessions do. The crate does not know SQL or the message format of any agent.
 
 mod app;
 mod arrival;
@@ -15,7 +15,6 @@ mod events;
 mod follow;
 mod guard;
 mod history;
-mod house;
 mod inventory;
 mod limit;
 mod listen;
@@ -27,6 +26,7 @@ mod proxy;
 mod pulse;
 mod revocation;
 mod route_scopes;
+mod session_access;
 mod sign_ins;
 mod statistics;
 mod system;

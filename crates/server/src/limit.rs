@@ -1,22 +1,22 @@
-//! How often one address may try.
+//! Rate limits per address.
 //!
-//! A window and not governor's cell rate: ten in a minute means that the eleventh is refused however slowly the ten came,
-//! where a cell rate lets one more in every six seconds. ARCHITECTURE.md has the comparison.
+//! A fixed window and not governor's cell rate: ten in a minute means that the eleventh is refused however slowly the
+//! ten came, whereas a cell rate lets one more in every six seconds. ARCHITECTURE.md has the comparison.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Counts events for each address in a window that begins with its first one.
+/// Counts events for each address in a window that begins with the address's first event.
 pub(crate) struct Tally {
     limit: u32,
     window: Duration,
     counts: Mutex<HashMap<IpAddr, (Instant, u32)>>,
 }
 
-/// No more addresses are remembered. Finished windows are forgotten first, then those that began first: an attacker with
-/// that many addresses needs no more tries from each.
+/// How many addresses are remembered. Finished windows are dropped first, then the oldest: an attacker with that many
+/// addresses needs no more tries from each.
 const ADDRESSES: usize = 4096;
 
 impl Tally {
@@ -28,7 +28,7 @@ impl Tally {
         }
     }
 
-    /// Counts one more. False if that is too many.
+    /// Counts an event. False if the limit is exceeded.
     pub(crate) fn count(&self, address: IpAddr, now: Instant) -> bool {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         if counts.len() >= ADDRESSES {
@@ -43,7 +43,7 @@ impl Tally {
         *count <= self.limit
     }
 
-    /// How long until an address that has had too many may try again.
+    /// How long an address that exceeded the limit has to wait.
     pub(crate) fn wait(&self, address: IpAddr, now: Instant) -> Duration {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let since = counts.get(&group(address)).map(|(since, _)| *since);
@@ -53,7 +53,7 @@ impl Tally {
     }
 }
 
-/// Forgets the older half if there are still too many: half, so that it is not done for every new address.
+/// Drops the older half if there are still too many: half, so that this does not happen for every new address.
 fn forget_half(counts: &mut HashMap<IpAddr, (Instant, u32)>) {
     if counts.len() < ADDRESSES {
         return;
@@ -70,7 +70,7 @@ fn forget_half(counts: &mut HashMap<IpAddr, (Instant, u32)>) {
     });
 }
 
-/// What counts as one address: a subscriber has a whole IPv6 /64.
+/// The part of an address that counts as one client: one subscriber has a whole IPv6 /64.
 pub(crate) fn group(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() & !u128::from(u64::MAX)).into()),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_addresses_come_memory_stays_bounded_and_the_newest_are_counted() {
+    fn memory_stays_bounded_with_many_addresses_and_the_newest_are_counted() {
         let tally = Tally::new(1, Duration::from_mins(1));
         let begin = Instant::now();
         let address = |number: u32| IpAddr::from(number.to_be_bytes());
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_in_a_minute_are_ten_however_slowly_they_come() {
+    fn ten_in_a_minute_are_ten_however_slowly_they_arrive() {
         let tally = Tally::new(10, Duration::from_mins(1));
         let (begin, one) = (Instant::now(), "127.0.0.1".parse().unwrap());
         let passed = (0..60).filter(|second| tally.count(one, begin + Duration::from_secs(*second)));

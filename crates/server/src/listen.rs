@@ -1,8 +1,8 @@
-//! From a listening socket to requests: how many connections, how large a head, how long it may take, and how long an answer
-//! waits for someone to read it.
+//! Accepts connections: limits their number, the size of a request's head, how long the head may take, and how long a
+//! response may wait for its reader.
 
 mod meter;
-mod seated;
+mod stream;
 
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
@@ -28,7 +28,7 @@ use tower::Service;
 use crate::app::Access;
 use crate::limit::group;
 pub(crate) use meter::{Budgets, Meter};
-use seated::Seated;
+use stream::SlottedStream;
 
 const MAX_CONNECTIONS: usize = 1024;
 const MAX_CONNECTIONS_OF_ONE_ADDRESS: usize = 256;
@@ -36,41 +36,41 @@ const MAX_CONNECTIONS_OF_ONE_ADDRESS: usize = 256;
 /// The head of a request: method, path and headers together.
 pub(crate) const MAX_HEAD: usize = 64 << 10;
 
-/// Someone who takes longer to say what they want does not want anything good.
+/// A client that takes longer to send a request's head is not honest.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 
-/// Who has not taken a byte of what was written to them for so long does not read. As long as a WebSocket's door waits.
+/// A client that has not read a byte for this long does not read. The WebSocket doors wait as long.
 const STUCK_WRITE: Duration = Duration::from_secs(30);
 
 /// How long to wait when the system has no more file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Accepts connections for ever.
+/// Accepts connections forever.
 pub(crate) async fn listen(
     listeners: Vec<TcpListener>,
     router: Router,
     access: Arc<Access>,
 ) -> io::Result<()> {
-    let guests = Arc::<Guests>::default();
+    let connections = Arc::<Connections>::default();
     let all = listeners.into_iter().map(|listener| {
-        let (access, guests) = (Arc::clone(&access), Arc::clone(&guests));
-        welcome(listener, router.clone(), access, guests, STUCK_WRITE)
+        let (access, connections) = (Arc::clone(&access), Arc::clone(&connections));
+        accept_all(listener, router.clone(), access, connections, STUCK_WRITE)
     });
     try_join_all(all).await.map(drop)
 }
 
-/// As [`listen`], with `patience` for those who don't read.
-async fn welcome(
+/// As [`listen`], with `patience` for clients that don't read.
+async fn accept_all(
     listener: TcpListener,
     router: Router,
     access: Arc<Access>,
-    guests: Arc<Guests>,
+    connections: Arc<Connections>,
     patience: Duration,
 ) -> io::Result<()> {
     loop {
         let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,
-            // What went wrong is one connection's trouble, or passes.
+            // An accept error concerns one connection, or is temporary.
             Err(error) => {
                 tracing::warn!(%error, "can't take a connection");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -78,14 +78,14 @@ async fn welcome(
             }
         };
         let is_proxy = access.proxies.contains(address.ip());
-        let Some(seat) = guests.admit(address.ip(), is_proxy) else {
+        let Some(slot) = connections.admit(address.ip(), is_proxy) else {
             tracing::warn!(%address, "too many connections; one more is refused");
             continue;
         };
-        let seated = Seated::new(stream, Arc::clone(&seat), patience);
-        tokio::spawn(converse(
-            seated,
-            seat,
+        let stream = SlottedStream::new(stream, Arc::clone(&slot), patience);
+        tokio::spawn(serve_connection(
+            stream,
+            slot,
             address,
             router.clone(),
             Arc::clone(&access),
@@ -93,8 +93,14 @@ async fn welcome(
     }
 }
 
-async fn converse(stream: Seated, seat: Arc<Seat>, address: SocketAddr, router: Router, access: Arc<Access>) {
-    let seat_of_requests = Arc::clone(&seat);
+async fn serve_connection(
+    stream: SlottedStream,
+    slot: Arc<Slot>,
+    address: SocketAddr,
+    router: Router,
+    access: Arc<Access>,
+) {
+    let seat_of_requests = Arc::clone(&slot);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let mut router = router.clone();
         let mut request = request.map(Body::new);
@@ -102,22 +108,22 @@ async fn converse(stream: Seated, seat: Arc<Seat>, address: SocketAddr, router: 
         let https = access.proxies.is_https(address.ip(), request.headers());
         request.extensions_mut().insert(ConnectInfo(client));
         request.extensions_mut().insert(https);
-        let seat = Arc::clone(&seat_of_requests);
-        request.extensions_mut().insert(Arc::clone(&seat));
+        let slot = Arc::clone(&seat_of_requests);
+        request.extensions_mut().insert(Arc::clone(&slot));
         let headers = request.headers_mut();
         headers
             .entry(ACCEPT_LANGUAGE)
             .or_insert_with(|| access.language.tag());
         async move {
-            // Counted for strangers only: those who belong keep their seats anyway.
-            let was_stranger = !seat.has_shown_credential();
+            // Limits clients without a credential only: others keep their connections anyway.
+            let was_stranger = !slot.has_credential();
             if was_stranger {
-                seat.is_busy(true);
+                slot.is_busy(true);
             }
             let Ok(response) = router.call(request).await;
-            seat.meter.finished();
-            if was_stranger && !seat.has_shown_credential() {
-                seat.is_busy(false);
+            slot.meter.finished();
+            if was_stranger && !slot.has_credential() {
+                slot.is_busy(false);
             }
             Ok::<_, Infallible>(response)
         }
@@ -128,93 +134,93 @@ async fn converse(stream: Seated, seat: Arc<Seat>, address: SocketAddr, router: 
         .max_buf_size(MAX_HEAD)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
-    let evicted = Arc::clone(&seat.evicted);
-    // The stream holds the seat for as long as it lives, also as a WebSocket.
-    drop(seat);
+    let evicted = Arc::clone(&slot.evicted);
+    // The stream holds its slot as long as it lives, also as a WebSocket.
+    drop(slot);
     tokio::select! {
         ended = connection => {
             if let Err(error) = ended {
                 tracing::debug!(%error, "a connection ended badly");
             }
         }
-        () = evicted.notified() => tracing::debug!(%address, "a silent connection made room for another"),
+        () = evicted.notified() => tracing::debug!(%address, "closed an idle connection without a credential to accept another"),
     }
 }
 
-/// Who is connected. A std mutex: held to count, never across an await.
+/// The open connections. A std mutex: held to count, never across an await.
 #[derive(Default)]
-struct Guests {
-    seats: Mutex<Seats>,
+struct Connections {
+    slots: Mutex<Slots>,
 }
 
 #[derive(Default)]
-struct Seats {
-    /// Every connection's address, by its number, the oldest first.
-    taken: BTreeMap<u64, Taken>,
+struct Slots {
+    /// All connections by number, the oldest first.
+    taken: BTreeMap<u64, TakenSlot>,
     by_address: HashMap<IpAddr, usize>,
     next: u64,
 }
 
-struct Taken {
+struct TakenSlot {
     address: IpAddr,
-    /// How to end the connection, while it has shown no credential and asks for nothing.
-    idle_stranger: Option<Arc<Notify>>,
+    /// How to close the connection, while it has no credential and no request.
+    idle_unauthenticated: Option<Arc<Notify>>,
 }
 
-/// One connection's place, given back when it ends.
-pub(crate) struct Seat {
-    guests: Arc<Guests>,
+/// The slot of a connection, released when it ends.
+pub(crate) struct Slot {
+    connections: Arc<Connections>,
     number: u64,
     evicted: Arc<Notify>,
-    has_shown_credential: AtomicBool,
-    /// What the other side has begun to send.
+    has_credential: AtomicBool,
+    /// Counts what the client has begun to send.
     pub(crate) meter: Meter,
 }
 
-impl Guests {
-    /// Where all seats are taken, the connection that has waited longest without a credential makes room: silent strangers
-    /// keep out nobody. Behind a proxy are many clients, so that only the number of all connections limits it.
-    fn admit(self: &Arc<Self>, address: IpAddr, is_proxy: bool) -> Option<Arc<Seat>> {
+impl Connections {
+    /// If all slots are taken, the oldest idle connection without a credential is closed, so that idle strangers can't
+    /// block the server. A proxy has many clients, so it is limited only by the total number of connections.
+    fn admit(self: &Arc<Self>, address: IpAddr, is_proxy: bool) -> Option<Arc<Slot>> {
         let address = group(address);
-        let mut seats = self.lock();
-        let of_this = seats.by_address.get(&address).copied().unwrap_or(0);
+        let mut slots = self.lock();
+        let of_this = slots.by_address.get(&address).copied().unwrap_or(0);
         if !is_proxy && of_this >= MAX_CONNECTIONS_OF_ONE_ADDRESS {
-            seats.evict(|taken| taken.address == address)?;
+            slots.evict(|taken| taken.address == address)?;
         }
-        if seats.taken.len() >= MAX_CONNECTIONS {
-            seats.evict(|_| true)?;
+        if slots.taken.len() >= MAX_CONNECTIONS {
+            slots.evict(|_| true)?;
         }
         let evicted = Arc::new(Notify::new());
-        let number = seats.next;
-        seats.next += 1;
-        *seats.by_address.entry(address).or_default() += 1;
-        let idle_stranger = Some(Arc::clone(&evicted));
-        seats.taken.insert(
+        let number = slots.next;
+        slots.next += 1;
+        *slots.by_address.entry(address).or_default() += 1;
+        let idle_unauthenticated = Some(Arc::clone(&evicted));
+        slots.taken.insert(
             number,
-            Taken {
+            TakenSlot {
                 address,
-                idle_stranger,
+                idle_unauthenticated,
             },
         );
-        Some(Arc::new(Seat {
-            guests: Arc::clone(self),
+        Some(Arc::new(Slot {
+            connections: Arc::clone(self),
             number,
             evicted,
-            has_shown_credential: AtomicBool::new(false),
+            has_credential: AtomicBool::new(false),
             meter: Meter::default(),
         }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seats> {
-        // Whole between any two statements.
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Slots> {
+        // Consistent between any two statements.
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Seats {
-    /// Ends the oldest connection of a stranger that asks for nothing. `None` if there is none.
-    fn evict(&mut self, may_go: impl Fn(&Taken) -> bool) -> Option<()> {
-        let is_idle = |taken: &&Taken| taken.idle_stranger.is_some() && may_go(taken);
+impl Slots {
+    /// Closes the oldest idle connection without a credential. `None` if there is none.
+    fn evict(&mut self, may_go: impl Fn(&TakenSlot) -> bool) -> Option<()> {
+        let is_idle = |taken: &&TakenSlot| taken.idle_unauthenticated.is_some() && may_go(taken);
         let (&number, _) = self.taken.iter().find(|(_, taken)| is_idle(taken))?;
         let idle = self.free(number)?;
         idle.notify_one();
@@ -229,44 +235,44 @@ impl Seats {
                 self.by_address.remove(&taken.address);
             }
         }
-        taken.idle_stranger
+        taken.idle_unauthenticated
     }
 }
 
-impl fmt::Debug for Seat {
+impl fmt::Debug for Slot {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Seat").field(&self.number).finish()
+        formatter.debug_tuple("Slot").field(&self.number).finish()
     }
 }
 
-impl Seat {
-    /// Somebody has shown a credential on this connection, which keeps its seat from now on.
-    pub(crate) fn belongs(&self) {
-        if !self.has_shown_credential.swap(true, Ordering::Relaxed) {
+impl Slot {
+    /// The client has shown a credential: its connection is kept from now on.
+    pub(crate) fn set_authenticated(&self) {
+        if !self.has_credential.swap(true, Ordering::Relaxed) {
             self.set_idle(None);
         }
     }
 
-    fn has_shown_credential(&self) -> bool {
-        self.has_shown_credential.load(Ordering::Relaxed)
+    fn has_credential(&self) -> bool {
+        self.has_credential.load(Ordering::Relaxed)
     }
 
-    /// A request is being answered, or has been.
+    /// Whether a request is being answered.
     fn is_busy(&self, busy: bool) {
         self.set_idle((!busy).then(|| Arc::clone(&self.evicted)));
     }
 
-    fn set_idle(&self, idle_stranger: Option<Arc<Notify>>) {
-        if let Some(taken) = self.guests.lock().taken.get_mut(&self.number) {
-            taken.idle_stranger = idle_stranger;
+    fn set_idle(&self, idle_unauthenticated: Option<Arc<Notify>>) {
+        if let Some(taken) = self.connections.lock().taken.get_mut(&self.number) {
+            taken.idle_unauthenticated = idle_unauthenticated;
         }
     }
 }
 
-impl Drop for Seat {
+impl Drop for Slot {
     fn drop(&mut self) {
-        // Nothing to do if it was evicted.
-        self.guests.lock().free(self.number);
+        // Nothing to do if the connection was evicted.
+        self.connections.lock().free(self.number);
     }
 }
 
@@ -286,7 +292,7 @@ mod tests {
     use crate::guard::HostPolicy;
     use crate::proxy::TrustedProxies;
 
-    /// Short, but longer than a machine with much to do leaves someone waiting who reads.
+    /// Short, but longer than a busy machine delays a client that reads.
     const PATIENCE: Duration = Duration::from_millis(300);
 
     async fn ask(address: SocketAddr, path: &str) -> TcpStream {
@@ -303,8 +309,8 @@ mod tests {
         }
     }
 
-    /// The server's address, and its guests.
-    async fn serve(router: Router) -> (SocketAddr, Arc<Guests>) {
+    /// The server's address, and its connections.
+    async fn serve(router: Router) -> (SocketAddr, Arc<Connections>) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let access = Access {
@@ -315,19 +321,19 @@ mod tests {
             instance: "test".to_owned(),
             approval: tiller_core::Approval::Ask,
         };
-        let guests = Arc::new(Guests::default());
-        tokio::spawn(welcome(
+        let connections = Arc::new(Connections::default());
+        tokio::spawn(accept_all(
             listener,
             router,
             Arc::new(access),
-            Arc::clone(&guests),
+            Arc::clone(&connections),
             PATIENCE,
         ));
-        (address, guests)
+        (address, connections)
     }
 
     #[tokio::test]
-    async fn who_does_not_read_is_cut_off_and_who_has_nothing_to_read_is_not() {
+    async fn a_client_that_does_not_read_is_disconnected_and_an_idle_one_is_not() {
         let (speak, mut spoken) = watch::channel("first");
         spoken.mark_changed();
         let now_and_then = move || {
@@ -345,17 +351,17 @@ mod tests {
         let router = Router::new()
             .route("/quiet", get(now_and_then))
             .route("/loud", get(without_end));
-        let (address, guests) = serve(router).await;
-        let seats = || guests.lock().taken.len();
+        let (address, connections) = serve(router).await;
+        let slots = || connections.lock().taken.len();
 
         let mut quiet = ask(address, "/quiet").await;
         hears(&mut quiet, "first\r\n").await;
         let stuck = ask(address, "/loud").await;
         stuck.readable().await.unwrap();
-        assert_eq!(seats(), 2);
-        // The quiet one has then waited for longer than a write may.
+        assert_eq!(slots(), 2);
+        // By then the idle client has waited longer than a write may.
         let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
-        while seats() > 1 {
+        while slots() > 1 {
             assert!(tokio::time::Instant::now() < deadline, "never cut off");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
@@ -363,58 +369,61 @@ mod tests {
         hears(&mut quiet, "second\r\n").await;
     }
 
-    /// Seats of clients that have shown a credential.
-    fn taken(guests: &Arc<Guests>, addresses: impl Iterator<Item = IpAddr>) -> Vec<Arc<Seat>> {
-        let seats = addresses.map(|address| guests.admit(address, false).unwrap());
-        seats.inspect(|seat| seat.belongs()).collect()
+    /// Slots of clients that have shown a credential.
+    fn taken(connections: &Arc<Connections>, addresses: impl Iterator<Item = IpAddr>) -> Vec<Arc<Slot>> {
+        let slots = addresses.map(|address| connections.admit(address, false).unwrap());
+        slots.inspect(|slot| slot.set_authenticated()).collect()
     }
 
     #[test]
-    fn an_address_has_so_many_seats_and_gives_them_back() {
-        let guests = Arc::new(Guests::default());
+    fn connections_of_one_address_are_limited_and_released() {
+        let connections = Arc::new(Connections::default());
         let (one, other) = ("127.0.0.1".parse().unwrap(), "127.0.0.2".parse().unwrap());
-        let mut seats = taken(&guests, std::iter::repeat_n(one, MAX_CONNECTIONS_OF_ONE_ADDRESS));
-        assert!(guests.admit(one, false).is_none());
-        assert!(guests.admit(other, false).is_some());
-        assert!(guests.admit(one, true).is_some(), "a proxy may have more");
-        seats.pop();
-        assert!(guests.admit(one, false).is_some());
-        drop(seats);
-        assert!(guests.lock().taken.is_empty() && guests.lock().by_address.is_empty());
+        let mut slots = taken(
+            &connections,
+            std::iter::repeat_n(one, MAX_CONNECTIONS_OF_ONE_ADDRESS),
+        );
+        assert!(connections.admit(one, false).is_none());
+        assert!(connections.admit(other, false).is_some());
+        assert!(connections.admit(one, true).is_some(), "a proxy may have more");
+        slots.pop();
+        assert!(connections.admit(one, false).is_some());
+        drop(slots);
+        assert!(connections.lock().taken.is_empty() && connections.lock().by_address.is_empty());
     }
 
     #[test]
-    fn the_house_has_so_many_seats() {
-        let guests = Arc::new(Guests::default());
+    fn the_total_number_of_connections_is_limited() {
+        let connections = Arc::new(Connections::default());
         let address = |number: usize| IpAddr::from([10, 0, 0, u8::try_from(number / 200).unwrap()]);
-        let seats = taken(&guests, (0..MAX_CONNECTIONS).map(address));
-        assert!(guests.admit("10.1.0.0".parse().unwrap(), false).is_none());
-        drop(seats);
-        assert!(guests.admit("10.1.0.0".parse().unwrap(), false).is_some());
+        let slots = taken(&connections, (0..MAX_CONNECTIONS).map(address));
+        assert!(connections.admit("10.1.0.0".parse().unwrap(), false).is_none());
+        drop(slots);
+        assert!(connections.admit("10.1.0.0".parse().unwrap(), false).is_some());
     }
 
     #[test]
-    fn silent_strangers_make_room_and_those_who_ask_or_belong_do_not() {
-        let guests = Arc::new(Guests::default());
+    fn idle_connections_without_a_credential_are_evicted_and_others_are_not() {
+        let connections = Arc::new(Connections::default());
         let address: IpAddr = "127.0.0.1".parse().unwrap();
-        let seats: Vec<_> = (0..MAX_CONNECTIONS_OF_ONE_ADDRESS)
-            .map(|_| guests.admit(address, false).unwrap())
+        let slots: Vec<_> = (0..MAX_CONNECTIONS_OF_ONE_ADDRESS)
+            .map(|_| connections.admit(address, false).unwrap())
             .collect();
-        seats[0].belongs();
-        seats[1].is_busy(true);
-        let newcomer = guests
+        slots[0].set_authenticated();
+        slots[1].is_busy(true);
+        let newcomer = connections
             .admit(address, false)
             .expect("a silent stranger makes room");
-        newcomer.belongs();
-        let is_there = |seat: &Seat| guests.lock().taken.contains_key(&seat.number);
-        let there: Vec<_> = seats.iter().take(4).map(|seat| is_there(seat)).collect();
+        newcomer.set_authenticated();
+        let is_there = |slot: &Slot| connections.lock().taken.contains_key(&slot.number);
+        let there: Vec<_> = slots.iter().take(4).map(|slot| is_there(slot)).collect();
         assert_eq!(there, [true, true, false, true]);
-        // However many come, each finds room until all seats belong to someone.
-        for seat in &seats[3..] {
-            seat.belongs();
+        // Each new connection finds room until all slots belong to clients with credentials.
+        for slot in &slots[3..] {
+            slot.set_authenticated();
         }
-        assert!(guests.admit(address, false).is_none());
-        seats[1].is_busy(false);
-        assert!(guests.admit(address, false).is_some());
+        assert!(connections.admit(address, false).is_none());
+        slots[1].is_busy(false);
+        assert!(connections.admit(address, false).is_some());
     }
 }

@@ -1,7 +1,7 @@
 //! The description of the HTTP API, for programs (`/api/openapi.json`) and for people (`/api/docs`).
 //!
-//! Operations and forms are described where they are: at the handlers and at the types of the wire. This module puts them
-//! together with what all of them share; `events` adds the reference of the event API to the page.
+//! Operations and types are described where they are: at the handlers and at the wire types. This module adds what all
+//! of them share; `events` adds the reference of the event API to the page.
 
 mod events;
 mod page;
@@ -45,7 +45,7 @@ pub(crate) use refusals::{BodyRefusals, ErrorBody, Refusals, ServerSentEvent};
 )]
 struct Shared;
 
-/// How callers say who they are.
+/// The ways to authenticate.
 struct Keys;
 
 impl utoipa::Modify for Keys {
@@ -73,7 +73,7 @@ fn describe() -> serde_json::Result<Value> {
     let mut described = Shared::openapi();
     described.merge(described_routes());
     let mut description = serde_json::to_value(described)?;
-    // What no attribute can say.
+    // What attributes can't express.
     let task = &mut description["components"]["schemas"]["TaskRequest"];
     task["properties"]["tools"]["items"] = json!({
         "anyOf": [
@@ -104,7 +104,7 @@ pub(crate) struct Options {
     lang: Option<String>,
 }
 
-/// This description, to read
+/// This description, as a page
 #[utoipa::path(
     get, operation_id = "docs", path = "/api/docs", tag = "machine", params(
     ("lang" = Option<String>, Query, pattern = "^(en|zh|zh-CN)$", description = "`en` or `zh`; otherwise `Accept-Language` decides."),
@@ -132,8 +132,8 @@ pub(crate) async fn docs(
     Ok((headers, page::render(openapi, language)).into_response())
 }
 
-// the page may load nothing that is not a file of ours.
-/// How that page looks
+// The page may load only files of this server.
+/// The style sheet of that page
 #[utoipa::path(
     get, operation_id = "docs_style", path = "/api/docs/style.css", tag = "machine",
     extensions(("x-summary-zh-CN" = json!("页面样式")), ("x-scope" = json!("any"))),
@@ -161,7 +161,7 @@ mod tests {
         operations.collect()
     }
 
-    /// A route that is registered with `.route` is in the router and not in the description.
+    /// A route that is registered with `.route` is in the router but not in the description.
     #[test]
     fn every_route_is_registered_with_its_description() {
         fn look(folder: &Path, found: &mut Vec<String>) {
@@ -180,7 +180,7 @@ mod tests {
         }
         let mut found = Vec::new();
         look(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
-        // The page itself is no API.
+        // The page itself is not an API.
         assert_eq!(found, ["/"]);
         assert!(described().len() > 30, "{:?}", described());
     }

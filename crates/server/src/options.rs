@@ -1,5 +1,5 @@
-//! The options of agents that several doors have names for. What they mean is the backend's affair. The event API's own
-//! list is in `events/settings.rs`.
+//! The agent options that several doors have names for. The backend defines what they mean. The event API's own list is
+//! in `events/settings.rs`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -50,7 +50,7 @@ impl PermissionMode {
         name.and_then(Self::parse).unwrap_or_default()
     }
 
-    /// The default mode is not an option: an agent without such modes takes it, too.
+    /// The default mode is not stored as an option, so that agents without such modes accept it, too.
     pub(crate) fn change(self) -> OptionChange {
         let value = match self {
             Self::Default => Value::Null,
@@ -64,7 +64,7 @@ pub(crate) fn text(options: &Options, name: &str) -> Option<String> {
     options.text(name).map(str::to_owned)
 }
 
-/// The tools that a session is confined to.
+/// The tools that a session is limited to.
 pub(crate) fn tools(options: &Options) -> Option<Vec<String>> {
     let tools = options.get(TOOLS)?.as_array()?;
     let names = tools.iter().filter_map(Value::as_str);

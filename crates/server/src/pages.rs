@@ -1,4 +1,4 @@
-//! The web UI's files. They hold nothing secret, so they need no credential.
+//! The web UI's files. They contain no secrets, so they need no credential.
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -17,9 +17,9 @@ use crate::error::ApiError;
 use crate::proxy::IsHttps;
 use crate::sign_ins;
 
-/// Where the files come from: the executable has them inside.
+/// The source of the files: they are embedded in the executable.
 pub trait Assets: Send + Sync + 'static {
-    /// The file at `path` (without a leading slash), compressed if the client takes that and it is there.
+    /// The file at `path` (without a leading slash), compressed if the client accepts that.
     fn find(&self, path: &str, accept_gzip: bool) -> Option<Asset>;
 }
 
@@ -28,7 +28,7 @@ pub struct Asset {
     pub content_type: &'static str,
     pub etag: String,
     pub gzip: bool,
-    /// Its name changes with its content, so it may be kept for ever.
+    /// Its name changes with its content, so it may be cached forever.
     pub immutable: bool,
 }
 
@@ -45,13 +45,13 @@ pub(crate) async fn index(
     method: Method,
     headers: HeaderMap,
 ) -> Response {
-    // Programs that look at links before people do, such as mail scanners, send HEAD.
+    // Programs that check links before people open them, such as mail scanners, send HEAD.
     let Some(code) = entry.code.filter(|_| method == Method::GET) else {
         return file(&app, "index.html", &headers);
     };
     match sign_ins::enter(&app, &code, &headers, address.ip(), https).await {
         Ok(response) => response,
-        // A link that was used before, or is too old: the page knows whether it is signed in, and what to do.
+        // A used or expired link: the page knows whether it is signed in, and what to do.
         Err(ApiError::Unauthorized) => file(&app, "index.html", &headers),
         Err(refusal) => refusal.into_response(),
     }

@@ -1,15 +1,15 @@
-//! Who a request comes from, where a proxy stands between them and us.
+//! The real address of a request that came through a proxy.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use axum::http::HeaderMap;
 
-/// The proxies whose word on their clients' addresses is taken. Nobody else's is: it could be anything.
+/// The proxies whose forwarded addresses are trusted. Other clients could invent them.
 #[derive(Clone, Debug, Default)]
 pub struct TrustedProxies(Vec<Network>);
 
-/// An address, or all that begin with the same bits.
+/// An address, or all addresses that begin with the same bits.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Network {
     address: IpAddr,
@@ -19,7 +19,7 @@ struct Network {
 impl Network {
     fn contains(self, address: IpAddr) -> bool {
         let same = |a: u128, b: u128, width: u8| {
-            // A shift by the whole width is none.
+            // A shift by the whole width would be undefined.
             let ignored = u32::from(width - self.bits);
             a.checked_shr(ignored) == b.checked_shr(ignored)
         };
@@ -35,7 +35,7 @@ impl FromStr for Network {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is no address (10.0.0.1) or network (10.0.0.0/8)");
+        let wrong = || format!("'{text}' is not an address (10.0.0.1) or network (10.0.0.0/8)");
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address, Some(bits)),
             None => (text, None),
@@ -67,8 +67,8 @@ impl TrustedProxies {
         self.0.iter().any(|network| network.contains(address))
     }
 
-    /// The client's address. Each proxy adds the address that it was called from at the end of `X-Forwarded-For`; what
-    /// stands before the first that is no proxy of ours may be invented.
+    /// The client's address. Each proxy appends the address that it was called from to `X-Forwarded-For`; entries
+    /// before the first address that is not a trusted proxy may be invented.
     pub(crate) fn client(&self, peer: SocketAddr, headers: &HeaderMap) -> SocketAddr {
         let mut client = peer.ip();
         let lines: Vec<&str> = headers
@@ -88,18 +88,18 @@ impl TrustedProxies {
         if client == peer.ip() {
             peer
         } else {
-            // Its port is not known.
+            // The port is unknown.
             SocketAddr::new(client, 0)
         }
     }
 }
 
-/// Whether the browser's own connection is encrypted, as far as a trusted proxy says so.
+/// Whether the browser's own connection is encrypted, according to a trusted proxy.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct IsHttps(pub(crate) bool);
 
 impl TrustedProxies {
-    /// Each proxy that adds to `X-Forwarded-Proto` adds at the end; the first is what the browser used.
+    /// Each proxy appends to `X-Forwarded-Proto`; the first entry is what the browser used.
     pub(crate) fn is_https(&self, peer: IpAddr, headers: &HeaderMap) -> IsHttps {
         let scheme = headers
             .get("x-forwarded-proto")
@@ -110,7 +110,7 @@ impl TrustedProxies {
     }
 }
 
-/// An address, some proxies say with its port.
+/// An address; some proxies add its port.
 fn parse_hop(text: &str) -> Option<IpAddr> {
     let bare = text.trim_start_matches('[').trim_end_matches(']');
     bare.parse()
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(client("127.0.0.1", &[]), "127.0.0.1");
         assert_eq!(client("127.0.0.1", &["203.0.113.7"]), "203.0.113.7");
         assert_eq!(client("192.0.2.1", &["203.0.113.7"]), "192.0.2.1");
-        // Whoever is asked through several proxies; what a client has invented stands before its own address.
+        // Through several proxies; an invented address stands before the client's own.
         assert_eq!(
             client("127.0.0.1", &["1.1.1.1, 203.0.113.7, 10.2.3.4"]),
             "203.0.113.7"
@@ -176,7 +176,7 @@ mod tests {
         assert!(contains("192.168.1.0/24", "192.168.1.255") && !contains("192.168.1.0/24", "192.168.2.0"));
         for wrong in ["", "proxy", "10.0.0.0/33", "10.0.0.0/x", "10.0.0"] {
             let error = wrong.parse::<Network>().unwrap_err();
-            assert!(error.contains("is no address"), "{error}");
+            assert!(error.contains("is not an address"), "{error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What every lasting connection looks at from time to time: whether its credential still holds.
+//! Periodic checks of long connections: whether their credential is still valid.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use tokio::time::{Interval, MissedTickBehavior};
 use crate::app::App;
 use crate::auth::{Credential, Visitor};
 
-/// A revoked key must be out within five seconds, also on a machine that has much to do.
+/// A revoked key must be disconnected within five seconds, also on a busy machine.
 const HEARTBEAT: Duration = Duration::from_secs(3);
 
-/// A comment after so many quiet heartbeats keeps proxies from closing a stream of events; most wait for a minute.
+/// A comment after so many quiet heartbeats keeps proxies from closing an event stream; most wait for a minute.
 const QUIET_HEARTBEATS: u32 = 5;
 
 pub(crate) struct Pulse {
@@ -32,22 +32,22 @@ impl Pulse {
         }
     }
 
-    /// Waits until it is time to look. May be dropped and called again.
+    /// Waits for the next check. Cancel-safe.
     pub(crate) async fn beat(&mut self) {
         self.heartbeat.tick().await;
     }
 
-    /// Whether the visitor may stay. A store that does not answer is no reason to throw someone out.
+    /// Whether the credential is still valid. A store that does not answer is no reason to disconnect a client.
     pub(crate) async fn is_welcome(&self) -> bool {
-        !matches!(self.app.doorkeeper.viewer(&self.credential).await, Ok(None))
+        !matches!(self.app.authenticator.viewer(&self.credential).await, Ok(None))
     }
 
-    /// Something was sent.
+    /// An event was sent.
     pub(crate) fn sent(&mut self) {
         self.quiet = 0;
     }
 
-    /// At a beat at which a stream of events had nothing to say: what it says all the same, now and then.
+    /// The comment of a quiet event stream, if one is due.
     pub(crate) fn sign_of_life(&mut self) -> Option<String> {
         self.quiet += 1;
         (self.quiet >= QUIET_HEARTBEATS).then(|| {

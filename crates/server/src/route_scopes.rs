@@ -1,4 +1,4 @@
-//! The right that each route needs, as its description says (`x-scope`): checked in one place, before any handler.
+//! The scope that each route needs, from its description (`x-scope`): checked in one place, before any handler.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -20,7 +20,7 @@ enum Needed {
     Approve,
     ReadOrApprove,
     ReadAndRun,
-    /// The person at the machine; no created key, whatever its scopes.
+    /// The person at the machine; no API key, whatever its scopes.
     Person,
 }
 
@@ -52,9 +52,9 @@ impl Needed {
     }
 }
 
-/// Whether the visitor may use the route. One that says nothing is the person's.
+/// Whether the caller may use the route. A route without a scope is open to the person only.
 pub(crate) fn may_use(visitor: &Visitor, method: &Method, route: &str) -> bool {
-    // HEAD is answered by the handler of GET.
+    // The handler of GET answers HEAD.
     let method = if *method == Method::HEAD {
         Method::GET
     } else {
@@ -67,7 +67,7 @@ pub(crate) fn may_use(visitor: &Visitor, method: &Method, route: &str) -> bool {
 fn table() -> &'static HashMap<(Method, String), Needed> {
     static TABLE: OnceLock<HashMap<(Method, String), Needed>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        // Only strings and lists: nothing in a description can't be written as JSON.
+        // Only strings and lists, which can always be serialized.
         let description = serde_json::to_value(described_routes()).unwrap_or_default();
         let paths = description["paths"].as_object().into_iter().flatten();
         let operations = paths.flat_map(|(path, operations)| {

@@ -1,4 +1,4 @@
-//! Signing in with a link, seeing who is signed in, and signing out.
+//! Signs in with a link, lists sign-ins, and signs out.
 
 use std::net::IpAddr;
 
@@ -20,8 +20,8 @@ use crate::error::ApiError;
 use crate::openapi::{BodyRefusals, ErrorBody, Refusals};
 use crate::proxy::IsHttps;
 
-/// `GET /?code=…`: a cookie, and the page without the code in its address but with its own secret, which stays in the
-/// browser: what follows `#` is sent nowhere.
+/// `GET /?code=…`: sets a cookie and redirects to the page, with the page's own secret after `#`, which browsers don't
+/// send anywhere.
 pub(crate) async fn enter(
     app: &App,
     code: &str,
@@ -31,14 +31,14 @@ pub(crate) async fn enter(
 ) -> Result<Response, ApiError> {
     let user_agent = headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
     let new = app
-        .doorkeeper
+        .authenticator
         .redeem(code, headers, user_agent.unwrap_or_default(), address)
         .await?;
-    tracing::info!(%address, "a browser has signed in");
+    tracing::info!(%address, "a browser signed in");
     let mut response = Redirect::to(&format!("/#k={}", new.page.expose())).into_response();
     add_cookie(
         &mut response,
-        app.doorkeeper.set_cookie(new.cookie.expose()),
+        app.authenticator.set_cookie(new.cookie.expose()),
         https,
     )?;
     Ok(response)
@@ -49,14 +49,14 @@ pub(crate) async fn enter(
 #[ts(export_to = "http.ts")]
 pub(crate) struct SignInEntry {
     id: String,
-    /// What the browser calls itself.
+    /// The browser's `User-Agent`.
     user_agent: String,
     /// The address from which it signed in.
     address: String,
     /// Milliseconds since 1970.
     created_at: i64,
     last_used_at: i64,
-    /// Whether it is the one that asks.
+    /// Whether it is the caller's own sign-in.
     current: bool,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct SignIns {
     sign_ins: Vec<SignInEntry>,
 }
 
-/// The browsers that are signed in, the last used first
+/// The signed-in browsers, the most recently used first
 ///
 /// For the person at the machine only.
 #[utoipa::path(
@@ -83,7 +83,7 @@ pub(crate) async fn list(
     if !visitor.is_person() {
         return Err(ApiError::Forbidden);
     }
-    let found = app.doorkeeper.credentials().sign_ins(Timestamp::now()).await;
+    let found = app.authenticator.credentials().sign_ins(Timestamp::now()).await;
     let own = match &visitor.credential {
         Credential::SignIn(id) => Some(id),
         Credential::Key(_) => None,
@@ -107,21 +107,21 @@ pub(crate) struct Success {
     success: bool,
 }
 
-/// Which sign-ins to end: without a body, the one that asks.
+/// The sign-ins to end: without a body, the caller's own.
 #[derive(Debug, Default, Deserialize, TS, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[ts(export_to = "http.ts", optional_fields)]
 pub(crate) struct SignOut {
-    /// Every one, whatever else is asked for.
+    /// All of them, whatever else is given.
     all: Option<bool>,
-    /// One of the list.
+    /// One from the list.
     id: Option<String>,
 }
 
 /// Sign out
 ///
-/// Without a body, the browser that asks; with `id` one of the list; with `all` every browser. Their connections end within
-/// five seconds. For the person at the machine only.
+/// Without a body, the caller's browser; with `id` one from the list; with `all` every browser. Their connections end
+/// within five seconds. For the person at the machine only.
 #[utoipa::path(
     post, operation_id = "sign_out", path = "/api/sign-out", tag = "machine", request_body = Option<SignOut>,
     extensions(("x-summary-zh-CN" = json!("退出登录：当前浏览器、指定的一个，或全部")), ("x-scope" = json!("person"))),
@@ -138,7 +138,7 @@ pub(crate) async fn sign_out(
     if !visitor.is_person() {
         return Err(ApiError::Forbidden);
     }
-    let credentials = app.doorkeeper.credentials();
+    let credentials = app.authenticator.credentials();
     let own = match visitor.credential {
         Credential::SignIn(id) => Some(id),
         Credential::Key(_) => None,
@@ -158,7 +158,7 @@ pub(crate) async fn sign_out(
         (false, None) => {
             // A key is revoked, not signed out.
             let id = own.ok_or(ApiError::NoSuchSignIn)?;
-            // Ended from elsewhere meanwhile: all the same.
+            // Already ended elsewhere, which is fine.
             credentials.end_sign_in(id).await.map_err(internal)?;
             true
         }
@@ -166,7 +166,7 @@ pub(crate) async fn sign_out(
     tracing::info!("signed out");
     let mut response = Json(Success { success: true }).into_response();
     if ends_own {
-        add_cookie(&mut response, app.doorkeeper.clear_cookie(), https)?;
+        add_cookie(&mut response, app.authenticator.clear_cookie(), https)?;
     }
     Ok(response)
 }

@@ -1,4 +1,4 @@
-//! How busy the machine is, once a second, for as long as somebody wants to know.
+//! The load of the machine, measured once a second while somebody subscribes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ pub(crate) struct Load {
 
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Measures once for all who watch, and not at all when nobody does.
+/// Measures once for all subscribers, and not at all without any.
 pub(crate) struct Statistics {
-    /// Whose disk is looked at.
+    /// A path on the disk to measure.
     path: PathBuf,
     load: watch::Sender<Option<Load>>,
 }
@@ -46,7 +46,7 @@ impl Statistics {
         let mut disks = sysinfo::Disks::new_with_refreshed_list();
         machine.refresh_cpu_usage();
         while self.load.receiver_count() > 0 {
-            // A share of CPU time is a difference between two looks.
+            // The CPU usage is a difference between two samples.
             std::thread::sleep(INTERVAL);
             machine.refresh_cpu_usage();
             machine.refresh_memory();

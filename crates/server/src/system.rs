@@ -1,4 +1,4 @@
-//! What a client asks about the machine and its folders.
+//! The machine and its folders, for clients.
 
 use std::num::IntErrorKind;
 use std::path::Path;
@@ -19,12 +19,12 @@ use crate::statistics::disk_of;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Whether the server is there; needs no key
+/// Whether the server is running; needs no credential
 #[utoipa::path(
     get, operation_id = "health", path = "/health", tag = "machine", security(()),
     extensions(("x-summary-zh-CN" = json!("服务是否在运行；无需密钥"))),
     responses(
-    (status = 200, body = Health), (status = 403, body = ErrorBody, description = "A host name that is not served."),
+    (status = 200, body = Health), (status = 403, body = ErrorBody, description = "A host name that is not allowed."),
 ))]
 pub(crate) async fn health() -> Json<Health> {
     Json(Health {
@@ -52,7 +52,7 @@ pub(crate) struct System {
     total_storage: u64,
     version: &'static str,
     backend: DefaultBackend,
-    /// Where a session works that does not say where.
+    /// The working directory of a session that does not choose one.
     cwd: String,
     roots: Vec<String>,
 }
@@ -115,7 +115,7 @@ pub(crate) struct Limit {
     limit: Option<String>,
 }
 
-/// How many folders are told: as many as asked for, from 1 to 20, 8 unless said. `None`: that is no number.
+/// How many folders to return: 1 to 20, and 8 by default. `None`: not a number.
 fn folders(limit: Option<&str>) -> Option<usize> {
     let (least, most) = (1, 20);
     match limit.map_or(Ok(8), str::parse::<i64>) {
@@ -128,10 +128,10 @@ fn folders(limit: Option<&str>) -> Option<usize> {
     }
 }
 
-/// Folders that were used last
+/// Recently used folders
 #[utoipa::path(
     get, operation_id = "recent_cwds", path = "/api/recent-cwds", tag = "machine", params(
-    ("limit" = Option<isize>, Query, description = "1 to 20, the nearest of these for others; 8 unless given."),
+    ("limit" = Option<isize>, Query, description = "1 to 20, 8 by default. Other numbers are clamped."),
 ),
     extensions(("x-summary-zh-CN" = json!("最近使用的目录")), ("x-scope" = json!("any"))),
     responses((status = 200, body = RecentCwds), (status = 422, body = ErrorBody), Refusals))]
@@ -158,14 +158,14 @@ pub(crate) struct Folder {
     path: Option<String>,
 }
 
-/// The folders in a folder
+/// The subfolders of a folder
 #[utoipa::path(
     get, operation_id = "directories", path = "/api/directories", tag = "machine", params(
-    ("path" = Option<String>, Query, description = "Inside a root; absent: the default working directory."),
+    ("path" = Option<String>, Query, description = "Inside a root. Default: the default working directory."),
 ),
     extensions(("x-summary-zh-CN" = json!("目录中的子目录")), ("x-scope" = json!("any"))),
     responses(
-    (status = 200, body = Directories), (status = 400, body = ErrorBody, description = "A folder that may not be seen."),
+    (status = 200, body = Directories), (status = 400, body = ErrorBody, description = "The folder does not exist or may not be used."),
     (status = 422, body = ErrorBody), Refusals,
 ))]
 pub(crate) async fn directories(

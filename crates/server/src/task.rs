@@ -1,7 +1,8 @@
-//! The task API: a prompt goes in, the result comes back, at once as a whole or piece by piece as server-sent events.
+//! The task API: runs a prompt and returns its result, as a whole or as server-sent events.
 //!
-//! A task is one turn of a session. `wire` is what clients send, `translate` turns a turn's events into theirs, `follow`
-//! reads a session's log and goes on live, `supervise` does what nobody may be there for: time limits and refusals.
+//! A task is one turn of a session. `wire` has the requests and responses, `translate` turns a turn's events into those
+//! of the API, `follow` reads a turn from the log and then live, `supervise` enforces time limits and denies requests
+//! when nobody can answer.
 
 mod decide;
 mod follow;
@@ -23,7 +24,7 @@ use crate::limit::Tally;
 pub(crate) use decide::{AnswerRequest, Done, PermissionAnswer, StopRequest};
 pub(crate) use wire::{TOOLS, TaskRequest, TaskResponse};
 
-/// What the task API remembers between requests.
+/// The state of the task API between requests.
 pub(crate) struct Tasks {
     whole: Tally,
     streamed: Tally,
@@ -41,7 +42,7 @@ impl Tasks {
         }
     }
 
-    /// Goes on with what the last server was in the middle of.
+    /// Resumes what the last server left unfinished.
     pub(crate) async fn resume(&self, sessions: &Sessions) -> Result<(), CommandError> {
         self.questions.resume(sessions).await?;
         supervise::resume(sessions).await

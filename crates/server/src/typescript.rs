@@ -1,4 +1,4 @@
-//! The page's types: every type of the wire, exported to `web/src/gen`. `cargo xtask gen-types` calls it.
+//! The page's types: exports every wire type to `web/src/gen`. `cargo xtask gen-types` calls it.
 
 use tiller_history::{SearchPage, UsageReport};
 use ts_rs::{Config, ExportError, TS};
@@ -19,11 +19,11 @@ macro_rules! export {
     ($config:expr, $($type:ty),+ $(,)?) => { $(<$type>::export_all($config)?;)+ };
 }
 
-/// Writes every type, and those that it mentions, to the folder of the configuration.
+/// Writes all types, and the types that they mention, to the configured folder.
 pub fn export_types(config: &Config) -> Result<(), ExportError> {
     // The event API.
     export!(config, ClientEvent, ServerEvent);
-    // What requests of HTTP send and what they are answered.
+    // The requests and responses of the HTTP API.
     export!(
         config,
         AnswerRequest,

@@ -1,8 +1,8 @@
-//! What a connection has been asked for and is being done beside it. The connection's loop reads, tells and pings; it
-//! never waits for a session, whose agent may hang and whose disk may be full. A request over HTTP waits, but may go away.
+//! Commands that run beside their connection's loop. The loop reads, sends and pings; it never waits for a session,
+//! whose agent may hang and whose disk may be full. An HTTP request waits, but its client may disconnect.
 //!
-//! Owns the order in which things are done, how much may be under way at once, and that whatever was taken is done whole,
-//! also where nobody waits for it any more. Knows nothing of what it is that is done.
+//! Owns the order of the commands and their limit, and runs each to its end even if nobody waits for it any more. It
+//! does not know what the commands do.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,38 +13,38 @@ use tokio::task::JoinSet;
 
 use crate::error::ApiError;
 
-/// A frame takes one place for itself, and one for each of these that it is long: a few prompts with many images are as
-/// much to keep as many short questions.
+/// A frame takes one place, plus one for each megabyte of its length: a few prompts with many images need as much
+/// memory as many short questions.
 const PLACE_BYTES: usize = 1024 * 1024;
 
-/// How many questions to one session may wait for their answers. An agent that hangs answers none for a minute, and must
-/// not take all the room that there is for others.
+/// How many questions to one session may be pending. An agent that hangs answers none for a minute, and must not use up
+/// the places of others.
 const QUESTIONS: usize = 16;
 
-/// When something is done.
+/// When a command runs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Order {
-    /// After the commands of its session that were taken before it. Those that are taken later wait for it.
+    /// After the earlier commands of its session. Later ones wait for it.
     Command(SessionId),
-    /// Likewise, but nothing waits for it.
+    /// After the earlier commands of its session, but nothing waits for it.
     Question(SessionId),
     /// At once. Nothing waits for it.
     Beside,
 }
 
-/// The room that something takes until it has been answered.
+/// The share of the limit that a command takes until it has been answered.
 #[derive(Debug, Default)]
 pub(crate) struct Place {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-/// `T` is what comes of it.
+/// `T` is the outcome of a command.
 pub(crate) struct Underway<T> {
     tasks: JoinSet<(T, Place)>,
     room: Arc<Semaphore>,
-    /// The last command that was taken of each session. Nothing is ever sent: the channel closes when the command is done.
+    /// The last command of each session. Nothing is ever sent: the channel closes when the command is done.
     last: HashMap<SessionId, watch::Receiver<()>>,
-    /// Shared by the questions to each session.
+    /// Limits the questions to each session.
     asked: HashMap<SessionId, Arc<()>>,
 }
 
@@ -58,7 +58,7 @@ impl<T: Send + 'static> Underway<T> {
         }
     }
 
-    /// Whether one more may be taken. Where not, what the client sends next has to wait, and is best left unread.
+    /// Whether another command may begin. If not, the client's next frame is best left unread.
     pub(crate) fn has_room(&self) -> bool {
         self.room.available_permits() > 0
     }
@@ -69,7 +69,7 @@ impl<T: Send + 'static> Underway<T> {
         self.asked.get(&session).map_or(0, waiting) < QUESTIONS
     }
 
-    /// Room for a frame of this length, or whatever is left.
+    /// A place for a frame of this length, or as much as is left.
     pub(crate) fn place(&self, length: usize) -> Place {
         let wanted = 1 + length / PLACE_BYTES;
         let places = u32::try_from(wanted.min(self.room.available_permits())).unwrap_or(u32::MAX);
@@ -111,27 +111,25 @@ impl<T: Send + 'static> Underway<T> {
         });
     }
 
-    /// The next thing that is done; `None` if it failed in a way that nobody has thought of. Never returns where nothing is
-    /// under way. May be dropped and called again.
+    /// The next outcome; `None` if a command panicked. Never returns if no command is running. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Option<(T, Place)> {
         match self.tasks.join_next().await {
             Some(Ok(done)) => Some(done),
             Some(Err(error)) => {
-                tracing::error!(%error, "a command broke off");
+                tracing::error!(%error, "a command panicked");
                 None
             }
             None => std::future::pending().await,
         }
     }
 
-    /// Waits for the end of everything, in place of a client that is gone.
+    /// Waits for all commands, in place of a client that has disconnected.
     pub(crate) async fn finish(mut self) {
         while self.tasks.join_next().await.is_some() {}
     }
 }
 
-/// Does something to its end, also if the caller is dropped in the middle, as the handler of a request is when its client
-/// goes away.
+/// Runs a future to its end, even if the caller is dropped, as the handler of a request is when its client disconnects.
 pub(crate) async fn whole<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, ApiError> {
@@ -156,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_commands_of_the_same_session_are_waited_for() {
+    async fn a_command_waits_only_for_commands_of_its_session() {
         let mut underway = Underway::new(8);
         let (stuck, other) = (SessionId::random(), SessionId::random());
         let (go, gone) = oneshot::channel::<()>();
@@ -189,7 +187,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_session_that_answers_nothing_is_asked_no_more() {
+    async fn a_session_with_too_many_pending_questions_is_not_asked_more() {
         let mut underway = Underway::new(64);
         let (hangs, other) = (SessionId::random(), SessionId::random());
         let (go, gone) = oneshot::channel::<()>();
@@ -210,7 +208,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn room_is_taken_until_the_answer_is_given_and_long_frames_take_more_of_it() {
+    async fn a_place_is_taken_until_the_answer_and_long_frames_take_more() {
         let mut underway = Underway::new(4);
         let place = underway.place(0);
         underway.begin(Order::Beside, place, async { 1 });
@@ -228,7 +226,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_taken_is_done_in_order_when_nobody_waits_any_more() {
+    async fn commands_run_in_order_to_their_end_when_nobody_waits() {
         let mut underway = Underway::new(8);
         let session = SessionId::random();
         let done = Arc::new(Mutex::new(Vec::new()));

@@ -1,4 +1,5 @@
-//! `web/src/gen` is made from the Rust types. This test keeps it in step; `cargo xtask gen-types` writes it anew.
+//! `web/src/gen` is generated from the Rust types. This test keeps it up to date; `cargo xtask gen-types` regenerates
+//! it.
 
 use std::path::{Path, PathBuf};
 

@@ -257,7 +257,7 @@ impl Backend for NoAgents {
     }
 
     fn attach(&self, _attach: Attach) -> AgentChannels {
-        AgentChannels::of_nobody()
+        AgentChannels::of_ended_agent()
     }
 }
 

@@ -165,7 +165,7 @@ impl Config {
     }
 
     /// Where nothing is said, agents may have half of the machine's memory.
-    pub(crate) fn rest(&self) -> HibernationPolicy {
+    pub(crate) fn hibernation(&self) -> HibernationPolicy {
         let half = || tiller_server::total_memory() / 2;
         let budget = self.agent_memory_mb.map_or_else(half, |mb| mb * 1024 * 1024);
         HibernationPolicy {

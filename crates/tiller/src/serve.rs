@@ -166,8 +166,8 @@ impl Service {
             connections.serve_at(format!("ws://{host}:{}", bound.port()));
         }
         let (tidied, retention) = (sessions.clone(), config.retention());
-        let (rested, rest) = (sessions.clone(), config.rest());
-        tokio::spawn(async move { rested.rest(rest).await });
+        let (idle, policy) = (sessions.clone(), config.hibernation());
+        tokio::spawn(async move { idle.hibernate_idle(policy).await });
         tokio::spawn(async move { tidied.upkeep(retention).await });
         tokio::spawn(crate::memory::look_after());
         let history = HistoryHandle::start(

@@ -15,18 +15,19 @@ memoryBytes?: number,
  */
 cpu?: number, 
 /**
- * Whether agents that are started now are shielded: they see nothing of Tiller's and leave nothing behind.
+ * Whether agents that are started now are shielded: they can't see Tiller's own files and processes, and leave no
+ * processes behind.
  */
 shielded?: boolean, 
 /**
- * Why not, and what to do about it. In English.
+ * Why agents are not shielded, and what to do about it. In English.
  */
 notShielded?: string, };
 
 export type AgentState = "absent" | "starting" | "running" | "idle" | "hibernated";
 
 /**
- * Who answers when the agent asks for a tool.
+ * Who answers when the agent asks for permission.
  */
 export type Approval = "ask" | "auto";
 
@@ -41,21 +42,21 @@ export type Behavior = "allow" | "deny" | "withdrawn";
  * What a client may send.
  */
 export type ClientEvent =
-  /** Lists sessions, the last changed first: all of them, or a page. */
+  /** Lists sessions, the most recently changed first: all of them, or a page. */
   | { type: "session.list", commandId?: string, payload?: SessionList }
   /** Starts a session with its first prompt, or resumes a conversation. */
   | { type: "session.start", commandId?: string, payload: SessionStart }
   /** Sends a prompt to a session. While a turn runs, the prompt is queued. */
   | { type: "session.continue", commandId?: string, payload: SessionContinue }
-  /** Stops the running turn. Without one, nothing happens. */
+  /** Stops the running turn. Without a running turn, nothing happens. */
   | { type: "session.stop", commandId?: string, payload: SessionRef }
   /** Deletes a session, at once or after a delay. */
   | { type: "session.delete", commandId?: string, payload: SessionDelete }
-  /** Cancels a deletion whose time has not come. */
+  /** Cancels a scheduled deletion. */
   | { type: "session.undelete", commandId?: string, payload: SessionRef }
   /** Changes a session's settings. */
   | { type: "session.configure", commandId?: string, payload: SessionConfigure }
-  /** Gives a session another title. */
+  /** Changes a session's title. */
   | { type: "session.rename", commandId?: string, payload: SessionRename }
   /** Archives a session, or takes it out of the archive. */
   | { type: "session.archive", commandId?: string, payload: SessionArchive }
@@ -65,23 +66,23 @@ export type ClientEvent =
   | { type: "session.flush", commandId?: string, payload: SessionRef }
   /** Forks a session: the new one begins with the conversation so far. */
   | { type: "session.fork", commandId?: string, payload: SessionFork }
-  /** Restores the files as they were before a prompt. A dry run only tells what would change, and nothing waits for it. */
+  /** Restores the files to their state before a prompt. A dry run only reports what would change; later commands don't wait for it. */
   | { type: "session.rewind", commandId?: string, payload: SessionRewind }
-  /** Asks something of a session's agent beside its work. */
+  /** Asks a session's agent a question about itself, beside its work. */
   | { type: "session.inquire", commandId?: string, payload: SessionInquire }
-  /** Ends the foreign process that drives the session's conversation. */
+  /** Ends the process outside of Tiller that uses the session's conversation. */
   | { type: "session.takeover", commandId?: string, payload: SessionRef }
   /** Reads a session's messages, all of them or a page. */
   | { type: "session.history", commandId?: string, payload: HistoryRequest }
-  /** Replays a session's events after `afterSeq`, and goes on live. */
+  /** Replays a session's events after `afterSeq` and continues live. */
   | { type: "session.subscribe", commandId?: string, payload: Subscribe }
-  /** Answers a decision that waits. `permission.resolved` acknowledges the answer. */
+  /** Answers a pending decision. `permission.resolved` acknowledges the answer. */
   | { type: "permission.response", commandId?: string, payload: PermissionResponse }
-  /** Registers for `hook.callback` on these events, from the next turn on, in place of those registered before. */
+  /** Registers for `hook.callback` on these events, from the next turn on, replacing earlier registrations. */
   | { type: "session.hooks", commandId?: string, payload: SessionHooks }
   /** Answers a `hook.callback`. */
   | { type: "hook.response", commandId?: string, payload: HookResponse }
-  /** From then on, `statistics` once a second. */
+  /** Subscribes to `statistics`, sent once a second. */
   | { type: "statistics.subscribe", commandId?: string, payload?: StatisticsSubscribe };
 
 export type DriverInfo = { pid: number, 
@@ -90,13 +91,14 @@ export type DriverInfo = { pid: number,
  */
 command: string, 
 /**
- * When it was started.
+ * When the process was started.
  */
 since: number, };
 
 export type History = { sessionId: string, status: SessionStatus, 
 /**
- * `{type: "user_prompt", prompt, promptId, uuid, attachments?, context?}` or the agent's own message, oldest first.
+ * `{type: "user_prompt", prompt, promptId, uuid, attachments?, context?}` or the agent's own message, oldest
+ * first.
  */
 messages: Array<Record<string, unknown>>, 
 /**
@@ -104,23 +106,24 @@ messages: Array<Record<string, unknown>>,
  */
 seqs: Array<number>, 
 /**
- * What each message is. Its JSON does not tell: an agent may write anything, also what looks like a prompt.
+ * The kind of each message. Its JSON does not tell: an agent may write anything, including JSON that looks like a
+ * prompt.
  */
 kinds: Array<HistoryKind>, 
 /**
- * The session's newest: subscribe after this one to go on live.
+ * The number of the session's last event: subscribe after it to continue live.
  */
 lastSeq: number, 
 /**
- * The totals of the whole session, whatever page was asked for.
+ * The totals of the whole session, whichever page was requested.
  */
 summary?: Summary, 
 /**
- * The decisions that wait for the user right now.
+ * The pending decisions.
  */
 pending: Array<PermissionRequest>, 
 /**
- * The prompts that wait for the running turn to end.
+ * The session's queue.
  */
 queue: Array<string>, 
 /**
@@ -129,23 +132,24 @@ queue: Array<string>,
 queueItems?: Array<QueuedPrompt>, };
 
 /**
- * What an entry of a history is.
+ * The kind of a history entry.
  */
 export type HistoryKind = "user_prompt" | "message";
 
 /**
- * `afterSeq` with `limit`: the first after it. `beforeSeq` with `limit`: the last before it. `limit` alone: the last.
+ * `afterSeq` with `limit`: the first ones after it. `beforeSeq` with `limit`: the last ones before it. `limit` alone:
+ * the last ones.
  */
 export type HistoryRequest = { sessionId: string, afterSeq?: number, beforeSeq?: number, limit?: number, };
 
 export type HookCallback = { sessionId: string, callbackId: string, hookEvent: string, 
 /**
- * What has happened, in the agent's own form.
+ * The event's data, in the agent's own format.
  */
 input: Record<string, unknown>, toolUseId?: string, };
 
 /**
- * What an agent can call back about.
+ * The hook events of an agent.
  */
 export type HookEvent = "PreToolUse" | "PostToolUse" | "UserPromptSubmit" | "Stop" | "SubagentStop" | "PreCompact";
 
@@ -153,7 +157,7 @@ export type HookResolved = { sessionId: string, callbackId: string, };
 
 export type HookResponse = { sessionId: string, callbackId: string, 
 /**
- * In the agent's own form: `{"continue": true}` and more.
+ * In the agent's own format: `{"continue": true}` and more.
  */
 output: Record<string, unknown>, };
 
@@ -180,11 +184,11 @@ export type PermissionMode = "default" | "acceptEdits" | "plan" | "bypassPermiss
 
 export type PermissionRequest = { sessionId: string, 
 /**
- * The id of the `tool_use` block that asks, so that a request and its card match exactly.
+ * The id of the `tool_use` block that needs the decision, so that a request and its card match exactly.
  */
 toolUseId: string, 
 /**
- * Ours, unique.
+ * The server's own unique id.
  */
 requestId: string, toolName: string, input: Record<string, unknown>, 
 /**
@@ -192,22 +196,22 @@ requestId: string, toolName: string, input: Record<string, unknown>,
  */
 shown: string, 
 /**
- * Rules that the agent offers to keep, for 'always allow'.
+ * Rules that the agent suggests for 'always allow'.
  */
 suggestions?: Array<unknown>, description?: string, 
 /**
- * Absent among a history's `pending`, and where a request that waits is sent again.
+ * Absent in a history's `pending`, and if a pending request is sent again.
  */
 seq?: number, };
 
 export type PermissionResolved = { sessionId: string, toolUseId: string, requestId: string, behavior: Behavior, seq: number, };
 
 /**
- * Names the decision by `toolUseId`, by `requestId`, or by both, which must then belong together.
+ * Refers to the decision by `toolUseId`, by `requestId`, or by both, which must then belong together.
  */
 export type PermissionResponse = { sessionId: string, toolUseId?: string, requestId?: string, result: PermissionResult, 
 /**
- * The SHA-256, in hex, of the input's JSON as it was shown. If that is not what waits, the answer is refused.
+ * The SHA-256, in hex, of the input's JSON as it was shown. If the pending input differs, the answer is refused.
  */
 shown?: string, };
 
@@ -217,7 +221,7 @@ export type PermissionResult = { "behavior": "allow",
  */
 updatedInput?: Record<string, unknown>, 
 /**
- * Rules to keep, as the request's `suggestions` offer them.
+ * Rules to keep, from the request's `suggestions`.
  */
 updatedPermissions?: Array<unknown>, } | { "behavior": "deny", message?: string, 
 /**
@@ -226,13 +230,13 @@ updatedPermissions?: Array<unknown>, } | { "behavior": "deny", message?: string,
 interrupt?: boolean, };
 
 /**
- * A queued prompt: by its id, with the words that it has or gets; or by its words alone. Words that are not queued are a
- * new prompt.
+ * A queued prompt: by its id, with its current or new text; or by its text alone. A text that is not queued is a new
+ * prompt.
  */
 export type QueueEntry = string | NamedPrompt;
 
 /**
- * A prompt that waits.
+ * A prompt in the queue.
  */
 export type QueuedPrompt = { 
 /**
@@ -242,7 +246,7 @@ promptId: string, prompt: string, };
 
 export type ReplaceQueue = { sessionId: string, prompts: Array<QueueEntry>, 
 /**
- * What the client believes to be queued; refused if something else is.
+ * The queue that the client expects; refused if it differs.
  */
 expected?: Array<QueueEntry>, };
 
@@ -252,12 +256,12 @@ export type RunnerError = {
  */
 message: string, 
 /**
- * For programs, and for pages in other languages.
+ * The error as a code, for programs and for translated pages.
  */
 code: ErrorCode, sessionId?: string, 
 /**
- * With the code `driven_elsewhere`: the process that drives the session's conversation. The user may watch
- * it, take the session over, or fork it.
+ * With the code `driven_elsewhere`: the process that uses the session's conversation. The user can watch it, take
+ * the session over, or fork it.
  */
 driver?: DriverInfo, };
 
@@ -273,39 +277,39 @@ export type ServerEvent =
   | { type: "session.list", commandId?: string, payload: SessionListed }
   /** A session's messages. */
   | { type: "session.history", commandId?: string, payload: History }
-  /** Which session a `session.start` with a `requestId` became; for that client alone. */
+  /** The session that a `session.start` with a `requestId` created; sent to that client only. */
   | { type: "session.started", commandId?: string, payload: SessionStarted }
   /** A session's status changed. */
   | { type: "session.status", commandId?: string, payload: StatusChange }
   /** A session was deleted. */
   | { type: "session.deleted", commandId?: string, payload: SessionDeleted }
-  /** The prompts that wait for the running turn to end. */
+  /** The session's queue: the prompts that wait for the running turn to end. */
   | { type: "session.queue", commandId?: string, payload: SessionQueue }
-  /** A session's entry in the list changed in a way that `session.status` does not tell. */
+  /** A session's entry in the list changed in a way that `session.status` does not report. */
   | { type: "session.updated", commandId?: string, payload: SessionUpdated }
-  /** The session that a `session.fork` made. */
+  /** The session that a `session.fork` created. */
   | { type: "session.forked", commandId?: string, payload: SessionForked }
   /** What a `session.rewind` changed, or would change. */
   | { type: "session.rewound", commandId?: string, payload: SessionRewound }
-  /** The answer to a `session.inquire`: either `data`, in the agent's own form, or `error`. */
+  /** The answer to a `session.inquire`: either `data`, in the agent's own format, or `error`. */
   | { type: "session.answer", commandId?: string, payload: SessionAnswer }
-  /** This client fell behind. It asks again for what it missed. */
+  /** This client fell behind and has to ask again for what it missed. */
   | { type: "session.reset", commandId?: string, payload: SessionReset }
-  /** A prompt, when it is sent to the agent. */
+  /** A prompt that was sent to the agent. */
   | { type: "stream.user_prompt", commandId?: string, payload: StreamUserPrompt }
   /** A message of the agent. */
   | { type: "stream.message", commandId?: string, payload: StreamMessage }
-  /** A decision waits for the user. */
+  /** A decision is pending. */
   | { type: "permission.request", commandId?: string, payload: PermissionRequest }
-  /** A decision was made, here or elsewhere, or withdrawn. */
+  /** A decision was answered, by this or another client, or withdrawn. */
   | { type: "permission.resolved", commandId?: string, payload: PermissionResolved }
-  /** The agent waits for a `hook.response`, for a minute at most; then it goes on without a decision. */
+  /** The agent called a hook and waits for a `hook.response`; after a minute it continues without a decision. */
   | { type: "hook.callback", commandId?: string, payload: HookCallback }
-  /** The callback waits no longer: it was answered here or elsewhere, or its agent went on by itself. */
+  /** The hook call no longer waits: a client answered it, or the agent continued without an answer. */
   | { type: "hook.resolved", commandId?: string, payload: HookResolved }
   /** The load of the machine. */
   | { type: "statistics", commandId?: string, payload: MachineLoad }
-  /** Something failed: a frame was refused, or a session can't go on. */
+  /** A frame was refused, or a session can't continue. */
   | { type: "runner.error", commandId?: string, payload: RunnerError };
 
 export type SessionAnswer = { sessionId: string, requestId: string, subject: Subject, data?: unknown, error?: string, };
@@ -313,11 +317,11 @@ export type SessionAnswer = { sessionId: string, requestId: string, subject: Sub
 export type SessionArchive = { sessionId: string, archived: boolean, };
 
 /**
- * A setting that is absent is unchanged; `null` is the default.
+ * An absent setting is unchanged; `null` is the default.
  */
 export type SessionConfigure = { sessionId: string, 
 /**
- * Who answers when the agent asks for a tool.
+ * Who answers when the agent asks for permission.
  */
 approval?: Approval | null, 
 /**
@@ -329,7 +333,7 @@ model?: string | null,
  */
 permissionMode?: PermissionMode | null, 
 /**
- * How hard the model tries, as the agent lists it with its models.
+ * The effort of the model, as the agent lists it with its models.
  */
 effort?: string | null, 
 /**
@@ -337,27 +341,28 @@ effort?: string | null,
  */
 allowedTools?: string | null, 
 /**
- * How often the model may be called in one turn.
+ * The maximum number of model calls in one turn.
  */
 maxTurns?: number | null, 
 /**
- * What the conversation may cost.
+ * The maximum cost of the conversation.
  */
 maxBudgetUsd?: number | null, 
 /**
- * Options of the agent by the names that `GET /api/backends` lists. `null` is the default.
+ * Further options of the agent, by the names that `GET /api/backends` lists. `null` is the default.
  */
 options?: Record<string, unknown>, };
 
 export type SessionContinue = { sessionId: string, prompt: string, 
 /**
- * The prompt's id, a UUID of the client's choice. The same id again is acknowledged and runs once.
+ * The prompt's id, a UUID of the client's choice. A duplicate is acknowledged and runs once.
  */
 promptId?: string, attachments?: Array<NewAttachment>, context?: UiContext, };
 
 export type SessionDelete = { sessionId: string, 
 /**
- * Until this many milliseconds have passed the deletion can be cancelled. The session's agent is ended at once.
+ * Delays the deletion by this many milliseconds, during which it can be cancelled. The session's agent is ended at
+ * once.
  */
 afterMs?: number, };
 
@@ -371,15 +376,15 @@ export type SessionHooks = { sessionId: string, events: Array<HookEvent>, };
 
 export type SessionInfo = { id: string, title: string, status: SessionStatus, cwd: string, 
 /**
- * The agent's own id for this conversation, known once it has started.
+ * The agent's own id of this conversation, known once the agent has started.
  */
 claudeSessionId?: string, createdAt: number, updatedAt: number, allowedTools?: string, lastPrompt?: string, model?: string, permissionMode: PermissionMode, approval: Approval, settings: SettingsInfo, archived: boolean, 
 /**
- * How many decisions wait for the user.
+ * The number of pending decisions.
  */
 pending: number, 
 /**
- * The prompts that wait for the running turn to end.
+ * The session's queue.
  */
 queue: Array<string>, 
 /**
@@ -387,7 +392,7 @@ queue: Array<string>,
  */
 queueItems?: Array<QueuedPrompt>, agent: AgentInfo, 
 /**
- * When the session is going to be deleted for good, unless that is taken back.
+ * When the session will be deleted, unless the deletion is cancelled.
  */
 deleteAt?: number, lastSeq: number, 
 /**
@@ -406,23 +411,23 @@ error?: string, };
 
 export type SessionInquire = { sessionId: string, 
 /**
- * Comes back with the answer.
+ * Returned with the answer.
  */
 requestId: string, subject: Subject, query?: string, };
 
 export type SessionList = { 
 /**
- * How many sessions the answer has at most. Absent: all.
+ * The maximum number of sessions in the answer. Absent: all.
  */
 limit?: number, 
 /**
- * Where the page begins: the `nextCursor` of the page before.
+ * The start of the page: the `nextCursor` of the previous page.
  */
 cursor?: string, };
 
 export type SessionListed = { sessions: Array<SessionInfo>, 
 /**
- * Where the next page begins. Absent: there are no more sessions.
+ * The start of the next page. Absent: this is the last page.
  */
 nextCursor?: string, };
 
@@ -433,7 +438,7 @@ export type SessionQueue = { sessionId: string, prompts: Array<string>,
 items?: Array<QueuedPrompt>, };
 
 /**
- * Names a session.
+ * Refers to a session.
  */
 export type SessionRef = { sessionId: string, };
 
@@ -443,27 +448,27 @@ export type SessionReset = { sessionId: string, lastSeq: number, };
 
 export type SessionRewind = { sessionId: string, 
 /**
- * The `uuid` of a prompt: files become what they were before it.
+ * The `promptId` of a prompt: files are restored to their state before it.
  */
 userMessageId: string, 
 /**
- * Only tells what would change.
+ * Only reports what would change.
  */
 dryRun: boolean, };
 
 export type SessionRewound = { sessionId: string, userMessageId: string, dryRun: boolean, canRewind: boolean, filesChanged: Array<string>, insertions: number, deletions: number, 
 /**
- * Why it can't be done.
+ * Why the files can't be restored.
  */
 error?: string, };
 
 export type SessionStart = { 
 /**
- * Empty or absent: a readable one is made from the prompt.
+ * Empty or absent: created from the prompt.
  */
 title?: string, prompt: string, 
 /**
- * The prompt's id, a UUID of the client's choice. The same id again is the same session: none is made.
+ * The prompt's id, a UUID of the client's choice. A duplicate returns the first session and creates none.
  */
 promptId?: string, 
 /**
@@ -471,24 +476,25 @@ promptId?: string,
  */
 cwd?: string, 
 /**
- * The agent that runs the session: a backend by its name, or `auto`. An unknown one is refused.
+ * The session's agent: the name of a backend, or `auto`. An unknown name is refused.
  */
 backend?: string, 
 /**
- * The id of a conversation in the agent's own history to go on with; its folder is then the session's.
+ * The id of a conversation in the agent's own history to resume; the session then works in the conversation's
+ * folder.
  */
 resume?: string, 
 /**
- * With `resume`: begins with a copy of that conversation and leaves the original alone, also while another process
- * drives it.
+ * With `resume`: begins with a copy of that conversation and leaves the original unchanged, even while another
+ * process uses it.
  */
 fork?: boolean, attachments?: Array<NewAttachment>, context?: UiContext, 
 /**
- * An id of the client's own: `session.started` comes back with it and tells which session this became.
+ * An id of the client's choice: `session.started` returns it with the new session's id.
  */
 requestId?: string, 
 /**
- * Who answers when the agent asks for a tool.
+ * Who answers when the agent asks for permission.
  */
 approval?: Approval | null, 
 /**
@@ -500,7 +506,7 @@ model?: string | null,
  */
 permissionMode?: PermissionMode | null, 
 /**
- * How hard the model tries, as the agent lists it with its models.
+ * The effort of the model, as the agent lists it with its models.
  */
 effort?: string | null, 
 /**
@@ -508,15 +514,15 @@ effort?: string | null,
  */
 allowedTools?: string | null, 
 /**
- * How often the model may be called in one turn.
+ * The maximum number of model calls in one turn.
  */
 maxTurns?: number | null, 
 /**
- * What the conversation may cost.
+ * The maximum cost of the conversation.
  */
 maxBudgetUsd?: number | null, 
 /**
- * Options of the agent by the names that `GET /api/backends` lists. `null` is the default.
+ * Further options of the agent, by the names that `GET /api/backends` lists. `null` is the default.
  */
 options?: Record<string, unknown>, };
 
@@ -531,7 +537,7 @@ export type SessionUpdated = { session: SessionInfo, };
  */
 export type SettingsInfo = { 
 /**
- * Who answers when the agent asks for a tool.
+ * Who answers when the agent asks for permission.
  */
 approval: Approval, 
 /**
@@ -543,7 +549,7 @@ model?: string,
  */
 permissionMode: PermissionMode, 
 /**
- * How hard the model tries, as the agent lists it with its models.
+ * The effort of the model, as the agent lists it with its models.
  */
 effort?: string, 
 /**
@@ -551,11 +557,11 @@ effort?: string,
  */
 allowedTools?: string, 
 /**
- * How often the model may be called in one turn.
+ * The maximum number of model calls in one turn.
  */
 maxTurns?: number, 
 /**
- * What the conversation may cost.
+ * The maximum cost of the conversation.
  */
 maxBudgetUsd?: number, 
 /**
@@ -567,14 +573,13 @@ export type StatisticsSubscribe = Record<symbol, never>;
 
 export type StatusChange = { sessionId: string, status: SessionStatus, title?: string, cwd?: string, error?: string, 
 /**
- * Absent where it is no event of a session's log: in answer to a prompt that was accepted before, and to a start that
- * was refused.
+ * Absent if this is not an event of a session's log: in the answer to a duplicate prompt, and to a refused start.
  */
 seq?: number, };
 
 export type StreamMessage = { sessionId: string, 
 /**
- * The agent's own message, untouched.
+ * The agent's own message, unchanged.
  */
 message: Record<string, unknown>, seq: number, };
 
@@ -584,19 +589,19 @@ export type StreamUserPrompt = { sessionId: string, prompt: string,
  */
 promptId?: string, 
 /**
- * The same, under the name that it had before.
+ * The same id, under its earlier name.
  */
 uuid: string, attachments?: Array<Attachment>, context?: UiContext, seq: number, };
 
 /**
- * What a session's agent can be asked beside its work.
+ * The subject of a question to a session's agent.
  */
 export type Subject = "contextUsage" | "mcpStatus" | "fileSuggestions" | "commands" | "models" | "permissionRules" | "hooks" | "usage" | "settings";
 
 export type Subscribe = { sessionId: string, afterSeq?: number, };
 
 /**
- * What the user was looking at when they wrote a prompt.
+ * What the user was looking at while writing a prompt.
  */
 export type UiContext = { mode: string, currentView: string, selectedElement?: SelectedElement, 
 /**

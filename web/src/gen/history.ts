@@ -40,7 +40,7 @@ export type HistoryChanges = { changes: Array<Change>, };
  */
 export type HistoryEntries = { 
 /**
- * What to type to go on in a terminal.
+ * The command that continues the conversation in a terminal.
  */
 resume_command: string, session: Session, entries: Array<TranscriptEntry>, total: number, 
 /**
@@ -53,7 +53,7 @@ offset: number, };
  */
 export type HistoryMessages = { 
 /**
- * What to type to go on in a terminal.
+ * The command that continues the conversation in a terminal.
  */
 resume_command: string, session: Session, messages: Array<Message>, total: number, 
 /**
@@ -316,7 +316,7 @@ export type VaultSetting = { enabled: boolean, };
  */
 export type VaultState = { enabled: boolean, 
 /**
- * Whether a round of archiving is at work, or about to be.
+ * Whether a round of archiving is running or about to begin.
  */
 archiving: boolean, 
 /**

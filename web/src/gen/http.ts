@@ -6,15 +6,15 @@ import type { ErrorCode } from "./errors";
  */
 export type Backend = { 
 /**
- * By which a session chooses it.
+ * The name by which a session chooses the agent.
  */
 name: string, 
 /**
- * For a person.
+ * The agent's name for a person.
  */
 title: string, version: string | null, installed: boolean, 
 /**
- * Whether the user is signed in to what the agent needs. Null: the agent does not say, or has not said yet.
+ * Whether the user is signed in to the agent's provider. Null: the agent does not report it, or has not yet.
  */
 signedIn: boolean | null, capabilities: Capabilities, options: Array<BackendOption>, howToInstall: string | null, };
 
@@ -25,7 +25,7 @@ export type BackendList = {
 backends: Array<Backend>, };
 
 /**
- * What can be chosen for an agent.
+ * An option of an agent.
  */
 export type BackendOption = { name: string, title: string, 
 /**
@@ -33,22 +33,22 @@ export type BackendOption = { name: string, title: string,
  */
 kind: "string" | "number" | "bool" | "choice" | "list", 
 /**
- * The values that can be chosen from, where they are known.
+ * The values to choose from, if known.
  */
 choices: Array<string>, default: unknown, 
 /**
- * A running agent can change it; otherwise it takes effect with the next turn.
+ * A running agent can change the option; otherwise it takes effect with the next turn.
  */
 live: boolean, 
 /**
- * It lets the agent do more without asking, so setting it needs the scope `approve`.
+ * The option lets the agent do more without asking, so setting it needs the scope `approve`.
  */
 grants: boolean, };
 
 export type Capabilities = { streaming: boolean, permissions: boolean, resume: boolean, subagents: boolean, };
 
 /**
- * The agent of sessions that choose none, and why it is that one.
+ * The agent of sessions that don't choose one, and why it is the default.
  */
 export type DefaultBackend = { 
 /**
@@ -68,7 +68,7 @@ reason: string,
  */
 why: string, 
 /**
- * Where it was found on this machine.
+ * Where the agent was found on this machine.
  */
 path: string | null, capabilities: Capabilities, };
 
@@ -81,7 +81,7 @@ parent: string | null, entries: Array<DirectoryEntry>, };
 export type DirectoryEntry = { name: string, path: string, };
 
 /**
- * Every refusal.
+ * The body of every error.
  */
 export type ErrorBody = { error: ErrorDetail, };
 
@@ -105,7 +105,7 @@ cwds: Array<string>, };
 
 export type SignInEntry = { id: string, 
 /**
- * What the browser calls itself.
+ * The browser's `User-Agent`.
  */
 userAgent: string, 
 /**
@@ -117,22 +117,22 @@ address: string,
  */
 createdAt: number, lastUsedAt: number, 
 /**
- * Whether it is the one that asks.
+ * Whether it is the caller's own sign-in.
  */
 current: boolean, };
 
 export type SignIns = { signIns: Array<SignInEntry>, };
 
 /**
- * Which sign-ins to end: without a body, the one that asks.
+ * The sign-ins to end: without a body, the caller's own.
  */
 export type SignOut = { 
 /**
- * Every one, whatever else is asked for.
+ * All of them, whatever else is given.
  */
 all?: boolean, 
 /**
- * One of the list.
+ * One from the list.
  */
 id?: string, };
 
@@ -144,7 +144,7 @@ export type System = { cpuModel: string, totalMemoryGB: number,
  */
 totalStorage: number, version: string, backend: DefaultBackend, 
 /**
- * Where a session works that does not say where.
+ * The working directory of a session that does not choose one.
  */
 cwd: string, roots: Array<string>, };
 

@@ -15,17 +15,17 @@ export type Done = { success: boolean,
 message: string, };
 
 /**
- * How text and thinking arrive.
+ * How text and thinking are sent.
  */
 export type Granularity = "piece" | "block";
 
 export type PermissionAnswer = { session_id: string, request_id: string, decision: Decision, 
 /**
- * Told to the agent with a denial.
+ * Sent to the agent with a denial.
  */
 message?: string, 
 /**
- * The SHA-256, in hex, of the input's JSON as it was shown. If that is not what waits, 409 `not_as_shown`.
+ * The SHA-256, in hex, of the input's JSON as it was shown. If the pending input differs: 409 `not_as_shown`.
  */
 shown?: string, };
 
@@ -40,7 +40,7 @@ export type TaskRequest = {
  */
 prompt: string, 
 /**
- * The prompt's id, chosen by the client. The same id again is the same task again.
+ * The prompt's id, chosen by the client. A duplicate is the same task.
  */
 prompt_id?: string, 
 /**
@@ -48,23 +48,23 @@ prompt_id?: string,
  */
 working_dir?: string, 
 /**
- * The tools that the task may use, which then need no permission. Absent: the agent's usual ones; empty: none.
+ * The tools that the task may use, which then need no permission. Absent: the agent's default tools; empty: none.
  */
 tools?: Array<string>, 
 /**
- * Goes on with the newest conversation of the folder. Not together with `resume`.
+ * Continues the newest conversation of the folder. Not together with `resume`.
  */
 continue_conversation?: boolean, 
 /**
- * Goes on with this conversation, in its own folder.
+ * Continues this conversation, in its own folder.
  */
 resume?: string, permission_mode?: string, model?: string, 
 /**
- * How often the model may be called.
+ * The maximum number of model calls.
  */
 max_turns?: number, 
 /**
- * The agent of a new conversation, one of `GET /api/backends`; the default one unless given.
+ * The agent of a new conversation, one of `GET /api/backends`. Default: the server's default agent.
  */
 agent?: string, 
 /**
@@ -73,15 +73,15 @@ agent?: string,
 timeout_s?: number, granularity?: Granularity, };
 
 /**
- * How a task went.
+ * The outcome of a task.
  */
 export type TaskResponse = { success: boolean, 
 /**
- * The answer, or what went wrong.
+ * The answer, or the error.
  */
 message: string, session_id: string, cost_usd: number | null, duration_ms: number | null, 
 /**
- * Relative to the working directory where inside it.
+ * Relative to the working directory if inside it.
  */
 files_changed: Array<string>, tools_used: Array<string>, num_turns: number | null, usage: Record<string, unknown> | null, 
 /**

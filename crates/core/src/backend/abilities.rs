@@ -1,4 +1,4 @@
-//! What some backends can do beside running agents. Each ability is an object that a backend either has or does not have.
+//! The optional abilities of backends. Each ability is an object that a backend either offers or not.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -46,7 +46,7 @@ pub struct ForkOrigin {
 
 /// Restores files that an agent changed.
 pub trait Rewind: Send + Sync + 'static {
-    /// Restores the files to what they were before the prompt with this id. A dry run only tells what would change.
+    /// Restores the files to their state before the prompt with this id. A dry run only reports what would change.
     fn rewind(
         &self,
         run: &str,
@@ -62,28 +62,28 @@ pub struct Rewound {
     pub files_changed: Vec<String>,
     pub insertions: u32,
     pub deletions: u32,
-    /// Why it is not possible.
+    /// Why the rewind is not possible.
     pub error: Option<String>,
 }
 
-/// Has agents call back for events of their own.
+/// Lets agents call hooks for their events.
 pub trait Hooks: Send + Sync + 'static {
     /// The events that [`Launch::hooks`] may name.
     fn events(&self) -> &'static [&'static str];
 
-    /// Answers a callback, in the agent's own form. The first answer counts.
+    /// Answers a hook call, in the agent's own format. The first answer counts.
     fn answer(&self, run: &str, agent_request: String, output: RawJson);
 }
 
-/// Knows whether the user is signed in to what the agent needs.
+/// Knows whether the user is signed in to the agent's provider.
 pub trait Account: Send + Sync + 'static {
-    /// `None`: the agent does not say. Has a time limit.
+    /// `None`: the agent does not report it. Has a time limit.
     fn signed_in(&self) -> BoxFuture<'static, Option<bool>>;
 }
 
-/// Asks running agents something beside their work.
+/// Asks running agents questions about themselves, beside their work.
 pub trait Inquire: Send + Sync + 'static {
-    /// The answer is in the agent's own form.
+    /// The answer is in the agent's own format.
     fn inquire(&self, run: &str, inquiry: Inquiry) -> BoxFuture<'static, Result<RawJson, InquiryFailed>>;
 }
 
@@ -97,9 +97,11 @@ pub trait TitleWriter: Send + Sync + 'static {
     fn title_by(&self, run: &str, prompt: String) -> BoxFuture<'static, Option<String>>;
 }
 
-/// Finds processes that drive a conversation and were started elsewhere: two that write one conversation would fork it.
+/// Finds processes that drive a conversation and were started elsewhere. Two processes that write one conversation
+/// would fork it.
 pub trait Drivers: Send + Sync + 'static {
-    /// The process that drives the conversation while this server has no agent on it. `since`: when it last had one.
+    /// The process that drives the conversation while this server has no agent on it. `since`: when this server last
+    /// had one.
     fn driver(
         &self,
         conversation: String,
@@ -107,8 +109,8 @@ pub trait Drivers: Send + Sync + 'static {
         since: Timestamp,
     ) -> BoxFuture<'static, Option<Driver>>;
 
-    /// Reserves the conversation until this server has launched an agent on it, which it does at once or not at all. The
-    /// process that drives it already, if there is one.
+    /// Reserves the conversation until this server has launched an agent on it, which must happen at once. Returns the
+    /// process that already drives the conversation, if there is one.
     fn claim(
         &self,
         conversation: String,
@@ -116,29 +118,29 @@ pub trait Drivers: Send + Sync + 'static {
         since: Timestamp,
     ) -> BoxFuture<'static, Option<Driver>>;
 
-    /// The processes that drive any of these conversations, each of which comes with its folder.
+    /// The processes that drive any of these conversations, given with their folders.
     fn drivers(
         &self,
         conversations: Vec<(String, PathBuf)>,
     ) -> BoxFuture<'static, Option<HashMap<String, Driver>>>;
 
-    /// The other processes that say that they drive one of these conversations, on each of which this server has an
-    /// agent: that process, and those that it has started.
-    fn rivals(&self, agents: Vec<(String, u32)>) -> BoxFuture<'static, HashMap<String, Driver>>;
+    /// Other processes that claim to drive one of these conversations, on each of which this server has an agent. Given
+    /// are each conversation and the process id of this server's agent; the agent's own child processes are ignored.
+    fn competing_drivers(&self, agents: Vec<(String, u32)>) -> BoxFuture<'static, HashMap<String, Driver>>;
 
-    /// Ends that process, politely at first. An error says what the user can do.
+    /// Ends that process, with SIGTERM at first. An error says what the user can do.
     fn end_driver(&self, driver: Driver) -> BoxFuture<'static, Result<(), String>>;
 }
 
-/// Hands the connections that agents open to the server over to the runs they belong to.
+/// Hands connections that agents open to the server to the runs that they belong to.
 pub trait Connections: Send + Sync + 'static {
-    /// Tells where agents reach this server: `ws://HOST:PORT`.
+    /// Sets the address at which agents reach this server: `ws://HOST:PORT`.
     fn serve_at(&self, address: String);
 
     /// Whether the agent of this session may connect with this secret.
     fn expects(&self, session: SessionId, secret: &str) -> bool;
 
-    /// Hands over a connection, which replaces an earlier one of the same run. False: no run expects it.
+    /// Hands over a connection, which replaces an earlier connection of the same run. False: no run expects it.
     fn attach(&self, session: SessionId, secret: &str, connection: Connection) -> BoxFuture<'static, bool>;
 }
 
@@ -148,13 +150,13 @@ pub struct Connection {
     pub outgoing: Pin<Box<dyn Sink<String, Error = io::Error> + Send>>,
 }
 
-/// Knows what agents offer, as far as one has told since the server started.
+/// Knows what agents offer, as far as an agent has reported it since the server started.
 pub trait Catalogue: Send + Sync + 'static {
     fn offers(&self) -> Option<Arc<Offers>>;
 }
 
-/// Ends and removes what an earlier server has left behind.
+/// Ends and removes runs that an earlier server left behind.
 pub trait Leftovers: Send + Sync + 'static {
-    /// Everything but these runs, which are still needed.
+    /// Removes everything except these runs, which are still needed.
     fn keep_only(&self, runs: HashSet<String>);
 }

@@ -9,12 +9,12 @@ use super::{
     OptionRefused, OptionRules, Options, Verdict,
 };
 
-/// The backends of a server. A session that names none gets the default one.
+/// The backends of a server. A session that does not name a backend gets the default one.
 #[derive(Clone)]
 pub struct Backends {
     /// The first is the default.
     all: Vec<Arc<dyn Backend>>,
-    /// What their agents are shielded with, where anything is known of that.
+    /// The shield of their agents, if known.
     shield: Option<Shield>,
 }
 
@@ -27,9 +27,9 @@ impl<B: Backend> From<Arc<B>> for Backends {
     }
 }
 
-/// There is no such backend here.
+/// This server does not have the requested backend.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("There is no agent '{wanted}' here. Available: {}.", .available.join(", "))]
+#[error("Unknown agent '{wanted}'. Available: {}.", .available.join(", "))]
 pub struct UnknownBackend {
     pub wanted: String,
     pub available: Vec<String>,
@@ -43,19 +43,19 @@ impl Backends {
         }
     }
 
-    /// Says what their agents are shielded with.
+    /// Sets the shield of the agents.
     #[must_use]
     pub fn shielded_by(mut self, shield: Shield) -> Self {
         self.shield = Some(shield);
         self
     }
 
-    /// Why agents are not shielded and what to do about it, for a person. `None`: they are, or nothing is known of it.
+    /// Why agents are not shielded and what to do about it, for a person. `None`: they are shielded, or it is unknown.
     pub fn not_shielded(&self) -> Option<String> {
         self.shield.as_ref()?.state().why_not()
     }
 
-    /// Adds a backend; one whose name is taken is left out.
+    /// Adds a backend, unless its name is taken.
     #[must_use]
     pub fn with(mut self, backend: Arc<dyn Backend>) -> Self {
         let name = backend.name();
@@ -66,7 +66,7 @@ impl Backends {
     }
 
     pub fn default_one(&self) -> &Arc<dyn Backend> {
-        // There is one from the start, and backends are never removed.
+        // `new` adds the first backend, and backends are never removed.
         &self.all[0]
     }
 
@@ -92,15 +92,15 @@ impl Backends {
     pub fn of(&self, name: Option<&str>) -> Arc<dyn Backend> {
         match self.find(name) {
             Ok(found) => Arc::clone(found),
-            Err(unknown) => Arc::new(Missing(unknown)),
+            Err(unknown) => Arc::new(MissingBackend(unknown)),
         }
     }
 }
 
 /// Stands in for a backend that an earlier server had and this one does not have.
-struct Missing(UnknownBackend);
+struct MissingBackend(UnknownBackend);
 
-impl Backend for Missing {
+impl Backend for MissingBackend {
     fn info(&self) -> BackendInfo {
         BackendInfo {
             installed: false,
@@ -110,7 +110,7 @@ impl Backend for Missing {
     }
 
     fn options(&self) -> Arc<dyn OptionRules> {
-        Arc::new(Frozen(self.0.clone()))
+        Arc::new(FrozenOptions(self.0.clone()))
     }
 
     fn abilities(&self) -> Abilities {
@@ -123,15 +123,15 @@ impl Backend for Missing {
     }
 
     fn attach(&self, _attach: Attach) -> AgentChannels {
-        AgentChannels::of_nobody()
+        AgentChannels::of_ended_agent()
     }
 }
 
 /// Options of a missing backend: they can't be checked, so they stay as they are.
 #[derive(Debug)]
-struct Frozen(UnknownBackend);
+struct FrozenOptions(UnknownBackend);
 
-impl OptionRules for Frozen {
+impl OptionRules for FrozenOptions {
     fn describe(&self) -> Vec<OptionInfo> {
         Vec::new()
     }
@@ -196,7 +196,7 @@ mod tests {
         let unknown = backends.find(Some("three")).err().map(|error| error.to_string());
         assert_eq!(
             unknown.as_deref(),
-            Some("There is no agent 'three' here. Available: one, two.")
+            Some("Unknown agent 'three'. Available: one, two.")
         );
         assert!(!backends.of(Some("three")).info().installed);
     }

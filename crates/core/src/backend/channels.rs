@@ -4,10 +4,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{AgentCommand, AgentEvent, Exit, PositionedEvent};
 
-/// How many commands may wait for an agent that does not read.
+/// How many commands may wait for an agent that does not read them.
 const COMMANDS: usize = 64;
 
-/// How many batches of events may wait for a session that does not read. Then the agent waits.
+/// How many batches of events may wait for a session that does not read them. When the channel is full, the agent
+/// waits.
 const EVENTS: usize = 4;
 
 /// The session's ends of the channels.
@@ -15,10 +16,10 @@ const EVENTS: usize = 4;
 pub struct AgentChannels {
     /// Dropping it ends the agent.
     pub commands: mpsc::Sender<AgentCommand>,
-    /// What the agent says, in order and in batches.
+    /// The agent's events, in order and in batches.
     pub events: mpsc::Receiver<Vec<PositionedEvent>>,
-    /// Told once the agent's exit is stored and nothing of its run is needed any more. If it is dropped untold, the run
-    /// is kept for the next server.
+    /// Sent when the agent's exit is stored and the data of its run is no longer needed. If it is dropped unsent, the
+    /// run's data is kept for the next server.
     pub settled: oneshot::Sender<()>,
 }
 
@@ -50,7 +51,7 @@ impl AgentChannels {
     }
 
     /// Channels of an agent that no longer exists.
-    pub fn of_nobody() -> Self {
+    pub fn of_ended_agent() -> Self {
         Self::ended(Exit::Ended {
             message:
                 "Tiller ended while this turn was running. Send a message to go on from where it stopped."
@@ -69,7 +70,7 @@ impl AgentChannels {
 }
 
 impl AgentEnds {
-    /// Tells the session an event that can't be read again.
+    /// Sends the session an event that can't be read again.
     pub async fn tell(&self, event: AgentEvent) {
         // A session that is gone needs no events; the backend notices when its commands end.
         drop(
@@ -79,9 +80,9 @@ impl AgentEnds {
         );
     }
 
-    /// Tells the session that the agent exited, which is always the last event. `remove` removes what is left of the run,
-    /// once the exit is stored; if the session is left to the next server, so is the run. The session starts no other
-    /// agent before this is done.
+    /// Reports the agent's exit, which is always the last event. `remove` removes the data of the run once the exit is
+    /// stored; if the session is left to the next server, the data is kept. The session starts no other agent before
+    /// this is done.
     pub async fn exited(self, exit: Exit, remove: impl Future<Output = ()>) {
         self.tell(AgentEvent::Exited(exit)).await;
         if self.settled.await.is_ok() {

@@ -1,5 +1,5 @@
-//! What a user can choose for an agent. The options are the backend's own: it names, describes and checks them, and says
-//! which of them a running agent can change. The domain only carries them.
+//! The options of an agent. They belong to the backend, which names, describes and checks them, and says which of them
+//! a running agent can change. The domain only stores and passes them on.
 
 use std::fmt;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl Options {
     }
 
     pub fn apply(&mut self, change: &OptionChange) {
-        // Written only where something changes: the map may be shared.
+        // Only if something changes: the map may be shared.
         if self.0.get(&change.name) == change.value.as_ref() {
             return;
         }
@@ -52,7 +52,7 @@ impl Options {
         };
     }
 
-    /// The changes that turn these options into `wanted`.
+    /// The changes that lead from these options to `wanted`.
     pub fn changes_to(&self, wanted: &Self) -> Vec<OptionChange> {
         let removed = self.0.keys().filter(|name| !wanted.0.contains_key(*name));
         let removed = removed.map(|name| OptionChange {
@@ -84,7 +84,7 @@ impl FromIterator<(String, Value)> for Options {
     }
 }
 
-/// Another value for one option.
+/// A new value for one option.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptionChange {
     pub name: String,
@@ -93,7 +93,7 @@ pub struct OptionChange {
 }
 
 impl OptionChange {
-    /// Null is the default.
+    /// Null stands for the default.
     pub fn new(name: impl Into<String>, value: impl Into<Value>) -> Self {
         Self {
             name: name.into(),
@@ -102,19 +102,19 @@ impl OptionChange {
     }
 }
 
-/// One option, for those who offer it to a user.
+/// The description of an option, for clients that offer it to a user.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OptionInfo {
     pub name: String,
     pub title: String,
     pub kind: OptionKind,
-    /// The values that can be chosen from, where the backend knows them.
+    /// The values to choose from, if the backend knows them.
     pub choices: Vec<String>,
     pub default: Option<Value>,
-    /// A running agent can change it; otherwise it takes effect with the next turn.
+    /// A running agent can change the option; otherwise it takes effect with the next turn.
     pub live: bool,
-    /// It lets the agent do more without asking, so setting it needs the right to approve.
+    /// The option lets the agent do more without asking, so setting it needs the scope `approve`.
     pub grants: bool,
 }
 
@@ -159,31 +159,31 @@ pub enum Verdict {
     Deny(&'static str),
 }
 
-/// What options let an agent do without asking.
+/// What options allow an agent to do without asking.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Grants {
-    /// The name of its permission mode.
+    /// The name of the permission mode.
     pub mode: String,
-    /// In that mode it asks before it changes anything.
+    /// In this mode the agent asks before it changes anything.
     pub asks: bool,
-    /// Tools and rules that run without asking.
+    /// Tools and rules that need no permission.
     pub tools: Vec<String>,
 }
 
-/// What a backend's options mean for the life of a session. Pure: the state machine asks.
+/// What a backend's options mean for a session. Pure, because the state machine calls it.
 pub trait OptionRules: fmt::Debug + Send + Sync + 'static {
     fn describe(&self) -> Vec<OptionInfo>;
 
-    /// The options in canonical form: defaults left out. `before` are the options that the session has; `None`: it is
-    /// new.
+    /// The options in canonical form, without those that are set to their defaults. `before`: the session's current
+    /// options; `None` for a new session.
     fn check(&self, options: Options, before: Option<&Options>) -> Result<Options, OptionRefused>;
 
-    /// What an agent can change while it runs, to come nearer to the options that are `wanted`. `started` are the
-    /// options that its process was started with, `current` those that it has now.
+    /// The changes that a running agent can make to get closer to `wanted`. `started`: the options that its process was
+    /// started with; `current`: the options that it has now.
     fn live_changes(&self, started: &Options, current: &Options, wanted: &Options) -> Vec<OptionChange>;
 
-    /// What the options let an agent do without asking. A backend that says nothing more has no tools to name, and does not
-    /// ask as soon as an option that grants is set.
+    /// What the options allow an agent to do without asking. The default implementation names no tools, and assumes
+    /// that the agent no longer asks once an option that grants something is set.
     fn grants(&self, options: &Options) -> Grants {
         let described = self.describe();
         let is_set = |option: &OptionInfo| option.grants && options.get(&option.name).is_some();
@@ -194,17 +194,19 @@ pub trait OptionRules: fmt::Debug + Send + Sync + 'static {
         }
     }
 
-    /// The options with a budget of at most so many dollars. `None` if they want more, or this kind of agent has no budget.
+    /// The options with a budget of at most `limit` dollars. `None` if they ask for more, or if this kind of agent has
+    /// no budget.
     fn within_budget(&self, _options: Options, _limit: f64) -> Option<Options> {
         None
     }
 
-    /// The options with a sandbox: the agent can write to its folder only. `None` if this kind of agent has none.
+    /// The options with a sandbox, in which the agent can write to its folder only. `None` if this kind of agent has no
+    /// sandbox.
     fn in_sandbox(&self, _options: Options) -> Option<Options> {
         None
     }
 
-    /// What the options say about a tool that the agent asks for.
+    /// What the options say about a tool that the agent wants to use.
     fn verdict(&self, options: &Options, tool: &str) -> Verdict;
 }
 

@@ -13,7 +13,7 @@ struct PromptEntry {
     /// Entries of older versions have none.
     #[serde(rename = "promptId", default, skip_serializing_if = "Option::is_none")]
     prompt_id: Option<String>,
-    /// The same id, under the name that it had before.
+    /// The same id, under its earlier name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     uuid: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -38,7 +38,7 @@ impl Prompt {
         })
     }
 
-    /// Reads an entry. `id_without` gives the id of a prompt whose entry has none.
+    /// Reads an entry. `id_without` creates the id for an entry without one.
     pub fn from_entry(entry: &str, id_without: impl FnOnce() -> PromptId) -> Result<Self, serde_json::Error> {
         let entry: PromptEntry = serde_json::from_str(entry)?;
         let id = entry.uuid.as_deref().and_then(|uuid| uuid.parse().ok());

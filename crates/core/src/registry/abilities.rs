@@ -1,4 +1,4 @@
-//! What the backends of sessions can do, and what is refused because a backend can't.
+//! The optional abilities of sessions' backends, and the refusals if a backend lacks one.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::ids::SessionId;
 use crate::session::{Command, SessionRecord};
 
 impl Sessions {
-    /// Finds other drivers of the session's conversation, where its backend can.
+    /// Finds other drivers of the session's conversation, if its backend can.
     pub(super) fn drivers_of(&self, record: &SessionRecord) -> Option<Arc<dyn Drivers>> {
         self.backend_of(record).abilities().drivers
     }
 
-    /// An ability of the session's backend. Refused if the backend does not have it.
+    /// An ability of the session's backend; an error if the backend does not have it.
     pub(super) fn ability<A: ?Sized>(
         &self,
         record: &SessionRecord,
@@ -25,22 +25,22 @@ impl Sessions {
         ability_of(&*self.backend_of(record), ability, what)
     }
 
-    /// Accepts the connections of agents that connect to the server. `None`: no agent here does.
+    /// Accepts the connections of agents that connect to the server. `None`: no backend of this server needs it.
     pub fn connections(&self) -> Option<Arc<dyn Connections>> {
         let mut all = self.shared.backends.iter();
         all.find_map(|backend| backend.abilities().connections)
     }
 
-    /// The run of the session's agent, which must be running.
+    /// The name of the run of the session's agent. An error if no agent is running.
     pub(super) async fn running(&self, session: SessionId) -> Result<String, CommandError> {
-        let actor = self.wake(session).await?;
+        let actor = self.loaded_actor(session).await?;
         let (reply, run) = oneshot::channel();
         actor
             .commands
             .send(Command::FindRun(reply))
             .await
             .map_err(|_| CommandError::UnknownSession)?;
-        // Dropped unanswered: the session's actor has ended.
+        // The sender was dropped unanswered: the session's actor has ended.
         let run = run.await.ok().flatten();
         run.ok_or(InquiryFailed::NoAgent.into())
     }
@@ -57,7 +57,7 @@ fn ability_of<A: ?Sized>(
     })
 }
 
-/// Refused before anything is stored: the user learns what to install, and keeps the prompt.
+/// Refuses before anything is stored, so that the user learns what to install and keeps the prompt.
 pub(super) fn check_installed(backend: &dyn Backend) -> Result<(), CommandError> {
     let info = backend.info();
     if info.installed {
@@ -69,7 +69,7 @@ pub(super) fn check_installed(backend: &dyn Backend) -> Result<(), CommandError>
     })
 }
 
-/// Refused if a new session asks for what its backend can't do.
+/// Refuses a new session that needs an ability which its backend does not have.
 pub(super) fn check_start(backend: &dyn Backend, forks: bool, events: &[String]) -> Result<(), CommandError> {
     if forks {
         ability_of(backend, |abilities| abilities.fork, "fork a conversation")?;
@@ -81,13 +81,13 @@ pub(super) fn check_start(backend: &dyn Backend, forks: bool, events: &[String])
     Ok(())
 }
 
-/// Refused if the backend does not have one of the events.
+/// Refuses events that the backend does not have.
 pub(super) fn check_hooks(hooks: &dyn Hooks, events: &[String]) -> Result<(), OptionRefused> {
     let known = hooks.events();
     match events.iter().find(|event| !known.contains(&event.as_str())) {
         Some(unknown) => {
             let message = format!(
-                "The agent does not call back for '{unknown}'. It does for {}.",
+                "The agent has no hook event '{unknown}'. Known events: {}.",
                 known.join(", ")
             );
             Err(OptionRefused::new("hooks", message))

@@ -1,4 +1,4 @@
-//! Prompts that were accepted, by their ids: sending one again is acknowledged again and never runs twice.
+//! Accepted prompts, by their ids: a duplicate is acknowledged again and never runs twice.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -9,25 +9,26 @@ use super::{CommandError, Sessions};
 use crate::ids::{PromptId, SessionId};
 use crate::session::Refusal;
 
-/// A prompt is on disk and will reach the agent once.
+/// The acknowledgement of a prompt: it is stored and will reach the agent once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Accepted {
     pub session: SessionId,
     pub prompt: PromptId,
-    /// The prompt's event, if there ever is one, comes after this one.
+    /// The prompt's event has a higher number than this one.
     pub after: u64,
-    /// It was accepted before, and nothing happened now.
+    /// The prompt was accepted before; this call had no effect.
     pub duplicate: bool,
 }
 
 impl Sessions {
-    /// Where this viewer's prompt with this id was accepted. `None` also for no id.
+    /// Where this viewer's prompt with this id was accepted. `None` if it was not, or if there is no id.
     pub async fn accepted(&self, prompt: Option<PromptId>) -> Result<Option<Accepted>, CommandError> {
         let Some(prompt) = prompt else { return Ok(None) };
         self.find_accepted(self.viewer.key.clone(), prompt).await
     }
 
-    /// Whether the prompt with this id was accepted in this session. An error if it was in another one of the same owner.
+    /// Whether the prompt with this id was accepted in this session. An error if it was accepted in another session of
+    /// the same owner.
     pub async fn accepted_in(
         &self,
         session: SessionId,
@@ -52,7 +53,7 @@ impl Sessions {
         let mut seq = found.seq;
         let mut last = 0;
         if seq.is_none() {
-            // Looked at first: if the prompt still waits afterwards, its event comes after what has happened by now.
+            // Read first: if the prompt still waits afterwards, its event will have a higher number.
             last = self.find(session).await.map_or(0, |(record, _)| record.last_seq);
             let again = self.shared.store.accepted_prompt(owner, prompt).await?;
             seq = again.and_then(|found| found.seq);
@@ -67,8 +68,8 @@ impl Sessions {
     }
 }
 
-/// The starts under way whose prompts have ids that clients chose: one at a time for each id, so that of two that are
-/// the same the second finds what the first has made.
+/// The starts in progress whose prompts have ids that clients chose. Each id is started once at a time, so that a
+/// duplicate finds the session that the first start created.
 #[derive(Debug, Default)]
 pub(super) struct Starting {
     /// A std mutex: held for look-ups only, never across an await.
@@ -78,7 +79,7 @@ pub(super) struct Starting {
 
 type Key = (Option<String>, PromptId);
 
-/// Ends when dropped.
+/// Releases the id when dropped.
 pub(super) struct Held<'a> {
     starting: &'a Starting,
     key: Key,
@@ -88,7 +89,7 @@ impl Starting {
     pub(super) async fn hold(&self, owner: Option<String>, prompt: PromptId) -> Held<'_> {
         let key = (owner, prompt);
         loop {
-            // Before the look, so that what is released after it is noticed.
+            // Subscribed before the check, so that a later release wakes this task.
             let released = self.released.notified();
             if self.lock().insert(key.clone()) {
                 return Held { starting: self, key };
@@ -98,7 +99,7 @@ impl Starting {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<Key>> {
-        // Whole between any two statements, so a panic elsewhere does not spoil it.
+        // The set is consistent between any two statements, so a panic elsewhere does not spoil it.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Answers to what agents ask for, and the end of what a revoked key has started.
+//! Answers to decisions, and the end of a revoked key's work.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use crate::ids::SessionId;
 use crate::session::{DecisionAnswer, DecisionRef, Input, Refusal, SessionRecord, SessionStatus};
 
 impl Sessions {
-    /// Answers a decision that waits.
+    /// Answers a pending decision.
     pub async fn answer(
         &self,
         session: SessionId,
@@ -17,8 +17,8 @@ impl Sessions {
         self.answer_shown(session, decision, answer, None).await
     }
 
-    /// As [`Self::answer`], for someone who says what they were shown: the SHA-256, in hex, of the input's JSON. Refused if
-    /// that is not what waits.
+    /// As [`Self::answer`], with a hash of the input that the caller was shown (SHA-256, in hex, of its JSON). Refused
+    /// if the pending input differs.
     pub async fn answer_shown(
         &self,
         session: SessionId,
@@ -45,34 +45,34 @@ impl Sessions {
         self.input(session, input).await.map(drop)
     }
 
-    /// The keys that have turns running or prompts waiting.
-    pub fn keys_at_work(&self) -> HashSet<String> {
-        let at_work = self.awake().into_iter();
+    /// The keys with running turns or queued prompts.
+    pub fn keys_with_work(&self) -> HashSet<String> {
+        let at_work = self.loaded_records().into_iter();
         let at_work =
             at_work.filter(|record| record.status == SessionStatus::Running || !record.queue.is_empty());
         at_work.filter_map(|record| record.owner).collect()
     }
 
-    /// Stops what a key has started that was revoked: running turns, and prompts that wait for them.
-    pub async fn end_of_key(&self, key: &str) {
-        let mut sessions = self.awake();
+    /// Stops the work of a revoked key: running turns and queued prompts.
+    pub async fn stop_work_of_key(&self, key: &str) {
+        let mut sessions = self.loaded_records();
         sessions.retain(|record| record.owner.as_deref() == Some(key));
         for record in sessions {
             if !record.queue.is_empty()
                 && let Err(error) = self.replace_queue(record.id, Vec::new(), None).await
             {
-                tracing::warn!(%error, session = %record.id, "prompts of a revoked key still wait");
+                tracing::warn!(%error, session = %record.id, "the queued prompts of a revoked key could not be removed");
             }
             if record.status == SessionStatus::Running
                 && let Err(error) = self.stop(record.id).await
             {
-                tracing::warn!(%error, session = %record.id, "a turn of a revoked key was not stopped");
+                tracing::warn!(%error, session = %record.id, "a turn of a revoked key could not be stopped");
             }
         }
     }
 
-    /// The sessions that have an actor, as everything in which something goes on has.
-    fn awake(&self) -> Vec<SessionRecord> {
+    /// The records of all sessions in memory, which include all with a turn or an agent.
+    fn loaded_records(&self) -> Vec<SessionRecord> {
         let entries = self.entries();
         let actors = entries.values().filter_map(|slot| slot.get());
         actors.map(|actor| actor.view.borrow().record.clone()).collect()

@@ -1,5 +1,5 @@
-//! Agents that have nothing to do: what they use, and when they are put to sleep. One costs some 200 MB; the next message
-//! wakes it with its conversation, and only takes a little longer.
+//! Hibernation: measures what agents use and ends idle ones. An agent takes about 200 MB; the next prompt starts it
+//! again with its conversation.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,20 +16,20 @@ const INTERVAL: Duration = Duration::from_secs(5);
 
 const SHORTEST: Duration = Duration::from_millis(500);
 
-/// When agents are put to sleep.
+/// When idle agents are ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct HibernationPolicy {
-    /// After so long without anything to do. `None`: never.
+    /// After this time without work. `None`: never.
     pub after: Option<Duration>,
-    /// When all agents together use more memory than this, those that have had nothing to do for longest. `None`: never.
+    /// When all agents together use more memory than this, those that have been idle longest. `None`: never.
     pub budget_bytes: Option<u64>,
 }
 
-/// What an agent uses, with everything that it started.
+/// What an agent and its child processes use.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Usage {
+pub struct AgentUsage {
     pub memory_bytes: u64,
-    /// Of one processor: 1 is all of it.
+    /// The share of one processor: 1 is all of it.
     pub cpu: f32,
 }
 
@@ -42,9 +42,9 @@ struct Watched {
 }
 
 impl Sessions {
-    /// What the session's agent uses, if it has one and it was looked at already.
-    pub fn usage(&self, session: SessionId) -> Option<Usage> {
-        // What was last seen of one that has ended since is not used any more.
+    /// What the session's agent used when it was last measured. `None` if it has no agent or was not measured yet.
+    pub fn usage(&self, session: SessionId) -> Option<AgentUsage> {
+        // The last measurement of an agent that has ended does not count.
         if matches!(
             self.agent_status(session),
             AgentStatus::Absent | AgentStatus::Hibernated
@@ -58,13 +58,13 @@ impl Sessions {
             .copied()
     }
 
-    /// Looks after the agents, for ever.
-    pub async fn rest(&self, rest: HibernationPolicy) {
+    /// Measures and hibernates agents. Never returns.
+    pub async fn hibernate_idle(&self, policy: HibernationPolicy) {
         let mut last: HashMap<SessionId, (Sample, Instant)> = HashMap::new();
-        // Since when each has had nothing to do, and its last event then.
+        // Since when each agent has been idle, and the number of its last event then.
         let mut idle_since: HashMap<SessionId, (Instant, u64)> = HashMap::new();
-        // Nobody rests much longer than was said.
-        let interval = rest
+        // The interval is short enough that no agent stays much longer than configured.
+        let interval = policy
             .after
             .map_or(INTERVAL, |after| after.clamp(SHORTEST, INTERVAL));
         loop {
@@ -90,7 +90,7 @@ impl Sessions {
                 let cpu = before.map_or(0.0, |(before, at)| sample.cpu_since(&before, now - at));
                 usage.insert(
                     agent.id,
-                    Usage {
+                    AgentUsage {
                         memory_bytes: sample.memory_bytes,
                         cpu,
                     },
@@ -106,18 +106,18 @@ impl Sessions {
             }
             last.retain(|id, _| usage.contains_key(id));
             idle_since.retain(|id, _| usage.contains_key(id));
-            for id in sleepy(rest, &usage, &idle_since, now) {
-                tracing::info!(session = %id, "an agent that has nothing to do is put to sleep");
-                // A session that was deleted meanwhile has no agent either.
+            for id in agents_to_hibernate(policy, &usage, &idle_since, now) {
+                tracing::info!(session = %id, "an idle agent hibernates");
+                // If the session was deleted in the meantime, it has no agent either.
                 self.input(id, Input::Hibernate).await.ok();
             }
             self.set_usage(usage);
-            self.make_room(&agents).await;
+            self.yield_to_other_drivers(&agents).await;
         }
     }
 
-    /// If a conversation is continued in a terminal while its agent is idle here, the terminal has it alone.
-    async fn make_room(&self, agents: &[Watched]) {
+    /// Ends an idle agent if a process outside of Tiller continues its conversation.
+    async fn yield_to_other_drivers(&self, agents: &[Watched]) {
         let idle = agents.iter().filter(|agent| agent.idle);
         let resting: HashMap<_, _> = idle
             .filter_map(|agent| Some((agent.conversation.clone()?, (agent.pid, agent.id))))
@@ -127,7 +127,7 @@ impl Sessions {
         }
         let Some(drivers) = self.any_drivers() else { return };
         let asked = resting.iter().map(|(name, (pid, _))| (name.clone(), *pid));
-        let rivals = drivers.rivals(asked.collect()).await;
+        let rivals = drivers.competing_drivers(asked.collect()).await;
         for (conversation, driver) in rivals {
             if let Some((_, session)) = resting.get(&conversation) {
                 self.yield_to(*session, &driver).await;
@@ -151,7 +151,7 @@ impl Sessions {
             .collect()
     }
 
-    fn set_usage(&self, usage: HashMap<SessionId, Usage>) {
+    fn set_usage(&self, usage: HashMap<SessionId, AgentUsage>) {
         *self
             .shared
             .usage
@@ -160,10 +160,11 @@ impl Sessions {
     }
 }
 
-/// Which agents hibernate: those that were idle for long enough, then the longest idle until the others fit.
-fn sleepy(
-    rest: HibernationPolicy,
-    usage: &HashMap<SessionId, Usage>,
+/// Which agents to hibernate: those that were idle for long enough, then the longest idle ones until the others fit
+/// into the budget.
+fn agents_to_hibernate(
+    policy: HibernationPolicy,
+    usage: &HashMap<SessionId, AgentUsage>,
     idle_since: &HashMap<SessionId, (Instant, u64)>,
     now: Instant,
 ) -> Vec<SessionId> {
@@ -172,8 +173,8 @@ fn sleepy(
     let mut used: u64 = usage.values().map(|usage| usage.memory_bytes).sum();
     idle.into_iter()
         .filter(|(since, id)| {
-            let long = rest.after.is_some_and(|after| now - *since >= after);
-            let sleeps = long || rest.budget_bytes.is_some_and(|budget| used > budget);
+            let long = policy.after.is_some_and(|after| now - *since >= after);
+            let sleeps = long || policy.budget_bytes.is_some_and(|budget| used > budget);
             if sleeps {
                 used -= usage.get(id).map_or(0, |usage| usage.memory_bytes);
             }
@@ -188,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_who_rest_longest_sleep_first_and_only_as_many_as_are_needed() {
+    fn the_longest_idle_agents_hibernate_first_and_only_as_many_as_needed() {
         let now = Instant::now() + Duration::from_hours(1);
         let ids: Vec<_> = (0..4).map(|_| SessionId::random()).collect();
         let usage: HashMap<_, _> = ids
@@ -196,7 +197,7 @@ mod tests {
             .map(|id| {
                 (
                     *id,
-                    Usage {
+                    AgentUsage {
                         memory_bytes: 100,
                         cpu: 0.0,
                     },
@@ -211,7 +212,7 @@ mod tests {
             .collect();
         let who = |after: Option<u64>, budget_bytes| {
             let after = after.map(Duration::from_mins);
-            sleepy(HibernationPolicy { after, budget_bytes }, &usage, &idle, now)
+            agents_to_hibernate(HibernationPolicy { after, budget_bytes }, &usage, &idle, now)
         };
         assert_eq!(who(None, None), []);
         assert_eq!(who(Some(20), None), [ids[0], ids[2]]);

@@ -1,5 +1,5 @@
-//! Which sessions are in memory. A session has an actor from the moment someone asks something of it, or from the start
-//! if an earlier server was in the middle of it, until it has been idle for a while. All others are only in the store.
+//! Which sessions are in memory. A session has an actor from its first use on, or from the server's start if an earlier
+//! server left it unfinished, until it has been idle for a while. All other sessions are only in the store.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -20,8 +20,8 @@ use crate::store::{
     DamagedSession, Epoch, ListedSession, Owners, SessionCursor, SessionQuery, StoreError, StoredSession,
 };
 
-/// How many of a session's latest events are looked at when its agent is found again: a doubled line follows its twin
-/// closely.
+/// How many of a session's latest events are compared with the output of an agent after a reconnect: a duplicate line
+/// follows its original closely.
 const RECENT: u32 = 512;
 
 /// How many events are read at once to count the totals of a session from its log.
@@ -33,23 +33,23 @@ const RECOVERED_AT_ONCE: usize = 64;
 /// How many sessions are read at once where all are asked for.
 const LIST_PAGE: u32 = 1000;
 
-/// A session without an agent leaves memory when nothing has happened in it for this long.
+/// How long a session without an agent stays in memory after its last event.
 const IDLE: Duration = Duration::from_mins(30);
 
-/// The actor of a session. Empty while the session is being loaded or made, by exactly one task.
+/// The slot of a session's actor. Empty while one task loads or creates the session.
 pub(super) type Slot = Arc<OnceCell<ActorHandle>>;
 
-/// A page of sessions, the last changed first.
+/// A page of sessions, the most recently changed first.
 #[derive(Clone, Debug)]
 pub struct SessionPage {
     pub sessions: Vec<ListedSession>,
-    /// Where the next page begins. `None`: there are no more.
+    /// The start of the next page. `None`: this is the last page.
     pub next: Option<SessionCursor>,
 }
 
 impl Sessions {
-    /// Goes on with what the last server was in the middle of. A session that can't be read is left as it is, and its
-    /// agent is ended: nobody could steer it.
+    /// Recovers the sessions that the last server left unfinished. The agent of a session that can't be read is ended,
+    /// because nobody could steer it.
     pub(super) async fn recover(&self) -> Result<(), CommandError> {
         let (mut readable, mut runs) = (Vec::new(), HashSet::new());
         for session in self.shared.store.unfinished().await? {
@@ -68,7 +68,7 @@ impl Sessions {
             }
         }
         let mut recovered = futures_util::stream::iter(readable)
-            .map(|session| self.wake(session))
+            .map(|session| self.loaded_actor(session))
             .buffer_unordered(RECOVERED_AT_ONCE);
         while let Some(outcome) = recovered.next().await {
             outcome?;
@@ -76,7 +76,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// The record of a session of which everything can be read that is needed to go on with it.
+    /// The session's record, if everything that recovery needs can be read.
     async fn recoverable(&self, session: SessionId) -> Result<Option<SessionRecord>, CommandError> {
         let damage = match self.shared.store.load(session).await? {
             None => return Ok(None),
@@ -87,13 +87,13 @@ impl Sessions {
                 Err(error) => return Err(error.into()),
             },
         };
-        // A list does not read everything that is needed to go on.
+        // Listing a session does not read everything that recovery needs.
         self.damaged().insert(session, damage.clone());
-        tracing::error!(%session, reason = damage, "a session can't be read; it is left as it is");
+        tracing::error!(%session, reason = damage, "a session can't be read; its data is kept unchanged");
         Ok(None)
     }
 
-    /// A page of sessions, the last changed first, each with the number of decisions that wait.
+    /// A page of sessions, the most recently changed first, each with the number of pending decisions.
     pub async fn list(
         &self,
         after: Option<SessionCursor>,
@@ -102,7 +102,7 @@ impl Sessions {
         let query = SessionQuery {
             owners: self.owners(),
             after,
-            // One more tells whether there are more.
+            // One more than requested, to know whether there is another page.
             limit: limit.map(|limit| limit.saturating_add(1)),
             ..SessionQuery::default()
         };
@@ -113,11 +113,12 @@ impl Sessions {
             sessions.truncate(wanted);
             next = sessions.last().map(ListedSession::cursor);
         }
-        self.bring_up_to_date(&mut sessions);
+        self.add_live_state(&mut sessions);
         Ok(SessionPage { sessions, next })
     }
 
-    /// Calls `each` with every session of this viewer, the last changed first, without having all of them in memory.
+    /// Calls `each` with every session of this viewer, the most recently changed first, without holding all of them in
+    /// memory.
     pub async fn for_each(&self, mut each: impl FnMut(ListedSession)) -> Result<(), CommandError> {
         let mut after = None;
         loop {
@@ -130,7 +131,7 @@ impl Sessions {
         }
     }
 
-    /// The session that has this id, or the last changed one whose conversation has it.
+    /// The session with this id, or else the most recently changed session whose conversation has this id.
     pub async fn of_conversation(&self, id: &str) -> Result<Option<SessionRecord>, CommandError> {
         if let Ok(id) = id.parse() {
             match self.find(id).await {
@@ -147,7 +148,7 @@ impl Sessions {
         self.first(query, |_| true).await
     }
 
-    /// Which of these are ids of sessions, or of conversations of sessions.
+    /// Which of these ids belong to sessions or to conversations of sessions.
     pub async fn known_conversations(&self, ids: Vec<String>) -> Result<HashSet<String>, CommandError> {
         if ids.is_empty() {
             return Ok(HashSet::new());
@@ -165,7 +166,7 @@ impl Sessions {
         Ok(ids.flatten().collect())
     }
 
-    /// The last changed session in this folder of which `wanted` says so.
+    /// The most recently changed session in this folder that `wanted` accepts.
     pub async fn newest_in(
         &self,
         cwd: &str,
@@ -190,7 +191,7 @@ impl Sessions {
             let Some(last) = sessions.last().map(ListedSession::cursor) else {
                 return Ok(None);
             };
-            self.bring_up_to_date(&mut sessions);
+            self.add_live_state(&mut sessions);
             let found = sessions.into_iter().find_map(|session| match session {
                 ListedSession::Readable { record, .. } if wanted(&record) => Some(*record),
                 ListedSession::Readable { .. } | ListedSession::Damaged(_) => None,
@@ -202,12 +203,12 @@ impl Sessions {
         }
     }
 
-    /// Working directories, the last used first, each once.
+    /// Working directories without duplicates, the most recently used first.
     pub async fn recent_cwds(&self, limit: usize) -> Result<Vec<String>, CommandError> {
         Ok(self.shared.store.recent_cwds(self.owners(), limit).await?)
     }
 
-    /// A session and the decisions that wait in it.
+    /// A session and its pending decisions.
     pub async fn find(
         &self,
         session: SessionId,
@@ -217,7 +218,7 @@ impl Sessions {
             if !view.deleted && !self.viewer.may_see(view.record.owner.as_deref()) {
                 return Err(CommandError::UnknownSession);
             }
-            // An actor that has ended knows nothing new, and the store knows all of it.
+            // After an actor has ended, the store has its final state.
             if !actor.commands.is_closed() {
                 return Ok((view.record.clone(), view.pending.clone()));
             }
@@ -226,7 +227,7 @@ impl Sessions {
         self.readable(stored.ok_or(CommandError::UnknownSession)?)
     }
 
-    /// Whether this viewer may know that there is such a session, damaged or not.
+    /// Whether a session with this id exists and this viewer may see it, damaged or not.
     pub async fn exists(&self, session: SessionId) -> Result<bool, CommandError> {
         match self.find(session).await {
             Ok(_) | Err(CommandError::Damaged { .. }) => Ok(true),
@@ -242,12 +243,12 @@ impl Sessions {
         views.any(|view| view.record.status == SessionStatus::Running)
     }
 
-    /// The current position of the live feed. Everything that is published from now on comes after it.
+    /// The current position of the live feed. Later notices come after it.
     pub fn feed_position(&self) -> FeedPosition {
         self.shared.hub.feed_position()
     }
 
-    /// The sessions of which something was published since.
+    /// The sessions with notices since that position.
     pub fn changed_since(&self, mark: FeedPosition) -> Vec<SessionId> {
         self.shared.hub.changed_since(mark, &self.viewer)
     }
@@ -259,7 +260,7 @@ impl Sessions {
         }
     }
 
-    /// What this viewer may know of a session. A session of another owner is unknown, whether it is damaged or not.
+    /// A stored session, if this viewer may see it and it can be read. A session of another owner counts as unknown.
     fn readable(&self, stored: StoredSession) -> Result<(SessionRecord, Vec<DecisionRequest>), CommandError> {
         match stored {
             StoredSession::Readable { record, pending } if self.viewer.may_see(record.owner.as_deref()) => {
@@ -279,8 +280,8 @@ impl Sessions {
         }
     }
 
-    /// Puts what only actors know into a list from the store.
-    pub fn bring_up_to_date(&self, sessions: &mut [ListedSession]) {
+    /// Adds the current state of actors to a list that was read from the store.
+    pub fn add_live_state(&self, sessions: &mut [ListedSession]) {
         let entries = self.entries();
         let damage = self.damaged();
         for session in sessions {
@@ -300,13 +301,13 @@ impl Sessions {
         }
     }
 
-    /// The actor of a session that is in memory.
+    /// The actor of a session, if the session is in memory.
     pub(super) fn actor(&self, session: SessionId) -> Option<ActorHandle> {
         self.entries().get(&session)?.get().cloned()
     }
 
-    /// The actor of a session that this viewer may see, which is loaded if it is not in memory.
-    pub(super) async fn wake(&self, session: SessionId) -> Result<ActorHandle, CommandError> {
+    /// The actor of a session that this viewer may see. Loads the session if it is not in memory.
+    pub(super) async fn loaded_actor(&self, session: SessionId) -> Result<ActorHandle, CommandError> {
         loop {
             if let Some(actor) = self.actor(session) {
                 if !self.viewer.may_see(actor.view.borrow().record.owner.as_deref()) {
@@ -317,7 +318,7 @@ impl Sessions {
                 }
                 self.forget_ended(session);
             }
-            // The owner is checked first: a viewer never causes a session of others to be loaded.
+            // The owner is checked first: a viewer must not cause other owners' sessions to be loaded.
             let stored = self.shared.store.load(session).await?;
             self.readable(stored.ok_or(CommandError::UnknownSession)?)?;
             if self.is_stopping() {
@@ -336,7 +337,7 @@ impl Sessions {
         }
     }
 
-    /// Becomes the owner of a session, and goes on with what an earlier owner was in the middle of.
+    /// Acquires a session and recovers what an earlier owner left unfinished.
     async fn load_actor(&self, session: SessionId) -> Result<ActorHandle, CommandError> {
         let store = &self.shared.store;
         let acquired = store.acquire(session).await?;
@@ -380,7 +381,7 @@ impl Sessions {
         }
     }
 
-    /// Counts the totals of a session that was stored without them, and stores them.
+    /// Counts and stores the totals of a session that was stored without them.
     pub(super) async fn complete_totals(&self, record: &mut SessionRecord) -> Result<(), StoreError> {
         if record.summary.is_some() {
             return Ok(());
@@ -416,7 +417,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// What the agent of an unfinished session may not have heard, and what was recorded last.
+    /// The inputs that the agent of an unfinished session may have missed, and the session's latest events.
     async fn recovery_events(&self, record: &SessionRecord) -> Result<(Vec<Event>, Vec<Event>), StoreError> {
         let store = &self.shared.store;
         let unconfirmed = match record.turn {
@@ -450,7 +451,7 @@ impl Sessions {
         )
     }
 
-    /// Releases sessions from memory that are not used. The next use loads them again.
+    /// Releases unused sessions from memory. The next use loads them again.
     pub(super) fn release_idle(&self, now: Timestamp) {
         let idle = i64::try_from(IDLE.as_millis()).unwrap_or(i64::MAX);
         let before = Timestamp(now.0.saturating_sub(idle));
@@ -479,11 +480,11 @@ impl Sessions {
             keeps
         });
         for session in released {
-            tracing::debug!(%session, "a session leaves memory");
+            tracing::debug!(%session, "released a session from memory");
         }
     }
 
-    /// An actor that has ended: its session was deleted, or another owner has it.
+    /// Removes an actor that has ended because its session was deleted or acquired by another owner.
     fn forget_ended(&self, session: SessionId) {
         let mut entries = self.entries();
         let ended = entries.get(&session).and_then(|slot| slot.get());
@@ -492,7 +493,7 @@ impl Sessions {
         }
     }
 
-    /// A slot that could not be filled, unless someone else is about to try.
+    /// Removes a slot that could not be filled, unless another task is about to fill it.
     pub(super) fn forget_empty(&self, session: SessionId, slot: &Slot) {
         let mut entries = self.entries();
         let is_last = entries
@@ -505,11 +506,12 @@ impl Sessions {
     }
 
     pub(super) fn entries(&self) -> MutexGuard<'_, HashMap<SessionId, Slot>> {
-        // The map is whole between any two statements, so a panic elsewhere does not spoil it.
+        // The map is consistent between any two statements, so a panic elsewhere does not spoil it.
         self.shared.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sessions that were found damaged when they were loaded, and why: a list from the store does not read everything.
+    /// Sessions that turned out to be damaged when they were loaded, and why. A list from the store does not read
+    /// enough to notice.
     pub(super) fn damaged(&self) -> MutexGuard<'_, HashMap<SessionId, String>> {
         self.shared.damaged.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -524,7 +526,7 @@ impl Sessions {
     }
 }
 
-/// A session of which the record can be read and something else can't.
+/// A session whose record can be read, but not everything else.
 fn damaged_record(record: &SessionRecord, reason: String) -> DamagedSession {
     DamagedSession {
         id: record.id,

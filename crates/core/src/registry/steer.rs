@@ -1,5 +1,4 @@
-//! What is done with a session while it lives, beside talking: settings, names, waiting prompts, inquiries, callbacks,
-//! forks, rewinding, who drives it.
+//! Commands for existing sessions beside prompts: settings, titles, queue, inquiries, hooks, forks, rewinds, drivers.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -21,20 +20,20 @@ use crate::session::{
 };
 use crate::title::{MAX_TITLE, on_one_line, title_as_given, title_from_prompt};
 
-/// How far back the last message of an agent is looked for.
+/// How many messages are searched for the agent's last one.
 const LAST_MESSAGES: u32 = 500;
 
-/// How many processes one driver may be made of.
+/// How many nested processes one driver may consist of.
 const WRAPPED: u32 = 4;
 
-/// How long it may take to find an agent that an earlier server started. Mostly a few milliseconds.
+/// How long to wait for a reconnect to an earlier server's agent, which usually takes a few milliseconds.
 const FINDING: Duration = Duration::from_secs(5);
 
 impl Sessions {
-    /// Changes settings: at once where a running agent can be told, else from the
-    /// next turn on, for which the agent is started anew and goes on with its conversation.
+    /// Changes settings: at once if a running agent can apply them, otherwise with the next turn, for which the agent
+    /// is restarted with its conversation.
     ///
-    /// The agent may change an option by itself (a plan that was approved ends the plan mode), which shows in the
+    /// The agent may change an option by itself (an approved plan ends the plan mode). Such a change appears in the
     /// session's settings and as [`Notice::Updated`](crate::Notice).
     pub async fn configure(&self, session: SessionId, patch: SettingsPatch) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
@@ -46,7 +45,7 @@ impl Sessions {
         let settings = self
             .viewer
             .check_grants(settings, Some(&record.settings), &*backend.options())?;
-        // In canonical form: what is set to its default is not set.
+        // In canonical form: an option with its default value is absent.
         let patch = SettingsPatch {
             options: before.changes_to(&settings.options),
             ..patch
@@ -56,8 +55,8 @@ impl Sessions {
             .map(drop)
     }
 
-    /// What the agents of this session's kind offer, or those of the default one, as far as one has told since the server
-    /// started.
+    /// What the agents of this session's backend offer, or those of the default backend, as far as an agent has
+    /// reported it since the server started.
     pub async fn offers(&self, session: Option<SessionId>) -> Option<Arc<Offers>> {
         let found = match session {
             Some(session) => self.find(session).await.ok(),
@@ -70,7 +69,7 @@ impl Sessions {
         backend.abilities().catalogue?.offers()
     }
 
-    /// Gives a session the title that a person chose.
+    /// Sets a session's title on behalf of a person.
     pub async fn rename(&self, session: SessionId, title: &str) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
         let title = on_one_line(title);
@@ -84,15 +83,14 @@ impl Sessions {
             .map(drop)
     }
 
-    /// Puts a session away, or brings it back. It goes on as before.
+    /// Archives a session or brings it back. Its agent is not affected.
     pub async fn archive(&self, session: SessionId, archived: bool) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
         self.input(session, Input::Archive(archived)).await.map(drop)
     }
 
-    /// Replaces the prompts that wait for the running turn to end. Refused if `expected` is given and is not what
-    /// waits, or if a prompt is named that does not wait. A prompt that waits keeps its id and its images, also with
-    /// other words; a new one gets an id.
+    /// Replaces the queue. Refused if `expected` is given and differs from the queue, or if a named prompt is not in
+    /// it. A queued prompt keeps its id and its images, also with a new text; a new prompt gets an id.
     pub async fn replace_queue(
         &self,
         session: SessionId,
@@ -113,7 +111,7 @@ impl Sessions {
             .map(drop)
     }
 
-    /// Sends the first prompt that waits, if no turn runs: a stop keeps what waits.
+    /// Sends the first queued prompt if no turn runs: stopping a turn keeps the queue.
     pub async fn flush(&self, session: SessionId) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
         let (record, _) = self.find(session).await?;
@@ -123,7 +121,7 @@ impl Sessions {
         self.input(session, Input::Flush).await.map(drop)
     }
 
-    /// Asks something of the session's agent beside its work. The answer is in the agent's own form.
+    /// Asks the session's agent a question about itself. The answer is in the agent's own format.
     pub async fn inquire(&self, session: SessionId, inquiry: Inquiry) -> Result<RawJson, CommandError> {
         let (record, _) = self.find(session).await?;
         allowed(self.viewer.scopes.read || self.viewer.scopes.run)?;
@@ -141,7 +139,7 @@ impl Sessions {
         if let Some(known) = last_known {
             return Ok(known);
         }
-        // The person's own settings are not the key's to read.
+        // A key must not read the person's own settings.
         let is_private = matches!(
             inquiry,
             Inquiry::Settings | Inquiry::Hooks | Inquiry::PermissionRules | Inquiry::McpStatus
@@ -155,12 +153,12 @@ impl Sessions {
         })
     }
 
-    /// Has the agent call back for these events, from the next turn on, for which the agent is started again. A callback
-    /// is a [`Notice::Hook`](crate::Notice), to be answered with [`Self::answer_hook`]; without an answer the agent goes
-    /// on after [`HOOK_TIME`](crate::backend::HOOK_TIME). Replaces the events registered before; registrations end with
-    /// the server.
+    /// Registers hooks for these events, from the next turn on, for which the agent is restarted. A hook call is
+    /// published as [`Notice::Hook`](crate::Notice) and answered with [`Self::answer_hook`]; without an answer the
+    /// agent continues after [`HOOK_TIME`](crate::backend::HOOK_TIME). Replaces earlier registrations; registrations
+    /// end with the server.
     pub async fn register_hooks(&self, session: SessionId, events: Vec<String>) -> Result<(), CommandError> {
-        // The answer to a callback can allow a tool.
+        // The answer to a hook call can allow a tool.
         allowed(self.viewer.scopes.approve)?;
         let (record, _) = self.find(session).await?;
         let hooks = self.ability(&record, |abilities| abilities.hooks, "call hooks")?;
@@ -168,7 +166,7 @@ impl Sessions {
         self.input(session, Input::Hooks(events)).await.map(drop)
     }
 
-    /// Answers a callback, once, in the agent's own form (`{"continue": true}` and more).
+    /// Answers a hook call, once, in the agent's own format (`{"continue": true}` and more).
     pub async fn answer_hook(
         &self,
         session: SessionId,
@@ -184,14 +182,14 @@ impl Sessions {
         self.input(session, input).await.map(drop)
     }
 
-    /// The bytes of an image that was sent with a prompt.
+    /// The bytes of a prompt's image.
     pub async fn image(&self, session: SessionId, id: &str) -> Result<Option<Image>, CommandError> {
         self.find(session).await?;
         Ok(self.shared.store.image(session, id.to_owned()).await?)
     }
 
-    /// A new session that begins with everything that was said in this one, and goes its own way from its first
-    /// prompt on. Files are shared: both work in the same folder.
+    /// Creates a session with a copy of this session's conversation, which diverges with its first prompt. Both
+    /// sessions work in the same folder and share its files.
     pub async fn fork(&self, session: SessionId, title: Option<&str>) -> Result<SessionId, CommandError> {
         allowed(self.viewer.scopes.run)?;
         let (source, _) = self.find(session).await?;
@@ -237,20 +235,20 @@ impl Sessions {
         Ok(id)
     }
 
-    /// The agent's id of the last thing that it said itself.
+    /// The agent's id of its own last message.
     async fn last_message(&self, session: SessionId) -> Result<Option<String>, CommandError> {
         let page = Page::Last { limit: LAST_MESSAGES };
         let entries = self.shared.store.history(session, page).await?;
         Ok(entries.iter().rev().find_map(|entry| {
             let message = Message::parse_shared(Arc::clone(entry.json.shared())).ok()?;
-            // A subagent's messages are not part of the conversation itself.
+            // Messages of subagents are not part of the conversation.
             let is_own = message.kind() == Kind::Assistant && message.parent_tool_use_id().is_none();
             message.uuid().filter(|_| is_own).map(str::to_owned)
         }))
     }
 
-    /// Restores the files to what they were before the prompt with this id, or only tells what that would change.
-    /// An agent is started for it if none runs.
+    /// Restores the files to their state before the prompt with this id, or with `dry_run` only reports the changes.
+    /// Starts an agent if none runs.
     pub async fn rewind(
         &self,
         session: SessionId,
@@ -264,13 +262,13 @@ impl Sessions {
             return Err(CommandError::Busy);
         }
         self.check_driver(session).await?;
-        self.input(session, Input::Wake).await?;
+        self.input(session, Input::EnsureAgent).await?;
         let run = self.running(session).await?;
         Ok(files.rewind(&run, prompt, dry_run).await?)
     }
 
-    /// Ends the session's agent and hides it; it is deleted for good at that time, unless [`Self::undelete`] comes
-    /// first. Kept across restarts.
+    /// Ends the session's agent and hides the session, which is deleted at that time unless [`Self::undelete`] is
+    /// called first. Kept across restarts.
     pub async fn delete_at(&self, session: SessionId, at: Timestamp) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
         self.input(session, Input::Discard { at }).await?;
@@ -278,23 +276,23 @@ impl Sessions {
         Ok(())
     }
 
-    /// Takes back a deletion whose time has not come.
+    /// Cancels a scheduled deletion.
     pub async fn undelete(&self, session: SessionId) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
         self.input(session, Input::Restore).await.map(drop)
     }
 
-    /// Refuses if a process that nobody here has started drives the session's conversation: two would fork it. Otherwise
-    /// nobody else begins to for a moment, so that what was not refused here is not refused later.
+    /// Refuses if a process outside of Tiller drives the session's conversation: two drivers would fork it. Otherwise
+    /// the conversation is reserved for a moment, so that the launch that follows is not refused.
     pub(super) async fn check_driver(&self, session: SessionId) -> Result<(), CommandError> {
-        self.until_found(session).await;
+        self.wait_until_attached(session).await;
         if let Some(driver) = self.rival(session).await {
             return Err(CommandError::DrivenElsewhere(driver));
         }
         let Some((conversation, record)) = self.without_agent(session).await else {
             return Ok(());
         };
-        // It is checked again when the agent is launched, and then what was said can't be given back.
+        // The driver is checked again at the launch, when the prompt can no longer be given back.
         self.shared.paths.check_again(record.cwd.as_ref()).await?;
         let Some(drivers) = self.drivers_of(&record) else {
             return Ok(());
@@ -306,10 +304,10 @@ impl Sessions {
         }
     }
 
-    /// Waits until it is known whether an agent that an earlier server started is still there, and what it has said
-    /// meanwhile: what is said for one that is gone could not be given back. False if that takes too long.
-    pub async fn until_found(&self, session: SessionId) -> bool {
-        // Another key's session is like one that there is not: nothing to wait for.
+    /// Waits until the reconnect to an earlier server's agent has finished and its missed output is recorded. A prompt
+    /// for an agent that turns out to be gone could not be given back. False if the wait timed out.
+    pub async fn wait_until_attached(&self, session: SessionId) -> bool {
+        // A session of another key is treated like an unknown one: nothing to wait for.
         let Some(actor) = self.actor(session) else {
             return true;
         };
@@ -318,16 +316,16 @@ impl Sessions {
             return true;
         }
         let known = view.wait_for(|view| !view.attaching);
-        // A session that is deleted meanwhile, or a keeper that does not answer, is for others to tell.
+        // A deletion in the meantime, or a keeper that does not answer, is reported elsewhere.
         let found = matches!(tokio::time::timeout(FINDING, known).await, Ok(Ok(_)));
         if !found {
-            tracing::debug!(%session, "it is not known whether the agent is still there");
+            tracing::debug!(%session, "the reconnect to the agent has not finished in time");
         }
         found
     }
 
-    /// Who drives the conversation beside an agent of ours that rests. That one does not know what is said there, so it is
-    /// ended; the next begins with all of it.
+    /// The other driver of a conversation that has an idle agent here. That agent misses what the other driver adds, so
+    /// it is ended; the next agent resumes with all of it.
     async fn rival(&self, session: SessionId) -> Option<Driver> {
         let (conversation, own, drivers) = {
             let actor = self.actor(session)?;
@@ -336,7 +334,7 @@ impl Sessions {
             let conversation = view.record.conversation.clone().filter(|_| rests)?;
             (conversation, view.pid?, self.drivers_of(&view.record)?)
         };
-        let mut found = drivers.rivals(vec![(conversation.clone(), own)]).await;
+        let mut found = drivers.competing_drivers(vec![(conversation.clone(), own)]).await;
         let driver = found.remove(&conversation)?;
         self.yield_to(session, &driver).await;
         Some(driver)
@@ -350,7 +348,7 @@ impl Sessions {
     }
 
     async fn driver(&self, session: SessionId) -> Option<Driver> {
-        self.until_found(session).await;
+        self.wait_until_attached(session).await;
         if let Some(rival) = self.rival(session).await {
             return Some(rival);
         }
@@ -373,11 +371,11 @@ impl Sessions {
         Some((conversation, record))
     }
 
-    /// Ends the process that drives the session's conversation from elsewhere, so that it can go on here.
+    /// Ends the other process that drives the session's conversation, so that the session can continue here.
     pub async fn take_over(&self, session: SessionId) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
         self.find(session).await?;
-        // The first that is found may be what someone has wrapped around the one that drives.
+        // The first process that is found may be a wrapper around the driver.
         for _ in 0..WRAPPED {
             let Some(driver) = self.driver(session).await else {
                 return Ok(());
@@ -388,13 +386,13 @@ impl Sessions {
         self.check_driver(session).await
     }
 
-    /// Who drives any of these conversations, each of which comes with its folder, from elsewhere. `None`: that can't be
-    /// told on this machine.
+    /// The processes that drive any of these conversations, given with their folders. `None`: they can't be detected on
+    /// this machine.
     pub async fn drivers(&self, conversations: Vec<(String, PathBuf)>) -> Option<HashMap<String, Driver>> {
         self.any_drivers()?.drivers(conversations).await
     }
 
-    /// Ends the process that drives a conversation which is no session here.
+    /// Ends the process that drives a conversation which is not a session here.
     pub async fn end_driver(&self, driver: Driver) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
         tracing::info!(
@@ -404,7 +402,8 @@ impl Sessions {
         self.end(driver).await
     }
 
-    /// Of conversations that are no sessions here, nobody says which kind of agent has them.
+    /// For conversations that are not sessions here the backend is unknown, so the first one that can find drivers is
+    /// used.
     pub(super) fn any_drivers(&self) -> Option<Arc<dyn Drivers>> {
         let mut all = self.shared.backends.iter();
         all.find_map(|backend| backend.abilities().drivers)
@@ -417,7 +416,7 @@ impl Sessions {
         }
     }
 
-    /// Asks the session's own agent, beside its first turn. What goes wrong leaves the title as it is.
+    /// Asks the session's own agent for a title, beside its first turn. A failure leaves the title unchanged.
     pub(super) async fn improve_title(self, session: SessionId, prompt: String) {
         let Ok(_turn) = self.shared.titling.acquire().await else {
             return;
@@ -439,7 +438,7 @@ impl Sessions {
         }
     }
 
-    /// A title for a session that would begin with this prompt: from a model if that is wanted and possible.
+    /// A title for a session that would begin with this prompt: from a model, if configured and possible.
     pub async fn title_for(&self, prompt: &str) -> String {
         if self.shared.titles == TitlePolicy::Model
             && self.viewer.scopes.run

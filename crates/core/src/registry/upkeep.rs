@@ -10,10 +10,10 @@ use crate::ids::Timestamp;
 use crate::session::{AgentStatus, Deletion};
 use crate::store::{ListedSession, SessionQuery, StoreError};
 
-/// How often old things are looked for.
+/// How often expired data is looked for.
 const INTERVAL: Duration = Duration::from_hours(1);
 
-/// How long to wait after something could not be deleted.
+/// How long to wait after a failed deletion.
 const RETRY: Duration = Duration::from_mins(1);
 
 /// How many old sessions are looked for at once.
@@ -25,12 +25,12 @@ const BACKFILL_DELAY: Duration = Duration::from_secs(5);
 /// How many sessions without totals are looked for at once.
 const BACKFILL_PAGE: u32 = 100;
 
-/// How long things are kept.
+/// How long data is kept.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Retention {
-    /// Sessions that nothing has happened in for longer are removed. `None`: never.
+    /// How long sessions without any activity are kept. `None`: forever.
     pub sessions: Option<Duration>,
-    /// The pieces in which a message was streamed, once the whole message is kept.
+    /// How long the streamed fragments of a message are kept once the whole message is stored.
     pub pieces: Duration,
 }
 
@@ -97,7 +97,7 @@ impl Sessions {
         }
     }
 
-    /// Deletes what is due; when the next is.
+    /// Deletes the sessions that are due. Returns when the next one is.
     async fn delete_due(&self, now: Timestamp) -> Option<Timestamp> {
         let waiting = match self.shared.store.deletions().await {
             Ok(waiting) => waiting,
@@ -110,7 +110,7 @@ impl Sessions {
         for (id, mut at) in waiting {
             if at <= now {
                 match self.delete_if(id, Deletion::Due(now)).await {
-                    // Or it was brought back.
+                    // False means that the deletion was cancelled.
                     Ok(_) => continue,
                     Err(error) => {
                         tracing::error!(%error, session = %id, "can't delete a session; trying again");
@@ -123,7 +123,7 @@ impl Sessions {
         next
     }
 
-    /// Removes what is older than it is to be kept at that time.
+    /// Removes data that is older than its retention at that time.
     pub async fn tidy(&self, now: Timestamp, retention: Retention) {
         if let Some(kept) = retention.sessions {
             let time = earlier(now, kept);
@@ -133,12 +133,12 @@ impl Sessions {
         }
         match self.shared.store.compact(earlier(now, retention.pieces)).await {
             Ok(0) => {}
-            Ok(removed) => tracing::info!(removed, "took out streamed pieces of finished messages"),
+            Ok(removed) => tracing::info!(removed, "removed streamed fragments of finished messages"),
             Err(error) => tracing::error!(error = %CommandError::from(error), "can't compact the database"),
         }
     }
 
-    /// Removes sessions in which nothing has happened since, and nothing waits.
+    /// Deletes sessions without activity since then and without pending work.
     async fn remove_unused_since(&self, time: Timestamp) -> Result<(), CommandError> {
         let mut after = None;
         loop {
@@ -153,10 +153,10 @@ impl Sessions {
                     continue;
                 }
                 match self.delete_if(id, Deletion::UnusedSince(time)).await {
-                    Ok(true) => tracing::info!(session = %id, "removed a session that was not used for long"),
-                    // One that can't be read is left to the user.
+                    Ok(true) => tracing::info!(session = %id, "deleted an expired session"),
+                    // An unreadable session is left for the user to delete.
                     Ok(false) | Err(CommandError::Damaged { .. }) => {}
-                    Err(error) => tracing::error!(%error, session = %id, "can't remove an old session"),
+                    Err(error) => tracing::error!(%error, session = %id, "can't delete an expired session"),
                 }
             }
         }

@@ -1,7 +1,8 @@
-//! Runs one session: takes inputs one at a time, lets [`step`] decide, writes what it says, then does what it says.
+//! Runs one session: processes inputs one at a time with [`step`], stores the recorded events, then performs the
+//! effects.
 //!
-//! What a step records is on disk before anyone sees it and before anything goes out to the agent. The exception is what
-//! an agent says that a keeper keeps, which is the bulk of everything: see [`Journal`].
+//! Events are stored before they are published and before anything is sent to the agent. The exception are messages of
+//! agents with a keeper, which are most events: see [`Journal`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,35 +19,35 @@ use crate::ids::{Cause, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::paths::PathPolicy;
 use crate::prompt::Image;
-use crate::session::inbox::{self, Command, CommandFailed, Inbox, Refused, Taken};
+use crate::session::inbox::{self, Acknowledged, Command, CommandFailed, Inbox, Refused};
 use crate::session::journal::{Journal, Progress, RETRY, StepContent, Tail};
 use crate::session::state::{AgentState, AgentStatus, Delivery, SessionRecord, State};
-use crate::session::step::{Effect, Input, Refusal, step, step_on, totals};
+use crate::session::step::{Effect, Input, Refusal, step, step_into, totals};
 use crate::store::{Epoch, Store, StoreError};
 
 /// How long a stopped turn may take to end by itself before its agent is ended. Most agents need about 25 ms.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
-/// How long a server that stops waits for what an agent said without it.
+/// How long a stopping server waits for the output that an agent wrote without it.
 const CATCH_UP_TIME: Duration = Duration::from_secs(2);
 
-/// How much of an agent's output is forgotten at once. Each time is a message to its keeper.
+/// How much of an agent's output is discarded at once. Each time costs a message to its keeper.
 const FORGET: u64 = 1024 * 1024;
 
-/// What others see of a session without asking its actor.
+/// The parts of a session's state that others can read without asking its actor.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     pub(crate) record: SessionRecord,
     pub(crate) pending: Vec<DecisionRequest>,
     pub(crate) agent: AgentStatus,
-    /// Whether it is not yet known if an agent of an earlier server is still there.
+    /// Whether the reconnect to an earlier server's agent is still in progress.
     pub(crate) attaching: bool,
     pub(crate) pid: Option<u32>,
-    /// Whether its agent could be ended without anybody missing it.
+    /// Whether the agent could be ended without losing work.
     pub(crate) may_hibernate: bool,
-    /// Whether only this actor knows something that the store does not: hooks that someone has registered.
+    /// Whether the actor holds state that the store does not have: registered hooks.
     pub(crate) has_hooks: bool,
-    /// It is gone, and so is its actor.
+    /// The session was deleted, and its actor has ended.
     pub(crate) deleted: bool,
 }
 
@@ -117,21 +118,21 @@ struct Actor {
     hub: Hub,
     view: watch::Sender<Arc<View>>,
     agent: Option<Agent>,
-    /// Ends when nothing is left of the agent before.
+    /// Closes when the previous agent's run has been removed.
     settling: Option<mpsc::Receiver<Vec<PositionedEvent>>>,
     stop_deadline: Option<(Instant, u64)>,
-    /// Everyone has been told that nothing can be stored.
+    /// Subscribers were told that nothing can be stored.
     held_up: bool,
-    /// Another owner has taken the session over: nothing that is done here counts any more.
+    /// Another owner has acquired the session: this actor must not do anything any more.
     fenced: bool,
 }
 
 struct Agent {
-    /// Taken away to end the agent.
+    /// Taken to end the agent.
     commands: Option<mpsc::Sender<AgentCommand>>,
     events: mpsc::Receiver<Vec<PositionedEvent>>,
     settled: oneshot::Sender<()>,
-    /// How much of its output its keeper knows to be on disk.
+    /// The position up to which the agent's keeper may discard its output.
     forgotten: u64,
 }
 
@@ -161,7 +162,7 @@ impl Actor {
                 command = self.inbox.next(attaching) => match command {
                     Some(Command::Input { input, images, cause, reply }) => {
                         let outcome = self.command(*input, images, cause).await;
-                        // The asker may have gone; what was done is done.
+                        // The caller may have gone; the command was executed anyway.
                         drop(reply.send(outcome));
                     }
                     Some(Command::FindRun(reply)) => self.find_run(reply),
@@ -174,9 +175,10 @@ impl Actor {
                         };
                         let deleted = applies && outcome.is_ok();
                         if deleted {
-                            // Not before: a session that stays must not lose its agent.
+                            // Only after the deletion: a session that stays must keep its agent.
                             if let Some(agent) = self.agent.take() {
-                                // Nobody will ask what it said. If its end is not waited for, so be it.
+                                // The output is no longer needed. If the timeout passes, the agent's end is not
+                                // awaited.
                                 agent.settled.send(()).ok();
                             }
                             self.view.send_replace(Arc::new(View {
@@ -191,14 +193,14 @@ impl Actor {
                         }
                     }
                     Some(Command::Close { reason, done }) => {
-                        // Without it, numbers that were shown would be given to something else.
+                        // Otherwise published numbers would be reused for other events.
                         self.catch_up().await;
-                        // At once: a store that can't be written to must not keep the agent alive. The next server
-                        // finds it gone, and puts that on record.
+                        // At once: a store that can't be written must not keep the agent alive. The next server finds
+                        // that the agent has gone and records it.
                         self.end_agent();
                         self.inputs([Input::Close { reason }]).await;
                         self.wait_for_agent().await;
-                        // Nothing of it is left when the server goes.
+                        // Nothing of the run may be left when the server exits.
                         if let Some(mut events) = self.settling.take() {
                             while events.recv().await.is_some() {}
                         }
@@ -210,17 +212,17 @@ impl Actor {
                             if matches!(error, StoreError::Stale) {
                                 break;
                             }
-                            tracing::error!(%error, session = %self.state.record.id, "can't store what the agent said; trying again");
+                            tracing::error!(%error, session = %self.state.record.id, "can't store the agent's messages; retrying");
                             tokio::time::sleep(RETRY).await;
                         }
                         done.send(()).ok();
-                        // Whatever goes away now would take the agent with it.
+                        // Dropping the channels would end the agent.
                         return std::future::pending().await;
                     }
                     None => return,
                 },
                 progress = self.journal.progress() => self.written(progress),
-                heard = next_events(&mut self.agent), if has_room => self.hear(heard).await,
+                events = next_events(&mut self.agent), if has_room => self.process(events).await,
                 () = sleep_until(deadline), if deadline.is_some() => {
                     if let Some((_, turn)) = self.stop_deadline.take() {
                         self.inputs([Input::StopOverdue { turn }]).await;
@@ -230,13 +232,13 @@ impl Actor {
         }
     }
 
-    /// A command is taken whole or not at all.
+    /// Executes a command completely or not at all.
     async fn command(
         &mut self,
         input: Input,
         images: Vec<Image>,
         cause: Option<Cause>,
-    ) -> Result<Taken, CommandFailed> {
+    ) -> Result<Acknowledged, CommandFailed> {
         let before = self.state.clone();
         let stops = matches!(input, Input::Stop);
         self.state.cause = cause;
@@ -251,7 +253,9 @@ impl Actor {
         if let Err(error) = self.write(&effects, images).await {
             self.state = before;
             return match error {
-                StoreError::Duplicate { session } if session == self.state.record.id => Ok(Taken::Before),
+                StoreError::Duplicate { session } if session == self.state.record.id => {
+                    Ok(Acknowledged::Duplicate)
+                }
                 StoreError::Duplicate { .. } => Err(CommandFailed::Refused(Refusal::PromptIdUsed)),
                 StoreError::Stale => {
                     self.fenced = true;
@@ -259,7 +263,7 @@ impl Actor {
                 }
                 error => {
                     if stops && self.state.turn.is_some() {
-                        // It may be what fills the disk. Whether it ended because it was told to is not on record, then.
+                        // The agent may be what fills the disk. That it was ended on request is then not recorded.
                         self.send(AgentCommand::Interrupt);
                     }
                     Err(CommandFailed::Store(error))
@@ -268,11 +272,11 @@ impl Actor {
         }
         self.state.cause = None;
         self.perform(effects).await;
-        Ok(Taken::After(before.record.last_seq))
+        Ok(Acknowledged::New(before.record.last_seq))
     }
 
-    /// What is not a command can't be refused, so a store that can't take it is asked again. Meanwhile nothing more is
-    /// read from the agent, which waits.
+    /// Processes inputs that are not commands. They can't be refused, so a failed write is retried; meanwhile nothing
+    /// more is read from the agent, which waits.
     async fn inputs(&mut self, inputs: impl IntoIterator<Item = Input>) {
         let now = Timestamp::now();
         let mut effects = Vec::new();
@@ -283,8 +287,8 @@ impl Actor {
     }
 
     fn step(&mut self, input: Input, now: Timestamp, effects: &mut Vec<Effect>) {
-        if let Err(refusal) = step_on(&mut self.state, input, now, effects) {
-            tracing::error!(%refusal, "refused what is not a command");
+        if let Err(refusal) = step_into(&mut self.state, input, now, effects) {
+            tracing::error!(%refusal, "an input that is not a command was refused");
         }
     }
 
@@ -294,21 +298,21 @@ impl Actor {
                 self.fenced = true;
                 return;
             }
-            tracing::error!(%error, session = %self.state.record.id, "can't store what has happened; trying again");
-            self.is_held_up(&error);
-            self.refuse_for(RETRY, &error).await;
+            tracing::error!(%error, session = %self.state.record.id, "can't store events; retrying");
+            self.report_held_up(&error);
+            self.refuse_commands_for(RETRY, &error).await;
         }
         self.held_up = false;
         self.perform(effects).await;
     }
 
-    /// Another owner has the session. The agent that was started here ends: two would drive one conversation. Commands
-    /// that wait are not carried out; the next command goes to the new owner of the session.
+    /// Another owner has acquired the session. The agent that was started here ends, because two agents would drive one
+    /// conversation. Waiting commands are dropped; the next command goes to the new owner.
     fn step_down(&mut self) {
         let session = self.state.record.id;
-        tracing::warn!(%session, "another owner has taken over a session; its agent here is ended");
+        tracing::warn!(%session, "another owner has acquired a session; its agent here is ended");
         if let Some(agent) = self.agent.take() {
-            // What it says is not recorded here any more. If its end is not waited for, so be it.
+            // The agent's output is not recorded here any more. If the timeout passes, the agent's end is not awaited.
             agent.settled.send(()).ok();
         }
         self.publish(Notice::HeldUp {
@@ -317,8 +321,8 @@ impl Actor {
         });
     }
 
-    /// Subscribers would otherwise see nothing at all.
-    fn is_held_up(&mut self, error: &StoreError) {
+    /// Tells subscribers why they see no further events.
+    fn report_held_up(&mut self, error: &StoreError) {
         if !std::mem::replace(&mut self.held_up, true) {
             self.publish(Notice::HeldUp {
                 session: self.state.record.id,
@@ -327,56 +331,58 @@ impl Actor {
         }
     }
 
-    /// What people ask meanwhile would have to be stored, too: they are told why it is not, instead of waiting.
-    async fn refuse_for(&mut self, time: Duration, error: &StoreError) {
+    /// Refuses the commands that arrive while nothing can be stored, so that callers learn the reason instead of
+    /// waiting.
+    async fn refuse_commands_for(&mut self, time: Duration, error: &StoreError) {
         let deadline = Instant::now() + time;
         while let Ok(command) = tokio::time::timeout_at(deadline, self.inbox.next_to_refuse()).await {
-            // The asker may have gone.
+            // The caller may have gone.
             match command {
                 Refused::Input(reply) => drop(reply.send(Err(CommandFailed::Store(error.clone())))),
                 Refused::Delete(reply) => drop(reply.send(Err(error.clone()))),
                 Refused::FindRun(reply) => self.find_run(reply),
-                // Is done when its turn comes; but not even a server that can't write keeps its agents.
+                // Executed later, when its turn comes; but even a server that can't write must end its agents.
                 Refused::Closing => self.end_agent(),
             }
         }
     }
 
-    /// What the agent says.
-    async fn hear(&mut self, heard: Vec<PositionedEvent>) {
+    /// Processes a batch of the agent's events.
+    async fn process(&mut self, events: Vec<PositionedEvent>) {
         let now = Timestamp::now();
-        let mut effects = Vec::with_capacity(heard.len());
+        let mut effects = Vec::with_capacity(events.len());
         let mut kept = true;
         let mut gone = false;
-        for PositionedEvent { event, position } in heard {
-            // The last words of a turn come together with its end; only the end waits for the disk.
-            if kept && !is_plain(&event) && !effects.is_empty() && effects.iter().all(only_said) {
-                self.show_said(std::mem::take(&mut effects)).await;
+        for PositionedEvent { event, position } in events {
+            // The last messages of a turn arrive together with its end; only the end must be stored before it is
+            // published.
+            if kept && !is_plain(&event) && !effects.is_empty() && effects.iter().all(is_replayable) {
+                self.publish_replayable(std::mem::take(&mut effects)).await;
             }
             gone = matches!(event, AgentEvent::Exited(_));
             kept &= position.is_some();
-            // Before the step, which may take the run away or begin another.
+            // Before the step, which may remove the run or begin another one.
             if let (Some(position), Some(run)) = (position, &mut self.state.record.run) {
                 run.position = position;
             }
             self.step(Input::Agent(event), now, &mut effects);
         }
-        if kept && !gone && effects.iter().all(only_said) {
-            self.show_said(effects).await;
+        if kept && !gone && effects.iter().all(is_replayable) {
+            self.publish_replayable(effects).await;
             return;
         }
-        // Taken away first: a step may have begun another.
+        // Taken first: a step may have started another agent.
         let ended = if gone { self.agent.take() } else { None };
         self.carry_out(effects).await;
         if let Some(agent) = ended {
-            // Its end is on record.
+            // The agent's end is stored.
             agent.settled.send(()).ok();
             self.settling = Some(agent.events);
         }
     }
 
-    /// Reading it again leads to the same events, so they may be shown at once.
-    async fn show_said(&mut self, effects: Vec<Effect>) {
+    /// Publishes events at once that can be read again from the keeper.
+    async fn publish_replayable(&mut self, effects: Vec<Effect>) {
         let events = recorded(&effects);
         self.journal.add(&events);
         self.show(events, false, false);
@@ -387,7 +393,7 @@ impl Actor {
         match progress {
             Progress::Due => self.journal.begin(self.state.record.clone()),
             Progress::Refused(StoreError::Stale) => self.fenced = true,
-            Progress::Refused(error) => self.is_held_up(&error),
+            Progress::Refused(error) => self.report_held_up(&error),
             Progress::Written { position } => {
                 self.held_up = false;
                 if let (Some(position), Some(agent)) = (position, &mut self.agent)
@@ -395,19 +401,19 @@ impl Actor {
                     && let Some(commands) = &agent.commands
                 {
                     agent.forgotten = position;
-                    // Where it does not fit, the next one does.
+                    // If the channel is full, the next position is sent instead.
                     commands.try_send(AgentCommand::Forget { before: position }).ok();
                 }
             }
         }
     }
 
-    /// Puts on disk what the effects record, then shows it.
+    /// Stores the events of the effects, then publishes them.
     async fn write(&mut self, effects: &[Effect], images: Vec<Image>) -> Result<(), StoreError> {
         let queue_changed = effects.contains(&Effect::QueueChanged);
         let record_changed = effects.contains(&Effect::RecordChanged);
         let events = recorded(effects);
-        if events.is_empty() && !queue_changed && !record_changed && !effects.contains(&Effect::Keep) {
+        if events.is_empty() && !queue_changed && !record_changed && !effects.contains(&Effect::StoreRecord) {
             self.show_agent();
             return Ok(());
         }
@@ -428,7 +434,7 @@ impl Actor {
     fn show(&mut self, events: Vec<Arc<Event>>, queue_changed: bool, record_changed: bool) {
         let view = Arc::new(View::of(&self.state));
         let before = self.view.send_replace(view.clone());
-        // Whether it works or waits the status tells.
+        // The status already tells subscribers whether the agent is working.
         let working = |agent| matches!(agent, AgentStatus::Running | AgentStatus::Idle);
         let updated = record_changed
             || (before.agent != view.agent && !(working(before.agent) && working(view.agent)))
@@ -447,7 +453,7 @@ impl Actor {
         }
     }
 
-    /// An agent may come and go without an event.
+    /// Publishes a change of the agent's state, which can change without an event.
     fn show_agent(&mut self) {
         let view = View::of(&self.state);
         let before = self.view.send_replace(Arc::new(view));
@@ -459,11 +465,11 @@ impl Actor {
     fn find_run(&self, reply: oneshot::Sender<Option<String>>) {
         let run = self.state.record.run.as_ref();
         let live = run.filter(|_| self.state.agent == AgentState::Live);
-        // The asker may have gone.
+        // The caller may have gone.
         drop(reply.send(live.map(|run| run.name.clone())));
     }
 
-    /// Starts the agent, if its folder is still one that agents may work in.
+    /// Starts the agent, if its folder is still one in which agents may work.
     async fn launch(&mut self, launch: Launch, fork: Option<ForkOrigin>) {
         let channels = match (self.paths.check_again(&launch.cwd).await, fork) {
             (Err(refused), _) => AgentChannels::ended(Exit::NotStarted {
@@ -497,13 +503,13 @@ impl Actor {
                 | Effect::Accept(_)
                 | Effect::QueueChanged
                 | Effect::RecordChanged
-                | Effect::Keep => {}
+                | Effect::StoreRecord => {}
                 Effect::Deliver(delivery) => self.deliver(*delivery).await,
-                Effect::Announce(call) => {
+                Effect::HookCalled(call) => {
                     let session = self.state.record.id;
                     self.publish(Notice::Hook { session, call });
                 }
-                Effect::Retract(agent_request) => {
+                Effect::HookClosed(agent_request) => {
                     let session = self.state.record.id;
                     self.publish(Notice::HookClosed {
                         session,
@@ -526,7 +532,7 @@ impl Actor {
         }
     }
 
-    /// The bytes of images are read where they were kept: a prompt may have waited for longer than this server lives.
+    /// The bytes of images are read from the store: a prompt may have waited longer than this server runs.
     async fn deliver(&mut self, delivery: Delivery) {
         let Delivery { number, prompt } = delivery;
         let mut images = Vec::new();
@@ -535,11 +541,11 @@ impl Actor {
             match stored_image(Arc::clone(&self.store), session, attachment.id.clone()).await {
                 Some(image) => images.push(image),
                 None => {
-                    tracing::error!(session = %self.state.record.id, "an image that was sent is not in the store");
+                    tracing::error!(session = %self.state.record.id, "an image of a prompt is not in the store");
                 }
             }
         }
-        let words = prompt.words();
+        let words = prompt.text_for_agent();
         self.send(AgentCommand::Prompt {
             uuid: prompt.id.to_string(),
             words,
@@ -553,10 +559,10 @@ impl Actor {
         let Some(commands) = self.agent.as_ref().and_then(|agent| agent.commands.as_ref()) else {
             return;
         };
-        // A closed channel means that the agent is gone: `Exited` is on its way and says so. A full one means that it
-        // does not listen any more.
+        // A closed channel means that the agent has gone: `Exited` will follow. A full channel means that the agent no
+        // longer reads.
         if let Err(mpsc::error::TrySendError::Full(_)) = commands.try_send(command) {
-            tracing::warn!(session = %self.state.record.id, "the agent takes no commands; ending it");
+            tracing::warn!(session = %self.state.record.id, "the agent does not read its commands; ending it");
             self.end_agent();
         }
     }
@@ -567,23 +573,23 @@ impl Actor {
         }
     }
 
-    /// Hears what an agent has said without us, if that comes soon.
+    /// Records the output that an agent wrote without a server, if it arrives soon.
     async fn catch_up(&mut self) {
         let deadline = Instant::now() + CATCH_UP_TIME;
         while self.state.agent == AgentState::Attaching && !self.fenced {
-            let heard = tokio::time::timeout_at(deadline, next_events(&mut self.agent)).await;
-            let Ok(heard) = heard else {
-                tracing::warn!(session = %self.state.record.id, "an agent is ended unheard");
+            let events = tokio::time::timeout_at(deadline, next_events(&mut self.agent)).await;
+            let Ok(events) = events else {
+                tracing::warn!(session = %self.state.record.id, "an agent is ended before its output was read");
                 return;
             };
-            self.hear(heard).await;
+            self.process(events).await;
         }
     }
 
     async fn wait_for_agent(&mut self) {
         while self.agent.is_some() && !self.fenced {
-            let heard = next_events(&mut self.agent).await;
-            self.hear(heard).await;
+            let events = next_events(&mut self.agent).await;
+            self.process(events).await;
         }
     }
 }
@@ -593,7 +599,7 @@ async fn stored_image(store: Arc<dyn Store>, session: SessionId, id: String) -> 
         match store.image(session, id.clone()).await {
             Ok(image) => return image,
             Err(error) => {
-                tracing::error!(%error, %session, "can't read an image; trying again");
+                tracing::error!(%error, %session, "can't read an image; retrying");
                 tokio::time::sleep(RETRY).await;
             }
         }
@@ -606,18 +612,19 @@ async fn sleep_until(deadline: Option<(Instant, u64)>) {
     }
 }
 
-/// Events other than messages are stored before they are shown: a client that sees a turn end finds all of it stored.
-fn only_said(effect: &Effect) -> bool {
+/// Whether an effect may be published before it is stored. All other events are stored first, so that a client that
+/// sees a turn end finds all of it stored.
+fn is_replayable(effect: &Effect) -> bool {
     match effect {
         Effect::Record(event) => {
             matches!(event.body, EventBody::Message { .. } | EventBody::Unreadable(_))
         }
-        Effect::Announce(_) | Effect::Send(AgentCommand::Answer { number: 0, .. }) => true,
+        Effect::HookCalled(_) | Effect::Send(AgentCommand::Answer { number: 0, .. }) => true,
         _ => false,
     }
 }
 
-/// Nothing but a message, whatever the session's state.
+/// Whether an event is a plain message, whatever the session's state.
 fn is_plain(event: &AgentEvent) -> bool {
     matches!(
         event,
@@ -639,17 +646,17 @@ fn recorded(effects: &[Effect]) -> Vec<Arc<Event>> {
         .collect()
 }
 
-/// What the agent has said since the last time, at least one event. Never returns without an agent.
+/// The agent's next events, at least one. Never returns if there is no agent.
 async fn next_events(agent: &mut Option<Agent>) -> Vec<PositionedEvent> {
     let Some(live) = agent else {
         return std::future::pending().await;
     };
     let mut events = live.events.recv().await.unwrap_or_default();
     if events.is_empty() {
-        // A backend that broke its promise; the session must not hang for it.
+        // The backend broke its contract; the session must not hang because of it.
         events.push(PositionedEvent::without_position(AgentEvent::Exited(
             Exit::Ended {
-                message: "The agent went away without a word.".to_owned(),
+                message: "The agent ended without an exit message.".to_owned(),
             },
         )));
     }

@@ -1,4 +1,4 @@
-//! What is asked of a session, on its way to its actor.
+//! The commands of a session, on their way to its actor.
 
 use std::collections::VecDeque;
 
@@ -10,37 +10,38 @@ use crate::session::state::{AgentState, State};
 use crate::session::step::{Input, Refusal};
 use crate::store::StoreError;
 
-/// How many commands may wait for one session. More would mean that its actor does not read them.
+/// How many commands may wait for one session. The channel is full only if its actor does not read.
 const COMMANDS: usize = 64;
 
 pub(crate) enum Command {
     Input {
         input: Box<Input>,
-        /// The bytes of the images that the input names.
+        /// The bytes of the images that the input refers to.
         images: Vec<Image>,
         cause: Option<Cause>,
-        reply: oneshot::Sender<Result<Taken, CommandFailed>>,
+        reply: oneshot::Sender<Result<Acknowledged, CommandFailed>>,
     },
-    /// Asks for the name of the run of the agent that is running. `None`: no agent is.
+    /// Asks for the name of the running agent's run. `None`: no agent is running.
     FindRun(oneshot::Sender<Option<String>>),
-    /// Ends the agent, removes everything, ends the actor. False: it was not to be, nothing has happened.
+    /// Ends the agent, deletes the session, ends the actor. Answers false if the deletion does not apply; then nothing
+    /// happens.
     Delete(Deletion, oneshot::Sender<Result<bool, StoreError>>),
-    /// Answers when everything is on disk. Nothing happens in the session afterwards; its agent goes on.
+    /// Answers when everything is stored. Afterwards nothing more happens in the session; its agent continues.
     Leave(oneshot::Sender<()>),
-    /// Ends the agent, answers when it is gone, ends the actor.
+    /// Ends the agent, answers when the agent has ended, ends the actor.
     Close {
         reason: &'static str,
         done: oneshot::Sender<()>,
     },
 }
 
-/// When a session is to be deleted. Looked at by its actor, so that nothing comes between the look and the deletion.
+/// The condition of a deletion. Checked by the actor, so that nothing can happen between check and deletion.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Deletion {
     Now,
-    /// If it is due by then, and was not restored.
+    /// If the deletion is due by then and was not cancelled.
     Due(Timestamp),
-    /// If nothing has happened in it since, and nothing waits in it.
+    /// If the session had no activity since then and nothing is pending.
     UnusedSince(Timestamp),
 }
 
@@ -56,13 +57,13 @@ impl Deletion {
     }
 }
 
-/// A command is on disk.
+/// The acknowledgement of a command that is stored.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Taken {
-    /// What it caused comes after this event.
-    After(u64),
-    /// It was taken before, and is not carried out again.
-    Before,
+pub(crate) enum Acknowledged {
+    /// Events that the command causes have higher numbers than this one.
+    New(u64),
+    /// A duplicate: the command was executed before.
+    Duplicate,
 }
 
 #[derive(Debug)]
@@ -77,25 +78,25 @@ pub(super) fn channel() -> (mpsc::Sender<Command>, Inbox) {
     (sender, Inbox { commands, held })
 }
 
-/// The commands, in order.
+/// Delivers the commands in order.
 pub(super) struct Inbox {
     commands: mpsc::Receiver<Command>,
-    /// What came at a moment at which it could not be done.
+    /// Commands that arrived when they could not be executed.
     held: VecDeque<Command>,
 }
 
-/// What was asked at a moment at which nothing can be stored.
+/// A command that arrived while nothing can be stored.
 pub(super) enum Refused {
-    Input(oneshot::Sender<Result<Taken, CommandFailed>>),
+    Input(oneshot::Sender<Result<Acknowledged, CommandFailed>>),
     Delete(oneshot::Sender<Result<bool, StoreError>>),
     FindRun(oneshot::Sender<Option<String>>),
-    /// The session is to be closed. That is held.
+    /// The session is to be closed; the command is kept for later.
     Closing,
 }
 
 impl Inbox {
-    /// While an agent is being found again, only what needs neither it nor a number: what it has said without us was
-    /// shown by an earlier server, under the numbers that come next. May be dropped and called again.
+    /// The next command. During a reconnect to an agent, only commands that need neither the agent nor an event number:
+    /// the next numbers belong to events that an earlier server may have published. Cancel-safe.
     pub(super) async fn next(&mut self, attaching: bool) -> Option<Command> {
         if !attaching && let Some(command) = self.held.pop_front() {
             return Some(command);
@@ -113,7 +114,7 @@ impl Inbox {
         }
     }
 
-    /// The next that is not to wait. May be dropped and called again.
+    /// The next command that must be refused instead of waiting. Cancel-safe.
     pub(super) async fn next_to_refuse(&mut self) -> Refused {
         loop {
             match self.commands.recv().await {
@@ -125,7 +126,7 @@ impl Inbox {
                     return Refused::Closing;
                 }
                 Some(leave @ Command::Leave(_)) => self.held.push_back(leave),
-                // All handles are gone, so no command can come.
+                // All handles were dropped, so no command can arrive.
                 None => return std::future::pending().await,
             }
         }
@@ -138,7 +139,7 @@ mod tests {
     use crate::session::step_tests::{Story, TestRules, prompt, record, success};
 
     #[test]
-    fn a_session_that_someone_uses_again_is_not_deleted() {
+    fn a_session_that_is_used_again_is_not_deleted() {
         let unused = Deletion::UnusedSince(Timestamp(50));
         let due = Deletion::Due(Timestamp(50));
         let mut story = Story {

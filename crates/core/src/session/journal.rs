@@ -1,8 +1,8 @@
-//! What a session has shown, on its way to disk.
+//! Writes a session's published events to the store.
 //!
-//! What an agent with a keeper says can be read again after a crash, so it is shown first and written behind, in groups.
-//! Everything else is written before it is shown, together with whatever is still on its way: the log has no other order
-//! than the one in which things were seen.
+//! The output of an agent with a keeper can be read again after a crash, so its messages are published first and
+//! written behind, in groups. All other events are written before they are published, together with the events still
+//! waiting: the log has the order in which events were published.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -17,35 +17,34 @@ use crate::prompt::Image;
 use crate::session::state::SessionRecord;
 use crate::store::{Commit, Epoch, Store, StoreError};
 
-/// How often what was shown is written, at most: a sync costs more than everything else that a message costs. All
-/// sessions write at the same moments, so that fifty agents at work take as many syncs as one; and often enough that
-/// what is written at once keeps a processor for less than a millisecond, which some other event has to wait for.
+/// The interval of writes: a sync costs more than everything else that a message costs. All sessions write at the same
+/// moments, so that fifty busy agents need as many syncs as one. The interval is short enough that one write takes less
+/// than a millisecond of a processor, which other events have to wait for.
 const PACE: Duration = Duration::from_millis(100);
 
-/// The next of those moments.
+/// The time of the next write.
 fn next_moment() -> Instant {
     static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
     let gone = FIRST.elapsed().as_nanos() / PACE.as_nanos();
     *FIRST + PACE * u32::try_from(gone + 1).unwrap_or(u32::MAX)
 }
 
-/// So much is written without waiting.
+/// This many events are written without waiting.
 const MANY: usize = 4096;
 
-/// How long to wait before a store is asked again that did not take something.
+/// How long to wait before a failed write is retried.
 pub(super) const RETRY: Duration = Duration::from_millis(500);
 
-/// How much may be shown and not yet written. More, and the agent has to wait.
+/// How much may be published and not yet written. Beyond that the agent has to wait.
 const MOST_EVENTS: usize = 16 * 1024;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// The events that everyone may have seen and that are not known to be on disk, in order. Whoever reads the log adds
-/// them.
+/// The published events that may not be stored yet, in order. Readers of the log append them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tail(Arc<Mutex<VecDeque<Arc<Event>>>>);
 
 impl Tail {
-    /// To be asked before the log is read: what leaves the tail is in the log by then.
+    /// Must be read before the log: events that leave the tail are in the log by then.
     pub(crate) fn events(&self) -> Vec<Arc<Event>> {
         self.lock().iter().cloned().collect()
     }
@@ -55,7 +54,7 @@ impl Tail {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Event>>> {
-        // Whole between any two statements, and held for no longer.
+        // The queue is consistent between any two statements, so a panic elsewhere does not spoil it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -63,21 +62,21 @@ impl Tail {
 pub(super) struct Journal {
     store: Arc<dyn Store>,
     epoch: Epoch,
-    /// The number of the last event that is known to be on disk.
+    /// The number of the last event that is known to be stored.
     stored_seq: u64,
     tail: Tail,
     bytes: usize,
     flight: Option<Flight>,
     next_at: Instant,
-    /// The store did not take what it was given last: no hurry to give it more.
+    /// The last write failed, so the next one waits.
     refused: bool,
 }
 
-/// What is being written.
+/// A write in progress.
 struct Flight {
     events: usize,
     bytes: usize,
-    /// Up to where in the agent's output.
+    /// The position in the agent's output up to which this write reaches.
     position: Option<u64>,
     last_seq: u64,
     outcome: BoxFuture<'static, Result<(), StoreError>>,
@@ -88,22 +87,22 @@ struct Flight {
 pub(super) struct StepContent {
     pub(super) events: Vec<Arc<Event>>,
     pub(super) images: Vec<Image>,
-    /// The prompts that it accepts.
+    /// The prompts that the step accepts.
     pub(super) prompts: Vec<PromptId>,
 }
 
-/// What the journal comes back with.
+/// What the journal reports.
 pub(super) enum Progress {
     /// It is time to write.
     Due,
-    /// The agent's output is on disk up to this position.
+    /// The agent's output is stored up to this position.
     Written { position: Option<u64> },
-    /// The store did not take it. It is asked again after a while.
+    /// The write failed and will be retried.
     Refused(StoreError),
 }
 
 impl Journal {
-    /// For the owner of a session whose last event on disk is number `stored_seq`.
+    /// The journal of a session's owner. `stored_seq`: the number of the last stored event.
     pub(super) fn new(store: Arc<dyn Store>, epoch: Epoch, stored_seq: u64) -> Self {
         Self {
             store,
@@ -121,18 +120,18 @@ impl Journal {
         self.tail.clone()
     }
 
-    /// Whether more may be shown.
+    /// Whether more events may be published.
     pub(super) fn has_room(&self) -> bool {
         self.bytes < MOST_BYTES && self.tail.lock().len() < MOST_EVENTS
     }
 
-    /// Before they are shown.
+    /// Adds events, before they are published.
     pub(super) fn add(&mut self, events: &[Arc<Event>]) {
         self.bytes += events.iter().map(|event| size(event)).sum::<usize>();
         self.tail.lock().extend(events.iter().cloned());
     }
 
-    /// Waits for what comes next. May be dropped and called again.
+    /// Waits for the next progress. Cancel-safe.
     pub(super) async fn progress(&mut self) -> Progress {
         if let Some(flight) = &mut self.flight {
             let outcome = (&mut flight.outcome).await;
@@ -151,7 +150,7 @@ impl Journal {
         Progress::Due
     }
 
-    /// Begins to write what was shown.
+    /// Begins to write the published events.
     pub(super) fn begin(&mut self, record: SessionRecord) {
         if self.flight.is_some() {
             return;
@@ -178,7 +177,7 @@ impl Journal {
         });
     }
 
-    /// Writes everything that was shown, and `step` after it; comes back when it is on disk.
+    /// Writes all published events and then `step`. Returns when everything is stored.
     pub(super) async fn write(&mut self, record: SessionRecord, step: StepContent) -> Result<(), StoreError> {
         if let Some(flight) = &mut self.flight {
             let outcome = (&mut flight.outcome).await;
@@ -215,7 +214,7 @@ impl Journal {
                 Ok(flight.position)
             }
             Err(error) => {
-                tracing::error!(%error, "can't store what the agent said; trying again");
+                tracing::error!(%error, "can't store the agent's messages; retrying");
                 self.refused = true;
                 self.next_at = Instant::now() + RETRY;
                 Err(error)
@@ -224,7 +223,7 @@ impl Journal {
     }
 }
 
-/// About what an event takes in memory.
+/// The approximate size of an event in memory.
 fn size(event: &Event) -> usize {
     match &event.body {
         EventBody::Message { raw, .. } => raw.as_str().len(),

@@ -293,14 +293,14 @@ proptest! {
                 continue;
             }
             let Ok(effects) = step(&mut state, input.clone(), Timestamp(3)) else { continue };
-            let only_said = effects.iter().all(|effect| {
-                matches!(effect, Effect::Record(_) | Effect::Keep | Effect::Announce(_))
+            let is_replayable = effects.iter().all(|effect| {
+                matches!(effect, Effect::Record(_) | Effect::StoreRecord | Effect::HookCalled(_))
                     || matches!(effect, Effect::Send(AgentCommand::Answer { number: 0, .. }))
             });
             let gone = matches!(input, Input::Agent(AgentEvent::Exited(_)));
             deliver(&effects, &mut delivered);
             log.extend(events(&effects));
-            if from_agent && only_said && !gone {
+            if from_agent && is_replayable && !gone {
                 unread.push(input);
                 // Written in groups, some time later.
                 if at % (usize::from(written % 7) + 1) == 0 {

@@ -1,17 +1,17 @@
-//! What the user chose for a session, and how that is changed.
+//! The settings of a session, and changes to them.
 
 use super::state::Approval;
 use crate::backend::{OptionChange, Options};
 
-/// What the user chose for a session.
+/// The settings that the user chose for a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     pub approval: Approval,
-    /// The options of the session's agent, which only its backend understands.
+    /// The agent's options, which only its backend understands.
     pub options: Options,
 }
 
-/// Changes of settings. What is not named stays as it is.
+/// Changes of settings. Absent fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SettingsPatch {
     pub approval: Option<Approval>,
@@ -19,7 +19,7 @@ pub struct SettingsPatch {
 }
 
 impl SettingsPatch {
-    /// The settings with these changes.
+    /// The settings after these changes.
     pub fn applied(&self, before: &Settings) -> Settings {
         let mut settings = before.clone();
         settings.approval = self.approval.unwrap_or(before.approval);

@@ -1,4 +1,4 @@
-//! What a session is at one moment.
+//! The state of a session.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -37,66 +37,66 @@ macro_rules! named {
 named!(SessionStatus { Idle = "idle", Running = "running", Completed = "completed", Error = "error" });
 
 named!(
-    /// Who answers when the agent asks for a tool.
+    /// Who answers when the agent asks for permission to use a tool.
     #[derive(Default)]
     Approval {
         /// The user.
         #[default]
         Ask = "ask",
-        /// Everything is allowed but what only a person can answer.
+        /// Everything is allowed, except what only a person can answer.
         Auto = "auto",
     }
 );
 
 named!(
-    /// Where a session's title comes from. A better one may replace one from the prompt, never one from a person.
+    /// The origin of a session's title. A model's title may replace one from the prompt, but never one from a person.
     TitleSource { Prompt = "prompt", Model = "model", User = "user" }
 );
 
-/// What is kept of a session beside its events.
+/// The stored properties of a session, beside its events.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionRecord {
     pub id: SessionId,
-    /// The name of the key that it was started with; `None` for the person at the machine.
+    /// The id of the key that started the session; `None` for the person at the machine.
     pub owner: Option<String>,
     pub title: String,
     pub title_source: TitleSource,
-    /// Put away by the user: kept, but out of sight.
+    /// Archived by the user: kept, but hidden.
     pub archived: bool,
-    /// The agent's id of the conversation, once it has told it.
+    /// The agent's id of the conversation, once the agent has reported it.
     pub conversation: Option<String>,
-    /// The conversation was lost on the agent's side: the next message may start a new one.
+    /// The agent has lost the conversation: the next prompt may start a new one.
     pub expired: bool,
-    /// The agent's id of the conversation that this one goes on from, under an id of its own, with its first message.
+    /// The agent's id of the conversation that this session forks with its first prompt.
     pub fork_of: Option<String>,
-    /// The agent's id of the last message that the fork begins with; what came after it belongs to the other.
+    /// The agent's id of the last message that the fork copies. Later messages belong to the original only.
     pub fork_at: Option<String>,
     /// The totals of the whole session. `None`: the session was stored before totals were kept, and they are counted
     /// from its log when it is next used.
     pub summary: Option<Arc<Summary>>,
-    /// When the session is to be deleted for good; until then it can be brought back.
+    /// When the session is to be deleted; until then the deletion can be cancelled.
     pub delete_at: Option<Timestamp>,
     pub status: SessionStatus,
     pub cwd: String,
-    /// The name of the backend that runs its agent; `None`: the server's default one.
+    /// The backend that runs the session's agent; `None`: the server's default one.
     pub backend: Option<String>,
     pub settings: Settings,
     pub last_prompt: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// Prompts that wait for the running turn to end, oldest first.
+    /// The queue: prompts that wait for the running turn to end, oldest first.
     pub queue: Vec<Prompt>,
     pub last_seq: u64,
-    /// How many agents have been started for it.
+    /// How many agents were started for the session.
     pub runs: u64,
-    /// The turn that runs, with what the next server needs to go on with it.
+    /// The running turn, with what the next server needs to continue it.
     pub turn: Option<TurnRecord>,
-    /// The agent's process, as long as there is one.
+    /// The run of the agent, while there is one.
     pub run: Option<RunRecord>,
 }
 
 impl SessionRecord {
-    /// Nothing has happened in it since, and nobody waits for anything in it.
+    /// Whether the session had no activity since `time` and nothing is pending in it.
     pub(crate) fn is_unused_since(&self, time: Timestamp, pending: &[DecisionRequest]) -> bool {
         self.updated_at < time
             && self.status != SessionStatus::Running
@@ -105,72 +105,72 @@ impl SessionRecord {
     }
 }
 
-/// What is kept of a turn.
+/// The stored properties of a turn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TurnRecord {
     /// The number of its prompt's event.
     pub prompt_seq: u64,
-    /// The user wants it to end.
+    /// The user asked to stop the turn.
     pub stopping: bool,
-    /// No agent has been given its prompt: the one before is being ended.
+    /// The prompt was not sent to an agent yet: the previous agent is being ended.
     pub undelivered: bool,
-    /// How many prompts came after it was stopped.
+    /// How many prompts arrived after the turn was stopped.
     pub after_stop: usize,
 }
 
-/// What is kept of an agent's process.
+/// The stored properties of an agent's run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunRecord {
     pub name: String,
-    /// How much of what it said is in the log.
+    /// The position in the agent's output up to which events are stored.
     pub position: u64,
-    /// Whether it was started to go on with an earlier conversation.
+    /// Whether the agent was started to resume an earlier conversation.
     pub resumes: bool,
     /// The options that its process was started with.
     pub started: Options,
-    /// The options that it has now.
+    /// The options that the agent has now.
     pub options: Options,
-    /// The events that it calls back for.
+    /// The events for which the agent calls hooks.
     pub hooks: Vec<String>,
 }
 
-/// A session as its actor sees it.
+/// The state of a session, as its actor holds it.
 #[derive(Clone, Debug)]
 pub struct State {
     pub record: SessionRecord,
-    /// What the options of the session's backend mean.
+    /// The rules of the options of the session's backend.
     pub rules: Arc<dyn OptionRules>,
     pub agent: AgentState,
-    /// The agent has said something.
+    /// The agent has sent a message.
     pub agent_heard: bool,
     pub agent_pid: Option<u32>,
-    /// How much the agent does in the background.
+    /// How many tasks the agent runs in the background.
     pub background: usize,
-    /// The agent was ended to save memory, and the next message wakes it.
+    /// The agent hibernates: it was ended to save memory, and the next prompt starts it again.
     pub hibernated: bool,
-    /// Changes of options that the agent was told and has not confirmed, in order.
+    /// Changes of options that were sent to the agent and are not confirmed yet, in order.
     pub configuring: Vec<OptionChange>,
-    /// The events that someone wants to be called back for.
+    /// The events for which hooks are registered.
     pub hooks: Vec<String>,
-    /// The agent's ids of the callbacks that wait for an answer.
+    /// The agent's ids of the hook calls that wait for an answer.
     pub hooks_open: Vec<String>,
     pub turn: Option<Turn>,
-    /// Decisions that wait for the user.
+    /// The pending decisions.
     pub pending: Vec<DecisionRequest>,
-    /// Decisions of this turn that are over, so that a second answer is told apart from a wrong one.
+    /// The settled decisions of this turn, to tell a second answer from a wrong one.
     pub settled: Vec<(RequestId, String)>,
     pub turns: u64,
     pub seen: RecentIds,
-    /// What may not have reached an agent that an earlier server started: prompts and answers, with their numbers.
+    /// Prompts and answers, with their numbers, that may not have reached an agent which an earlier server started.
     pub unconfirmed: Vec<Event>,
-    /// The command that is being carried out, if its sender wants to know what it causes.
+    /// The command that is being executed, if its sender wants to be told about its effects.
     pub cause: Option<Cause>,
-    /// The commands that brought prompts which wait, likewise.
+    /// The commands that queued each prompt, likewise.
     pub causes: HashMap<PromptId, Cause>,
 }
 
 impl State {
-    /// A session without an agent, with the decisions that were left open.
+    /// A session without an agent, with the decisions that are pending.
     pub fn new(record: SessionRecord, pending: Vec<DecisionRequest>, rules: Arc<dyn OptionRules>) -> Self {
         Self {
             record,
@@ -196,7 +196,7 @@ impl State {
 }
 
 impl State {
-    /// An agent that does nothing and waits for nobody.
+    /// Whether the agent is idle and nothing waits for it.
     pub fn may_hibernate(&self) -> bool {
         self.agent == AgentState::Live
             && self.turn.is_none()
@@ -204,11 +204,11 @@ impl State {
             && self.hooks_open.is_empty()
             && self.unconfirmed.is_empty()
             && self.background == 0
-            // Without it the conversation could not be gone on with.
+            // Without its id the conversation could not be resumed.
             && self.record.conversation.is_some()
     }
 
-    /// How the agent looks from outside.
+    /// The state of the agent, for clients.
     pub fn agent_status(&self) -> AgentStatus {
         match self.agent {
             AgentState::Absent if self.hibernated => AgentStatus::Hibernated,
@@ -221,19 +221,19 @@ impl State {
 }
 
 named!(
-    /// Where a session's agent stands, for people.
+    /// The state of a session's agent, for clients.
     AgentStatus {
         Absent = "absent",
-        /// It has been started and has not said anything yet.
+        /// The agent was started and has not sent a message yet.
         Starting = "starting",
         Running = "running",
         Idle = "idle",
-        /// Ended to save memory; the next message wakes it.
+        /// The agent was ended to save memory; the next prompt starts it again.
         Hibernated = "hibernated",
     }
 );
 
-/// The ids of the agent's latest messages, so that a doubled line is taken once.
+/// The ids of the agent's latest messages, to drop duplicate lines.
 #[derive(Clone, Debug, Default)]
 pub struct RecentIds {
     order: VecDeque<u128>,
@@ -241,12 +241,12 @@ pub struct RecentIds {
 }
 
 impl RecentIds {
-    /// A doubled line follows its twin closely; a longer memory would only cost.
+    /// A duplicate line follows its original closely; a longer memory would only cost.
     const CAPACITY: usize = 512;
 
-    /// False if `id` has been here before.
+    /// False if `id` was inserted before.
     pub(super) fn insert(&mut self, id: &str) -> bool {
-        // Most agents use UUIDs as ids. Another text becomes a UUID, the same every time.
+        // Most agents use UUIDs. Other ids are hashed to a UUID.
         let id = Uuid::try_parse(id).unwrap_or_else(|_| Uuid::new_v5(&Uuid::NAMESPACE_OID, id.as_bytes()));
         let id = id.as_u128();
         if !self.known.insert(id) {
@@ -262,44 +262,44 @@ impl RecentIds {
     }
 }
 
-/// Where the agent's process stands.
+/// The state of the agent's process.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AgentState {
     Absent,
-    /// An earlier server has started it; whether it is still there, or all that it has said, is not known yet. What is
-    /// asked of the session waits.
+    /// A reconnect to an earlier server's agent is in progress: whether it still runs, and what it wrote in the
+    /// meantime, is not known yet. Commands wait.
     Attaching,
     Live,
-    /// Told to end. Nothing is started before it is gone: two processes on one conversation would fork it.
+    /// The agent was told to end. No agent is started before it has ended: two processes would fork the conversation.
     Ending,
 }
 
-/// A prompt on its way to the agent. The agent takes a prompt with an id that it knows only once.
+/// A prompt on its way to the agent, which ignores a prompt with an id that it knows.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Delivery {
-    /// That of the prompt's event.
+    /// The number of the prompt's event.
     pub number: u64,
     pub prompt: Prompt,
 }
 
-/// The turn that runs.
+/// The running turn.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Turn {
     pub number: u64,
     /// The number of its prompt's event.
     pub prompt_seq: u64,
-    /// The prompt, as long as no agent has been given it.
+    /// The prompt, until it is sent to an agent.
     pub undelivered: Option<Delivery>,
     pub stopping: bool,
-    /// How many prompts came after it was stopped. They are the first in the queue.
+    /// How many prompts arrived after the turn was stopped. They are the first in the queue.
     pub after_stop: usize,
-    /// The agent is being ended under it, for this reason.
+    /// The agent is being ended during the turn, for this reason.
     pub closing: Option<&'static str>,
 }
 
 impl Turn {
-    /// Where in the queue another prompt belongs. Whoever speaks after a stop is heard next; what waited before stays
-    /// where it is.
+    /// The index in the queue at which a new prompt is inserted. Prompts that arrive after a stop run next; earlier
+    /// ones keep their order.
     pub(super) fn place_in(&self, queue: &[Prompt]) -> usize {
         if self.stopping {
             self.after_stop.min(queue.len())
@@ -309,12 +309,12 @@ impl Turn {
     }
 }
 
-/// How a client names a decision.
+/// How a client refers to a decision.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum DecisionRef {
     Request(RequestId),
     ToolUse(String),
-    /// Both, which must belong together.
+    /// Both ids, which must belong together.
     Both {
         request: RequestId,
         tool_use: String,
@@ -331,13 +331,13 @@ impl DecisionRef {
     }
 }
 
-/// What the user decided.
+/// A person's answer to a decision.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DecisionAnswer {
     Allow {
-        /// Absent: the input that was shown.
+        /// `None`: the input that was shown.
         input: Option<RawJson>,
-        /// Rules to keep.
+        /// Permission rules to keep.
         permissions: Option<RawJson>,
     },
     Deny {
@@ -347,7 +347,7 @@ pub enum DecisionAnswer {
 }
 
 impl DecisionAnswer {
-    /// The answer to a question about this input: what runs is what was shown, unless the user changed it.
+    /// Completes an answer to a decision about this input: the shown input runs, unless the user changed it.
     pub(super) fn to(self, shown: RawJson) -> Self {
         match self {
             Self::Allow { input, permissions } => Self::Allow {

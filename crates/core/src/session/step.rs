@@ -1,5 +1,5 @@
-//! The state machine of a session, as a pure function: what is asked of it and what the agent says go in, what to
-//! record and what to do come out. No clock, no I/O, no channel.
+//! The state machine of a session, as a pure function: commands and agent events go in, events to record and effects to
+//! perform come out. No clock, no I/O, no channels.
 
 mod agent_events;
 pub(crate) mod totals;
@@ -21,157 +21,157 @@ use crate::session::state::{
 
 mod steering;
 
-/// What happens to a session.
+/// An input of the state machine.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// The user says something. The first one starts the session.
+    /// A prompt. The first one starts the session.
     Prompt(Prompt),
     Stop,
-    /// From now on where a running agent can be told, from the next turn on where it can't.
+    /// Changes settings: at once if a running agent can apply them, otherwise with the next turn.
     Configure(Box<SettingsPatch>),
-    /// A title from a model never replaces one from a person.
+    /// A model's title never replaces a person's.
     Rename {
         title: String,
         source: TitleSource,
     },
     Archive(bool),
-    /// These prompts wait from now on, each with the id that it gets if it is new. Refused if `expected` is given and
-    /// something else waits.
+    /// Replaces the queue; each prompt comes with the id that it gets if it is new. Refused if `expected` is given and
+    /// differs from the queue.
     Queue {
         prompts: Vec<(QueueItem, PromptId)>,
         expected: Option<Vec<QueueItem>>,
     },
-    /// Send the first waiting prompt, if no turn runs.
+    /// Sends the first queued prompt if no turn runs.
     Flush,
-    /// Someone wants to be called back for these events, from the agent's next start on.
+    /// Registers hooks for these events, from the agent's next start on.
     Hooks(Vec<String>),
     AnswerHook {
         agent_request: String,
         output: RawJson,
     },
-    /// The session is to be deleted for good at that time; whatever runs is ended now.
+    /// Schedules the deletion of the session; its agent is ended now.
     Discard {
         at: Timestamp,
     },
-    /// It is not to be deleted after all.
+    /// Cancels the deletion.
     Restore,
-    /// Something is asked of an agent outside of a turn: there must be one.
-    Wake,
-    /// The agent may be ended if it does nothing.
+    /// Starts an agent outside of a turn, if none runs.
+    EnsureAgent,
+    /// Ends the agent if it is idle.
     Hibernate,
     Answer {
         decision: DecisionRef,
         answer: DecisionAnswer,
-        /// The key that was used; `None`: the person at the machine.
+        /// The key that answered; `None`: the person at the machine.
         by: Option<String>,
     },
     Agent(AgentEvent),
-    /// A stopped turn has had its time to end by itself.
+    /// A stopped turn did not end in time.
     StopOverdue {
         turn: u64,
     },
-    /// The session goes away, or the whole server.
+    /// The session or the whole server is closed.
     Close {
         reason: &'static str,
     },
-    /// The server has come back and finds the session as the last one left it, with the prompt of the turn that runs
-    /// and the answers since: the agent may not have heard of them.
+    /// A server has loaded a session that an earlier server left unfinished. `unconfirmed`: the prompt of the running
+    /// turn and the answers since, which the agent may have missed.
     Recovered {
         unconfirmed: Vec<Event>,
-        /// The latest events, among which may be twins of what the agent says next.
+        /// The latest events, which may duplicate the agent's next messages.
         recent: Vec<Event>,
     },
 }
 
-/// How a client names a prompt that waits, and the words that it has or gets.
+/// A queued prompt, as a client refers to it, and its text.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct QueueItem {
-    /// `None`: the first that waits with these words, or a new one.
+    /// `None`: the first queued prompt with this text, or a new prompt.
     pub id: Option<PromptId>,
     pub text: String,
 }
 
 impl QueueItem {
-    /// Whether this is what the client says of `prompt`.
+    /// Whether the client means `prompt`.
     fn describes(&self, prompt: &Prompt) -> bool {
         self.id.is_none_or(|id| id == prompt.id) && self.text == prompt.text
     }
 }
 
-/// What is to be done, in this order. What is recorded before a step to the outside is on disk by then.
+/// An effect to perform. Events that precede an external effect are stored before it is performed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     Record(Arc<Event>),
-    /// Remember for as long as the session is kept that this prompt was accepted. It is accepted for the first time, or
-    /// the step is not taken.
+    /// Stores for the session's lifetime that this prompt was accepted. If it was accepted before, the whole step
+    /// fails.
     Accept(PromptId),
-    /// The queue changed: it is part of the session's record, and watchers are told.
+    /// The queue changed: it is part of the session's record and is published.
     QueueChanged,
     /// The record changed without an event: subscribers read the record again.
     RecordChanged,
     /// The record changed, and only the next server needs the change.
-    Keep,
+    StoreRecord,
     Launch(Box<Launch>),
-    /// As `Launch`, with a copy of a conversation.
+    /// As `Launch`, with a copy of another conversation.
     Fork(Box<Launch>, ForkOrigin),
-    /// Go on with an agent that an earlier server started.
+    /// Reconnect to an agent that an earlier server started.
     Attach(Box<Attach>),
-    /// Give the agent a prompt, with the bytes of its images.
+    /// Send the agent a prompt, with the bytes of its images.
     Deliver(Box<Delivery>),
     Send(AgentCommand),
-    /// Tell watchers that the agent calls back. Not part of the log.
-    Announce(HookCall),
-    /// Tell watchers that this call waits no longer. Not part of the log.
-    Retract(String),
-    /// Answer a call of the agent.
+    /// Publish a hook call. Not part of the log.
+    HookCalled(HookCall),
+    /// Publish that a hook call no longer waits. Not part of the log.
+    HookClosed(String),
+    /// Answer a hook call.
     AnswerHook {
         agent_request: String,
         output: RawJson,
     },
     /// End the agent's whole process tree; `Exited` follows.
     EndAgent,
-    /// Come back with [`Input::StopOverdue`] after a while.
+    /// Send [`Input::StopOverdue`] after a while.
     ArmStopDeadline {
         turn: u64,
     },
 }
 
-/// Why a command was not taken. The session is as it was.
+/// Why a command was refused. The session is unchanged.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Refusal {
     #[error("Session has no resume id yet.")]
     NoResumeId,
-    #[error("No such request is waiting for an answer.")]
+    #[error("No such request is waiting. It may have been withdrawn.")]
     RequestNotFound,
-    #[error("This request has been answered already.")]
+    #[error("This request was already answered.")]
     AlreadyAnswered,
-    #[error("What waits is not what was shown. Look at it again.")]
+    #[error("The request differs from what you were shown. Review it and answer again.")]
     NotAsShown,
-    #[error("The waiting prompts have changed. Look at them again.")]
+    #[error("The queue has changed in the meantime. Review it and try again.")]
     QueueChanged,
-    #[error("The session is being deleted. Undo that first.")]
+    #[error("The session is being deleted. Undo the deletion first.")]
     Deleted,
-    #[error("A waiting prompt would be empty: write what the agent should do, or take it away.")]
+    #[error("A queued prompt is empty. Write what the agent should do, or remove it.")]
     EmptyPrompt,
-    #[error("This prompt id was used in another session. Choose a new one for each prompt.")]
+    #[error("This prompt id was already used in another session. Use a new id for each prompt.")]
     PromptIdUsed,
 }
 
-/// Takes `input`. The state is changed only if the result is `Ok`.
+/// Processes `input`. The state changes only if the result is `Ok`.
 pub fn step(state: &mut State, input: Input, now: Timestamp) -> Result<Vec<Effect>, Refusal> {
     let mut effects = Vec::new();
-    step_on(state, input, now, &mut effects)?;
+    step_into(state, input, now, &mut effects)?;
     Ok(effects)
 }
 
-/// The same, with the effects added to those of earlier steps.
-pub(crate) fn step_on(
+/// As [`step`], but appends the effects to those of earlier steps.
+pub(crate) fn step_into(
     state: &mut State,
     input: Input,
     now: Timestamp,
     effects: &mut Vec<Effect>,
 ) -> Result<(), Refusal> {
-    // Each run has a number of its own.
+    // Each run has its own number.
     let runs_before = (state.record.runs, state.record.run.is_some());
     let mut step = Step { state, now, effects };
     match input {
@@ -189,7 +189,7 @@ pub(crate) fn step_on(
         } => step.answer_hook(agent_request, output)?,
         Input::Discard { at } => step.discard(at),
         Input::Restore => step.restore(),
-        Input::Wake => step.wake()?,
+        Input::EnsureAgent => step.ensure_agent()?,
         Input::Hibernate => step.hibernate(),
         Input::Answer { decision, answer, by } => step.answer(&decision, answer, by)?,
         Input::Agent(event) => step.agent(event),
@@ -197,7 +197,7 @@ pub(crate) fn step_on(
         Input::Close { reason } => step.close(reason),
         Input::Recovered { unconfirmed, recent } => step.recovered(unconfirmed, &recent),
     }
-    step.keep_for_the_next_server(runs_before);
+    step.store_recovery_state(runs_before);
     Ok(())
 }
 
@@ -250,7 +250,7 @@ impl Step<'_> {
     }
 
     fn begin_turn(&mut self, prompt: Prompt) {
-        // The event after the change of status.
+        // The prompt's event follows the change of status.
         let prompt_seq = self.state.record.last_seq + 2;
         let queued_by = self.state.causes.remove(&prompt.id);
         let cause = self.state.cause.or(queued_by);
@@ -281,15 +281,15 @@ impl Step<'_> {
         self.record(EventBody::UserPrompt { prompt });
         match self.state.agent {
             AgentState::Absent => self.launch(),
-            // A process keeps what it was started with; another one goes on with the conversation.
+            // A running process keeps its options; a new process resumes the conversation.
             AgentState::Live if self.is_outdated() => self.end_agent(),
             AgentState::Live => self.deliver(),
-            // Goes on when the old process is gone, or found.
+            // Continues when the old process has ended or was found.
             AgentState::Ending | AgentState::Attaching => {}
         }
     }
 
-    /// Not a change of `updated_at`: that is about the conversation.
+    /// Leaves `updated_at` unchanged: that is the time of the conversation's last change.
     fn record_changed(&mut self) {
         if !self.effects.contains(&Effect::RecordChanged) {
             self.effects.push(Effect::RecordChanged);
@@ -303,16 +303,16 @@ impl Step<'_> {
         }
     }
 
-    /// The agent's process can't be what the session's settings want.
+    /// Whether the agent's process can't have the options that the session's settings ask for.
     fn is_outdated(&self) -> bool {
         let (Some(options), Some(run)) = (self.run_options(), &self.state.record.run) else {
             return false;
         };
-        // Who approves is between the server and the user; no process knows it.
+        // The approval mode concerns only the server and the user; no process knows it.
         options != self.state.record.settings.options || run.hooks != self.state.hooks
     }
 
-    /// The options that the agent's process has, or will have when it has made the changes that it was told.
+    /// The options that the agent's process has, or will have after the changes that were sent to it.
     fn run_options(&self) -> Option<Options> {
         let mut options = self.state.record.run.as_ref()?.options.clone();
         for change in &self.state.configuring {
@@ -325,7 +325,7 @@ impl Step<'_> {
         let record = &self.state.record;
         let conversation = match (&record.conversation, &record.fork_of) {
             (Some(id), _) => ConversationStart::Resume(id.clone()),
-            // The agent refuses an id that it has seen before, so a fresh start gets a fresh one.
+            // The agent refuses an id that it has used before, so a fresh start gets a new id.
             (None, None) if record.expired => {
                 ConversationStart::New(record.id.fresh_conversation(record.created_at, record.last_seq))
             }
@@ -377,7 +377,7 @@ impl Step<'_> {
 
     fn stop(&mut self) {
         let Some(turn) = &mut self.state.turn else {
-            // No turn runs, but something that an earlier one left in the background may be asking.
+            // No turn runs, but a background task of an earlier turn may have asked something.
             for pending in std::mem::take(&mut self.state.pending) {
                 self.settle_with(&pending, Behavior::Withdrawn, aborted(), None);
             }
@@ -443,8 +443,8 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Answers on our own, without anybody having been asked. Not numbered: whoever reads the question again answers it
-    /// again, and the agent takes one answer.
+    /// Sends an answer without asking a person. It is not numbered: a server that reads the question again answers it
+    /// again, and the agent accepts one answer.
     fn reply(&mut self, agent_request: String, shown: RawJson, answer: DecisionAnswer) {
         self.effects.push(Effect::Send(AgentCommand::Answer {
             agent_request,
@@ -453,7 +453,7 @@ impl Step<'_> {
         }));
     }
 
-    /// Puts an answer on record, and gives it.
+    /// Records an answer and sends it.
     fn settle_with(
         &mut self,
         pending: &DecisionRequest,
@@ -466,7 +466,7 @@ impl Step<'_> {
             answer: answer.to(pending.input.clone()),
             by,
         };
-        self.settle_and(pending, behavior, Some(reply.clone()));
+        self.settle_decision(pending, behavior, Some(reply.clone()));
         self.effects.push(Effect::Send(AgentCommand::Answer {
             agent_request: reply.agent_request,
             answer: reply.answer,
@@ -474,8 +474,8 @@ impl Step<'_> {
         }));
     }
 
-    /// The user stopped the turn. Prompts that waited keep waiting: the user wanted quiet. Prompts that came after the
-    /// stop run.
+    /// The user stopped the turn. Prompts that were queued before keep waiting; prompts that arrived after the stop
+    /// run.
     fn stopped(&mut self, after_stop: usize) {
         self.set_idle();
         if after_stop > 0 && self.state.record.delete_at.is_none() && self.can_go_on().is_ok() {
@@ -498,7 +498,7 @@ impl Step<'_> {
                 self.state.turn = None;
                 self.finish(SessionStatus::Error, Some(reason.to_owned()));
             } else {
-                // The turn ends when the agent does: what it says until then comes before that.
+                // The turn ends with the agent: messages until then come before its end.
                 turn.closing = Some(reason);
             }
         }
@@ -507,7 +507,7 @@ impl Step<'_> {
         }
     }
 
-    /// One that has not been told to end.
+    /// Whether an agent runs that was not told to end.
     fn has_agent(&self) -> bool {
         matches!(self.state.agent, AgentState::Live | AgentState::Attaching)
     }
@@ -523,9 +523,9 @@ impl Step<'_> {
         }
     }
 
-    /// What the next server must know of the turn and the agent, beside the events: it goes to disk with them, or else
-    /// on its own.
-    fn keep_for_the_next_server(&mut self, runs_before: (u64, bool)) {
+    /// Stores the state that the next server needs of the turn and the agent: together with recorded events, or on its
+    /// own.
+    fn store_recovery_state(&mut self, runs_before: (u64, bool)) {
         let turn = self.state.turn.as_ref().map(|turn| TurnRecord {
             prompt_seq: turn.prompt_seq,
             stopping: turn.stopping,
@@ -536,16 +536,16 @@ impl Step<'_> {
         let changed = record.turn != turn || (record.runs, record.run.is_some()) != runs_before;
         record.turn = turn;
         if changed {
-            self.effects.push(Effect::Keep);
+            self.effects.push(Effect::StoreRecord);
         }
     }
 
-    /// It gets no answer.
+    /// Settles a decision without an answer.
     fn settle(&mut self, pending: &DecisionRequest, behavior: Behavior) {
-        self.settle_and(pending, behavior, None);
+        self.settle_decision(pending, behavior, None);
     }
 
-    fn settle_and(&mut self, pending: &DecisionRequest, behavior: Behavior, reply: Option<Reply>) {
+    fn settle_decision(&mut self, pending: &DecisionRequest, behavior: Behavior, reply: Option<Reply>) {
         let tool_use_id = pending.tool_use_id.clone();
         self.state.settled.push((pending.id, tool_use_id.clone()));
         self.record(EventBody::DecisionResolved {

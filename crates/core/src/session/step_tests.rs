@@ -127,7 +127,7 @@ impl Story {
         let effects = std::mem::take(&mut self.effects);
         effects
             .iter()
-            .filter(|effect| !matches!(effect, Effect::Keep | Effect::Accept(_)))
+            .filter(|effect| !matches!(effect, Effect::StoreRecord | Effect::Accept(_)))
             .map(in_short)
             .collect()
     }
@@ -159,9 +159,9 @@ fn in_short(effect: &Effect) -> String {
         Effect::Accept(_) => "accept".to_owned(),
         Effect::QueueChanged => "queue".to_owned(),
         Effect::RecordChanged => "record".to_owned(),
-        Effect::Keep => "keep".to_owned(),
-        Effect::Announce(call) => format!("calls back {}", call.agent_request),
-        Effect::Retract(agent_request) => format!("closes {agent_request}"),
+        Effect::StoreRecord => "keep".to_owned(),
+        Effect::HookCalled(call) => format!("calls back {}", call.agent_request),
+        Effect::HookClosed(agent_request) => format!("closes {agent_request}"),
         Effect::Launch(launch) => match &launch.conversation {
             ConversationStart::New(_) => "launch new".to_owned(),
             ConversationStart::Resume(id) => format!("launch {id}"),
@@ -562,7 +562,7 @@ fn a_discarded_session_stops_and_can_come_back() {
     assert!(told[0].contains("turn_stopped"), "{told:?}");
     assert_eq!(told[1..], ["idle"]);
     assert_eq!(story.refuse(Input::Flush), Refusal::Deleted);
-    assert_eq!(story.refuse(Input::Wake), Refusal::Deleted);
+    assert_eq!(story.refuse(Input::EnsureAgent), Refusal::Deleted);
     story.take(Input::Restore);
     assert_eq!(story.tale(), ["record"]);
     story.take(Input::Flush);
@@ -589,10 +589,14 @@ fn a_fork_goes_on_under_its_own_id() {
 
 #[test]
 fn an_agent_can_be_woken_without_a_prompt() {
-    assert_eq!(Story::new().refuse(Input::Wake), Refusal::NoResumeId);
+    assert_eq!(Story::new().refuse(Input::EnsureAgent), Refusal::NoResumeId);
     let mut story = Story::running();
-    story.take(Input::Wake).take(success()).take(exited("bye")).tale();
-    story.take(Input::Wake).take(Input::Wake);
+    story
+        .take(Input::EnsureAgent)
+        .take(success())
+        .take(exited("bye"))
+        .tale();
+    story.take(Input::EnsureAgent).take(Input::EnsureAgent);
     assert_eq!(story.tale(), ["launch c1"]);
     story.take(prompt("hello"));
     assert_eq!(story.tale(), ["running", "prompt hello", "> hello"]);

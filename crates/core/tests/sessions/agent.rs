@@ -86,7 +86,7 @@ impl Drivers for Known {
         ready(None).boxed()
     }
 
-    fn rivals(&self, _agents: Vec<(String, u32)>) -> BoxFuture<'static, HashMap<String, Driver>> {
+    fn competing_drivers(&self, _agents: Vec<(String, u32)>) -> BoxFuture<'static, HashMap<String, Driver>> {
         ready(HashMap::new()).boxed()
     }
 

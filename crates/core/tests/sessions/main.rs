@@ -3,8 +3,8 @@
 
 mod agent;
 mod damaged;
-mod found_again;
 mod held_up;
+mod reconnect;
 mod totals;
 mod upkeep;
 

@@ -1,20 +1,20 @@
-//! How fast a client may speak.
+//! The rate limit of a chat connection.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Messages of one connection within a minute, at most.
+/// The maximum number of messages of one connection within a minute.
 const MESSAGES: usize = 60;
 const WINDOW: Duration = Duration::from_mins(1);
 
-/// Remembers when the latest messages came.
+/// The times of the latest messages.
 #[derive(Default)]
 pub(super) struct Pace {
     taken: VecDeque<Instant>,
 }
 
 impl Pace {
-    /// Takes one more message, or says how long to wait for that. What is refused is not counted.
+    /// Counts a message, or returns how long to wait. A refused message is not counted.
     pub(super) fn take(&mut self, now: Instant) -> Result<(), Duration> {
         let is_old = |at: &Instant| now.duration_since(*at) >= WINDOW;
         while self.taken.front().is_some_and(is_old) {
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sixty_a_minute_are_taken_whenever_the_minute_begins() {
+    fn sixty_messages_are_accepted_in_any_minute() {
         let mut pace = Pace::default();
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);

@@ -1,4 +1,4 @@
-//! From a text frame to a message of the chat API, or to what is wrong with it. Pure.
+//! Parses a text frame into a message of the chat API, or into an error for the client. Pure.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -8,14 +8,14 @@ use tiller_core::CommandError;
 use super::wire::{ClientMessage, Code, CommandId};
 use crate::error::ErrorCode;
 
-/// What is wrong with a message, for the one who sent it.
+/// Why a message was refused, for its sender.
 #[derive(Debug, PartialEq)]
 pub(super) struct Refused(pub(super) Code, pub(super) String);
 
 impl From<CommandError> for Refused {
     fn from(error: CommandError) -> Self {
         let code = match ErrorCode::from(&error) {
-            // A name that can't be one is no session either.
+            // An invalid name is reported as an unknown session.
             _ if matches!(error, CommandError::Name) => Code::InvalidSession,
             ErrorCode::SessionNotFound => Code::InvalidSession,
             ErrorCode::PromptEmpty if matches!(error, CommandError::Prompt(_)) => Code::EmptyMessage,
@@ -34,14 +34,14 @@ impl From<CommandError> for Refused {
     }
 }
 
-/// Reads one frame of a connection that calls its session `name`: the client's id for it, and what it says.
+/// Parses one frame of a connection whose session is named `name`. Returns the client's `command_id` and the message.
 pub(super) fn parse(frame: &str, name: &str) -> (Option<CommandId>, Result<ClientMessage, Refused>) {
     #[derive(Deserialize)]
     struct Named<'a> {
         #[serde(borrow)]
         command_id: Option<&'a RawValue>,
     }
-    // A frame that is no object has no id, and is refused below.
+    // A frame that is not an object has no id, and is refused below.
     let named = serde_json::from_str::<Named>(frame).ok();
     match named
         .and_then(|named| named.command_id)
@@ -62,7 +62,7 @@ fn message(frame: &str, name: &str) -> Result<ClientMessage, Refused> {
         message: Option<&'a RawValue>,
     }
     let wrong = |reason: String| Refused(Code::ParseError, reason);
-    // The library would take a list for an object whose fields have no names.
+    // serde would accept a list for an object, in the order of its fields.
     let is_object = |json: &str| json.trim_start().starts_with('{');
     if !is_object(frame) {
         return Err(wrong("The message is not a JSON object.".to_owned()));
@@ -74,26 +74,27 @@ fn message(frame: &str, name: &str) -> Result<ClientMessage, Refused> {
     };
     let content = envelope.message.filter(|_| kind == "user_message");
     if content.is_some_and(|content| !is_object(content.get())) {
-        let reason = "The message 'user_message' is not understood: 'message' is an object with 'content'.";
+        let reason = "Invalid 'user_message': 'message' must be an object with 'content'.";
         return Err(wrong(reason.to_owned()));
     }
     match envelope.session_id {
         None | Some(Value::Null) => {}
         Some(Value::String(named)) if named == name => {}
         Some(_) => {
-            let reason =
-                format!("This connection is for the session '{name}'. Open another one for another.");
+            let reason = format!(
+                "This connection is for the session '{name}'. Open another connection for another session."
+            );
             return Err(Refused(Code::InvalidSession, reason));
         }
     }
     serde_json::from_str(frame).map_err(|error| {
         let reason = error.to_string();
-        // The library's own words would list every type there is.
+        // serde's own message would list all types.
         wrong(
             if reason.starts_with("unknown variant") && reason.contains(&format!("`{kind}`")) {
                 format!("Unknown message type '{kind}'")
             } else {
-                format!("The message '{kind}' is not understood: {reason}")
+                format!("Invalid '{kind}': {reason}")
             },
         )
     })
@@ -103,11 +104,11 @@ impl CommandId {
     /// In characters.
     const LONGEST: usize = 64;
 
-    /// `null` is none.
+    /// `null` counts as absent.
     fn parse(json: &str) -> Result<Option<Self>, Refused> {
         let wrong = || {
             let longest = Self::LONGEST;
-            let reason = format!("'command_id' is a string of at most {longest} characters.");
+            let reason = format!("'command_id' must be a string of at most {longest} characters.");
             Refused(Code::ParseError, reason)
         };
         let text: Option<String> = serde_json::from_str(json).map_err(|_| wrong())?;

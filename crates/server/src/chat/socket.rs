@@ -1,5 +1,5 @@
-//! One connection to the chat API: a loop that reads messages, hears its session, and writes frames. What is asked of the
-//! session is done beside it, one after the other: the next message is read when the one before is done.
+//! One connection to the chat API: a loop that reads messages, follows its session, and writes frames. Commands run
+//! beside the loop, one at a time: the next message is read when the previous command is done.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -29,30 +29,30 @@ use crate::oversize;
 use crate::pulse::Pulse;
 use crate::underway::{Order, Underway};
 
-/// Nothing heard for this long, not even an answer to a ping: the other side is gone.
+/// After this time without any frame, not even a pong, the client counts as gone.
 const SILENCE: Duration = Duration::from_mins(1);
 
-/// One write that takes this long means that the other side does not read.
+/// A write that takes this long means that the client does not read.
 const STUCK_WRITE: Duration = Duration::from_secs(30);
 
-/// How long a tool call is kept back in case that the agent asks for it first. It asks within a few milliseconds, but the
-/// machine may have much to do; a call that runs for less than this is told with its result.
+/// How long a tool call is held back in case the agent asks for permission first, which it does within a few
+/// milliseconds on an idle machine. A call that ends sooner is sent with its result.
 const HOLD: Duration = Duration::from_secs(1);
 
-/// The agent introduces itself among the first events of a session.
+/// The agent's `init` message is among the first events of a session.
 const INTRODUCTION_WITHIN: u32 = 64;
 
-/// What a client calls its session if it does not say.
+/// The name of a session whose client does not choose one.
 const DEFAULT_NAME: &str = "default";
 
-/// How many prompts of this connection are remembered under the client's own names for them, until their events come.
+/// How many of the client's own prompt ids are remembered until the prompts' events arrive.
 const REMEMBERED: usize = 1024;
 
 #[derive(Deserialize)]
 pub(crate) struct Options {
     session_id: Option<String>,
     cwd: Option<String>,
-    /// The agent of a session that is begun here.
+    /// The agent of a session that is started here.
     agent: Option<String>,
     after_seq: Option<u64>,
 }
@@ -84,7 +84,7 @@ pub(crate) async fn upgrade(
     let name = options.session_id.filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| DEFAULT_NAME.to_owned());
     let sessions = app.sessions.for_viewer(visitor.viewer.clone());
-    // Taken before anything is read, so that nothing falls between log and live.
+    // Subscribed before anything is read, so that no event is missed between log and live feed.
     let feed = sessions.watch();
     let session = sessions.named(&name).await?;
     let cwd = options.cwd.filter(|cwd| !cwd.is_empty());
@@ -100,14 +100,14 @@ pub(crate) async fn upgrade(
         name,
         cwd,
         agent: options.agent,
-        wishes: Settings::default(),
-        heard: Heard::Nothing(feed),
+        initial_settings: Settings::default(),
+        source: Source::NoSession(feed),
         hooks: Vec::new(),
-        told: None,
+        sent_settings: None,
         pace: Pace::default(),
         labels: HashMap::new(),
         underway: Underway::new(1),
-        left_out: false,
+        recheck: false,
     };
     Ok(oversize::limited(upgrade).on_upgrade(async move |socket| {
         let mut socket = Writer(socket);
@@ -115,62 +115,62 @@ pub(crate) async fn upgrade(
             .run(&mut socket, &app, &visitor, session, options.after_seq)
             .await
         {
-            tracing::debug!("a chat client went away");
+            tracing::debug!("a chat client disconnected");
         }
-        // Everything else is let go of first: a feed that nobody reads keeps what it has not read.
+        // Everything else is dropped first: a feed that is not read keeps its unread events.
         drop(socket);
         let Connection { underway, .. } = connection;
         underway.finish().await;
     }))
 }
 
-/// The other side is gone, or must go.
+/// The client is gone or must be disconnected.
 struct Gone;
 
 struct Writer(WebSocket);
 
 struct Connection {
     sessions: Sessions,
-    /// What the client calls the session.
+    /// The client's name for the session.
     name: String,
-    /// Where the session is to begin.
+    /// The working directory of a session that is started here.
     cwd: Option<String>,
-    /// The agent of a session that is begun here.
+    /// The agent of a session that is started here.
     agent: Option<String>,
-    /// What it is to begin with.
-    wishes: Settings,
-    heard: Heard,
-    /// What it is to be called back for from its beginning.
+    /// The settings of a session that is started here.
+    initial_settings: Settings,
+    source: Source,
+    /// The hook events of a session that is started here.
     hooks: Vec<String>,
-    /// The settings that the client knows of.
-    told: Option<Told>,
+    /// The settings that were last sent to the client.
+    sent_settings: Option<SettingsStatus>,
     pace: Pace,
-    /// What the client calls prompts of its own whose events have not come, where that is no UUID.
+    /// The client's own ids of prompts whose events have not arrived, if they are not UUIDs.
     labels: HashMap<PromptId, String>,
-    /// At most one: each depends on what became of the one before.
-    underway: Underway<(Option<CommandId>, Done)>,
-    /// Something has happened that is looked at when that is done, as it may be its doing.
-    left_out: bool,
+    /// At most one command: each depends on the outcome of the one before.
+    underway: Underway<(Option<CommandId>, Outcome)>,
+    /// The session changed while a command was running, which may be the cause; checked when the command is done.
+    recheck: bool,
 }
 
-/// What was done beside the loop.
-enum Done {
-    /// This prompt was accepted, or not.
+/// The outcome of a command that ran beside the loop.
+enum Outcome {
+    /// Whether this prompt was accepted.
     Prompted(PromptId, Result<Accepted, CommandError>),
     Configured(Box<Settings>, Result<(), CommandError>),
     HooksRegistered(Vec<String>, Result<(), CommandError>),
-    /// Nothing is told that the session does not tell.
+    /// A success that the session's events report.
     Other(Result<(), CommandError>),
 }
 
-/// What `status` tells of a session's settings.
+/// The settings in a `status` message.
 #[derive(Eq, PartialEq)]
-struct Told {
+struct SettingsStatus {
     model: Option<String>,
     permission_mode: PermissionMode,
 }
 
-impl Told {
+impl SettingsStatus {
     fn of(settings: &Settings) -> Self {
         Self {
             model: options::text(&settings.options, options::MODEL),
@@ -179,23 +179,23 @@ impl Told {
     }
 }
 
-enum Heard {
-    /// There is no session of that name yet; someone else may begin it.
-    Nothing(LiveFeed),
-    Session(Box<Conversation>),
+enum Source {
+    /// No session with this name exists yet; another client may start it.
+    NoSession(LiveFeed),
+    Session(Box<FollowedSession>),
 }
 
-struct Conversation {
+struct FollowedSession {
     follow: Follow,
     translator: Translator,
-    /// The client has everything up to here.
+    /// The client has all frames up to this event.
     seen: u64,
-    /// But not these requests: what waits for someone must not be missed by someone who comes later.
+    /// But not these requests: a pending decision must reach clients that connect later.
     waiting: HashSet<String>,
 }
 
-impl Conversation {
-    /// Leaves out what the client has.
+impl FollowedSession {
+    /// Removes the frames that the client already has.
     fn unseen(&mut self, frames: Vec<Frame>) -> Vec<Frame> {
         let is_new = |frame: &Frame| match &frame.message {
             ServerMessage::PermissionRequest { request_id, .. } if self.waiting.remove(request_id) => true,
@@ -205,22 +205,22 @@ impl Conversation {
     }
 }
 
-enum Happened {
+enum SourceEvent {
     Step(Step),
-    /// A session began that may be ours.
-    Begun,
+    /// A session was started that may have this name.
+    Started,
     Closed,
 }
 
-impl Heard {
-    async fn next(&mut self) -> Happened {
+impl Source {
+    async fn next(&mut self) -> SourceEvent {
         match self {
-            Self::Session(conversation) => Happened::Step(conversation.follow.next().await),
-            Self::Nothing(feed) => loop {
+            Self::Session(conversation) => SourceEvent::Step(conversation.follow.next().await),
+            Self::NoSession(feed) => loop {
                 match feed.next().await {
-                    None => return Happened::Closed,
-                    Some(Ok(Notice::Event(event))) if event.seq == 1 => return Happened::Begun,
-                    Some(Err(_lagged)) => return Happened::Begun,
+                    None => return SourceEvent::Closed,
+                    Some(Ok(Notice::Event(event))) if event.seq == 1 => return SourceEvent::Started,
+                    Some(Err(_lagged)) => return SourceEvent::Started,
                     Some(Ok(_)) => {}
                 }
             },
@@ -234,7 +234,7 @@ impl Heard {
     fn session(&self) -> Option<SessionId> {
         match self {
             Self::Session(conversation) => Some(conversation.follow.session()),
-            Self::Nothing(_) => None,
+            Self::NoSession(_) => None,
         }
     }
 }
@@ -252,7 +252,7 @@ impl Connection {
         let mut pulse = Pulse::new(app, visitor);
         let mut last_heard = Instant::now();
         loop {
-            let holds = self.heard.holds();
+            let holds = self.source.holds();
             let listens = self.underway.has_room();
             tokio::select! {
                 frame = oversize::receive(&mut socket.0, visitor), if listens => {
@@ -277,16 +277,16 @@ impl Connection {
                     Some(((command, done), _place)) => self.done(socket, command, done).await?,
                     None => return Err(Gone),
                 },
-                happened = self.heard.next() => match happened {
-                    Happened::Step(step) => self.step(socket, step).await?,
-                    // It may be what is under way, and that tells.
-                    Happened::Begun if !listens => self.left_out = true,
-                    Happened::Begun => self.look_for_session(socket).await?,
-                    Happened::Closed => return Err(Gone),
+                happened = self.source.next() => match happened {
+                    SourceEvent::Step(step) => self.step(socket, step).await?,
+                    // The running command may be the cause, and reports it itself.
+                    SourceEvent::Started if !listens => self.recheck = true,
+                    SourceEvent::Started => self.look_for_session(socket).await?,
+                    SourceEvent::Closed => return Err(Gone),
                 },
-                // Begins anew with everything that happens: only quiet releases.
+                // Restarted by every event: held frames are released only after a pause.
                 () = tokio::time::sleep(HOLD), if holds => {
-                    if let Heard::Session(conversation) = &mut self.heard {
+                    if let Source::Session(conversation) = &mut self.source {
                         let frames = conversation.translator.release();
                         let frames = conversation.unseen(frames);
                         self.tell(socket, frames).await?;
@@ -294,7 +294,7 @@ impl Connection {
                 }
                 () = pulse.beat() => {
                     if !listens {
-                        // What it says can't be heard now.
+                        // Frames of the client can't be read now.
                         last_heard = Instant::now();
                     }
                     if !pulse.is_welcome().await || last_heard.elapsed() > SILENCE {
@@ -306,7 +306,7 @@ impl Connection {
         }
     }
 
-    /// `session_start`, and where the client left off.
+    /// Sends `session_start`, and replays what the client missed.
     async fn greet(
         &mut self,
         socket: &mut Writer,
@@ -321,7 +321,7 @@ impl Connection {
             let cwd = self.sessions.paths().working_directory(self.cwd.as_deref()).await;
             let cwd = cwd.map(|cwd| cwd.display().to_string()).unwrap_or_default();
             let nothing = Introduction::default();
-            let start = translate::session_start(&self.name, &self.wishes, None, &nothing, &cwd);
+            let start = translate::session_start(&self.name, &self.initial_settings, None, &nothing, &cwd);
             socket.say(start).await?;
             if after_seq.is_some_and(|after| after > 0) {
                 socket.say(translate::reset(0)).await?;
@@ -338,7 +338,7 @@ impl Connection {
         );
         socket.say(start).await?;
         let seen = match after_seq {
-            // It knows another session than this one, or one that was put back from an older copy.
+            // The client's events are from another session, or from before a restored backup.
             Some(after) if after > record.last_seq => {
                 socket.say(translate::reset(record.last_seq)).await?;
                 record.last_seq
@@ -346,18 +346,18 @@ impl Connection {
             Some(after) => after,
             None => record.last_seq,
         };
-        self.told = Some(Told::of(&record.settings));
+        self.sent_settings = Some(SettingsStatus::of(&record.settings));
         self.join(record.id, seen, &introduction).await;
-        if let (Heard::Session(conversation), None) = (&mut self.heard, after_seq) {
+        if let (Source::Session(conversation), None) = (&mut self.source, after_seq) {
             conversation.waiting = pending.iter().map(|asked| asked.id.to_string()).collect();
         }
         Ok(())
     }
 
-    /// From now on this connection tells what happens in `session` after `seen`.
+    /// From now on this connection sends the events of `session` after `seen`.
     async fn join(&mut self, session: SessionId, seen: u64, introduction: &Introduction) {
         let feed = self.sessions.watch();
-        // Translation begins with the prompt of a turn: it has to know what came before.
+        // Translation begins with the prompt of a turn, so it has to start before `seen`.
         let before = Some(seen.saturating_add(1));
         let prompt = match prompt_before(&self.sessions, session, before).await {
             Ok(prompt) => prompt.unwrap_or(0),
@@ -366,7 +366,7 @@ impl Connection {
                 0
             }
         };
-        self.heard = Heard::Session(Box::new(Conversation {
+        self.source = Source::Session(Box::new(FollowedSession {
             follow: Follow::new(self.sessions.clone(), feed, session, prompt.saturating_sub(1)),
             translator: Translator::new(&self.name, seen, introduction),
             seen,
@@ -394,7 +394,7 @@ impl Connection {
     }
 
     async fn step(&mut self, socket: &mut Writer, step: Step) -> Result<(), Gone> {
-        let Heard::Session(conversation) = &mut self.heard else {
+        let Source::Session(conversation) = &mut self.source else {
             return Ok(());
         };
         match step {
@@ -404,16 +404,16 @@ impl Connection {
                 self.tell(socket, frames).await
             }
             Step::Queue(prompts) => socket.say(translate::queue(&prompts)).await,
-            // Whoever changes them is told with the answer.
+            // The connection that changes the settings gets them with its answer.
             Step::Updated if !self.underway.has_room() => {
-                self.left_out = true;
+                self.recheck = true;
                 Ok(())
             }
             Step::Updated => self.tell_settings(socket).await,
             Step::Hook(call) => socket.say(translate::hook_callback(&self.name, &call)).await,
             Step::Deleted => {
-                // The name is free again: the next message begins another session.
-                self.heard = Heard::Nothing(self.sessions.watch());
+                // The name is free again: the next message starts another session.
+                self.source = Source::NoSession(self.sessions.watch());
                 let data = serde_json::json!({ "message": "The session was deleted.", "level": "warning" });
                 socket.say(ServerMessage::system("notification", data)).await
             }
@@ -422,7 +422,7 @@ impl Connection {
     }
 
     async fn tell(&mut self, socket: &mut Writer, mut frames: Vec<Frame>) -> Result<(), Gone> {
-        let offers = self.sessions.offers(self.heard.session()).await;
+        let offers = self.sessions.offers(self.source.session()).await;
         for frame in &mut frames {
             if let Some(list) = offers.as_ref().and_then(|offers| offers.commands.as_ref()) {
                 translate::describe_commands(&mut frame.message, list);
@@ -440,7 +440,7 @@ impl Connection {
     async fn frame(&mut self, socket: &mut Writer, text: &str) -> Result<(), Gone> {
         if let Err(wait) = self.pace.take(Instant::now()) {
             let reason = format!(
-                "At most 60 messages a minute are taken on a connection. Try again in {} s.",
+                "Too many messages: at most 60 a minute on one connection. Try again in {} s.",
                 wait.as_secs() + 1
             );
             let (command, _) = parse(text, &self.name);
@@ -457,7 +457,7 @@ impl Connection {
         }
     }
 
-    /// Does what needs no session, and begins what does.
+    /// Executes messages that need no session, and begins the others.
     async fn handle(
         &mut self,
         socket: &mut Writer,
@@ -493,7 +493,7 @@ impl Connection {
         }
     }
 
-    fn begin(&mut self, command: Option<CommandId>, work: impl Future<Output = Done> + Send + 'static) {
+    fn begin(&mut self, command: Option<CommandId>, work: impl Future<Output = Outcome> + Send + 'static) {
         let place = self.underway.place(0);
         let work = async move { (command, work.await) };
         self.underway.begin(Order::Beside, place, work);
@@ -503,55 +503,55 @@ impl Connection {
         &mut self,
         socket: &mut Writer,
         command: Option<CommandId>,
-        done: Done,
+        done: Outcome,
     ) -> Result<(), Gone> {
         let outcome = match done {
-            Done::Prompted(_, Ok(accepted)) => {
+            Outcome::Prompted(_, Ok(accepted)) => {
                 let session = accepted.session;
-                // Unless it was deleted meanwhile.
-                if self.heard.session().is_none()
+                // Unless the session was deleted in the meantime.
+                if self.source.session().is_none()
                     && let Ok((record, _)) = self.sessions.find(session).await
                 {
-                    self.told = Some(Told::of(&record.settings));
+                    self.sent_settings = Some(SettingsStatus::of(&record.settings));
                     self.join(session, 0, &Introduction::default()).await;
                 }
                 self.acknowledge(socket, command.clone(), accepted).await?;
                 Ok(())
             }
-            Done::Prompted(prompt, Err(error)) => {
+            Outcome::Prompted(prompt, Err(error)) => {
                 self.labels.remove(&prompt);
                 Err(error)
             }
-            Done::Configured(settings, Ok(())) => {
-                // Told here, changed or not; the feed's word on it is no news then.
-                self.told = Some(Told::of(&settings));
+            Outcome::Configured(settings, Ok(())) => {
+                // Sent here, changed or not; the feed's notice about it is then no news.
+                self.sent_settings = Some(SettingsStatus::of(&settings));
                 socket
                     .answer(translate::status(&settings), command.clone())
                     .await?;
                 Ok(())
             }
-            Done::HooksRegistered(events, Ok(())) => {
+            Outcome::HooksRegistered(events, Ok(())) => {
                 socket.answer(hooks_registered(&events), command.clone()).await?;
                 Ok(())
             }
-            Done::Configured(_, outcome) | Done::HooksRegistered(_, outcome) | Done::Other(outcome) => {
-                outcome
-            }
+            Outcome::Configured(_, outcome)
+            | Outcome::HooksRegistered(_, outcome)
+            | Outcome::Other(outcome) => outcome,
         };
         if let Err(error) = outcome {
             socket.refuse(error.into(), command).await?;
         }
-        if !std::mem::take(&mut self.left_out) {
+        if !std::mem::take(&mut self.recheck) {
             return Ok(());
         }
-        match self.heard {
-            Heard::Session(_) => self.tell_settings(socket).await,
-            Heard::Nothing(_) => self.look_for_session(socket).await,
+        match self.source {
+            Source::Session(_) => self.tell_settings(socket).await,
+            Source::NoSession(_) => self.look_for_session(socket).await,
         }
     }
 
-    /// A prompt is acknowledged by its echo, when its turn comes; one that was accepted before by the same echo again. A
-    /// client that gave its message an id is told at once.
+    /// A prompt is acknowledged by its echo when its turn begins; a duplicate by the same echo again. A client that
+    /// sent a `command_id` is answered at once.
     async fn acknowledge(
         &mut self,
         socket: &mut Writer,
@@ -580,7 +580,7 @@ impl Connection {
                 };
                 self.tell(socket, vec![frame]).await
             }
-            // It waits, or was taken out of the queue.
+            // The prompt waits, or was removed from the queue.
             _ => {
                 self.labels.remove(&accepted.prompt);
                 let waiting: Vec<_> = record.queue.into_iter().map(|prompt| prompt.text).collect();
@@ -590,7 +590,7 @@ impl Connection {
     }
 
     async fn model(&self, name: &str) -> Result<Option<String>, Refused> {
-        let offers = self.sessions.offers(self.heard.session()).await;
+        let offers = self.sessions.offers(self.source.session()).await;
         translate::model(name, offers.as_ref().map(|offers| offers.models.as_slice()))
     }
 
@@ -604,11 +604,11 @@ impl Connection {
             Ok(events) => events,
             Err(refused) => return Ok(Err(refused)),
         };
-        if let Some(session) = self.heard.session() {
+        if let Some(session) = self.source.session() {
             let sessions = self.sessions.clone();
             self.begin(command, async move {
                 let registered = sessions.register_hooks(session, events.clone()).await;
-                Done::HooksRegistered(events, registered)
+                Outcome::HooksRegistered(events, registered)
             });
         } else {
             socket.answer(hooks_registered(&events), command).await?;
@@ -623,33 +623,33 @@ impl Connection {
         output: &serde_json::Map<String, serde_json::Value>,
         command: Option<CommandId>,
     ) -> Result<(), Refused> {
-        let unknown = || Refused(Code::RequestNotFound, "No such callback is waiting.".to_owned());
-        let session = self.heard.session().ok_or_else(unknown)?;
+        let unknown = || Refused(Code::RequestNotFound, "No such hook call is waiting.".to_owned());
+        let session = self.source.session().ok_or_else(unknown)?;
         let output = RawJson::of(output).map_err(|error| Refused(Code::ParseError, error.to_string()))?;
         let sessions = self.sessions.clone();
         self.begin(command, async move {
-            Done::Other(sessions.answer_hook(session, &callback, output).await)
+            Outcome::Other(sessions.answer_hook(session, &callback, output).await)
         });
         Ok(())
     }
 
-    /// The connection's session, if it has begun and can be read.
+    /// The connection's session, if it exists and can be read.
     async fn record(&self) -> Option<SessionRecord> {
-        let (record, _) = self.sessions.find(self.heard.session()?).await.ok()?;
+        let (record, _) = self.sessions.find(self.source.session()?).await.ok()?;
         Some(record)
     }
 
-    /// Tells of other settings, whoever changed them.
+    /// Sends changed settings, whoever changed them.
     async fn tell_settings(&mut self, socket: &mut Writer) -> Result<(), Gone> {
         let found = self.record().await;
         let Some(record) = found else {
             return Ok(());
         };
-        let now = Told::of(&record.settings);
-        if self.told.as_ref() == Some(&now) {
+        let now = SettingsStatus::of(&record.settings);
+        if self.sent_settings.as_ref() == Some(&now) {
             return Ok(());
         }
-        self.told = Some(now);
+        self.sent_settings = Some(now);
         socket.say(translate::status(&record.settings)).await
     }
 
@@ -657,29 +657,29 @@ impl Connection {
         let chosen = uuid.as_deref().and_then(|uuid| uuid.parse().ok());
         let id = chosen.unwrap_or_else(PromptId::random);
         prompt.id = Some(id);
-        // A client may call its messages as it likes; then it finds its own by that name.
+        // Clients may use any ids for their messages; a client then finds its own message by that id.
         if let Some(label) = uuid.filter(|uuid| *uuid != id.to_string())
             && self.labels.len() < REMEMBERED
         {
             self.labels.insert(id, label);
         }
         let sessions = self.sessions.clone();
-        if let Some(session) = self.heard.session() {
+        if let Some(session) = self.source.session() {
             self.begin(command, async move {
-                Done::Prompted(id, sessions.prompt(session, prompt).await)
+                Outcome::Prompted(id, sessions.prompt(session, prompt).await)
             });
         } else {
             let start = StartSession {
                 prompt,
                 cwd: self.cwd.clone(),
                 backend: self.agent.clone(),
-                settings: self.wishes.clone(),
+                settings: self.initial_settings.clone(),
                 hooks: self.hooks.clone(),
                 ..StartSession::default()
             };
             let name = self.name.clone();
             self.begin(command, async move {
-                Done::Prompted(id, sessions.start_named(&name, start).await)
+                Outcome::Prompted(id, sessions.start_named(&name, start).await)
             });
         }
     }
@@ -690,7 +690,7 @@ impl Connection {
         command: Option<CommandId>,
     ) -> Result<(), Refused> {
         let unknown = || Refused(Code::RequestNotFound, "No such request is waiting.".to_owned());
-        let session = self.heard.session().ok_or_else(unknown)?;
+        let session = self.source.session().ok_or_else(unknown)?;
         let request = response.request_id.parse().map_err(|_| unknown())?;
         let shown = response.shown.clone();
         let answer = translate::answer(response)?;
@@ -698,7 +698,7 @@ impl Connection {
         self.begin(command, async move {
             let decision = DecisionRef::Request(request);
             let decided = sessions.answer_shown(session, decision, answer, shown.as_deref());
-            Done::Other(decided.await)
+            Outcome::Other(decided.await)
         });
         Ok(())
     }
@@ -710,8 +710,11 @@ impl Connection {
             return socket.answer(translate::interrupted(), command).await;
         };
         let sessions = self.sessions.clone();
-        // Its end tells everyone.
-        self.begin(command, async move { Done::Other(sessions.stop(session).await) });
+        // The turn's end is sent to all connections.
+        self.begin(
+            command,
+            async move { Outcome::Other(sessions.stop(session).await) },
+        );
         Ok(())
     }
 
@@ -722,14 +725,16 @@ impl Connection {
         command: Option<CommandId>,
     ) -> Result<(), Gone> {
         let Some(record) = self.record().await else {
-            self.wishes = patch.applied(&self.wishes);
-            return socket.answer(translate::status(&self.wishes), command).await;
+            self.initial_settings = patch.applied(&self.initial_settings);
+            return socket
+                .answer(translate::status(&self.initial_settings), command)
+                .await;
         };
         let settings = Box::new(patch.applied(&record.settings));
         let sessions = self.sessions.clone();
         self.begin(command, async move {
             let configured = sessions.configure(record.id, patch).await;
-            Done::Configured(settings, configured)
+            Outcome::Configured(settings, configured)
         });
         Ok(())
     }
@@ -744,7 +749,7 @@ impl Writer {
         self.answer(message, None).await
     }
 
-    /// Answers the message that the client calls `command_id`.
+    /// Answers the message with this `command_id`.
     async fn answer(&mut self, message: ServerMessage, command_id: Option<CommandId>) -> Result<(), Gone> {
         let frame = Frame {
             message,
@@ -773,7 +778,7 @@ impl Writer {
         self.write(messages).await
     }
 
-    /// All of it in one go: frames of one event are not torn apart.
+    /// Written in one go: the frames of one event stay together.
     async fn write(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<(), Gone> {
         let written = async {
             for message in messages {

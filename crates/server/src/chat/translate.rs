@@ -1,5 +1,5 @@
-//! Between the chat API's messages and the core's. Pure: the same events lead to the same frames, so that a client that
-//! comes back is told what it would have been told.
+//! Translates between the chat API's messages and the core's types. Pure: the same events lead to the same frames, so
+//! that a reconnecting client gets what it missed.
 
 mod calls;
 #[cfg(test)]
@@ -28,10 +28,10 @@ use crate::options::{self, PermissionMode};
 use super::parse::Refused;
 use super::wire::{Code, Decision, Frame, PermissionResponse, Said, ServerMessage, UserContent};
 
-/// What an agent offers that has not said so yet.
+/// The tools of an agent that has not reported its own list yet.
 const USUAL_TOOLS: &[&str] = &["Bash", "Read", "Edit", "Write", "Grep", "Glob"];
 
-/// The model's name where the agent chooses.
+/// The model's name if the agent chooses the model.
 const DEFAULT_MODEL: &str = "default";
 
 pub(super) fn answer(response: PermissionResponse) -> Result<DecisionAnswer, Refused> {
@@ -56,10 +56,10 @@ pub(super) fn answer(response: PermissionResponse) -> Result<DecisionAnswer, Ref
     })
 }
 
-/// Names of models that every release of the agent knows. Those that it lists have one of these, or a full name.
+/// Model names that every release of the agent knows. Listed models have one of these names, or a full name.
 const MODEL_ALIASES: &[&str] = &["sonnet", "opus", "haiku", "fable", "best", "opusplan"];
 
-/// The model to set; `None` leaves the choice to the agent. `offered` is what the agent lists, once it has.
+/// The model to set; `None` leaves the choice to the agent. `offered`: the agent's list of models, if known.
 pub(super) fn model(name: &str, offered: Option<&[String]>) -> Result<Option<String>, Refused> {
     if name == DEFAULT_MODEL {
         return Ok(None);
@@ -76,7 +76,7 @@ pub(super) fn model(name: &str, offered: Option<&[String]>) -> Result<Option<Str
     if is_full || is_known {
         return Ok(Some(name.to_owned()));
     }
-    let reason = format!("'{name}' is no model that the agent knows.");
+    let reason = format!("Unknown model '{name}'.");
     Err(Refused(Code::InvalidModel, reason))
 }
 
@@ -92,12 +92,12 @@ pub(super) fn echo(name: &str, prompt: &Prompt) -> ServerMessage {
     }
 }
 
-/// What a user says, with what is to be sent beside it.
+/// The prompt of a user message.
 pub(super) fn prompt(said: UserContent) -> Result<NewPrompt, Refused> {
     let images = said.images.into_iter().map(|image| {
         let bytes = BASE64
             .decode(image.data.as_bytes())
-            .map_err(|_| Refused(Code::InvalidImage, "An image is not base64.".to_owned()))?;
+            .map_err(|_| Refused(Code::InvalidImage, "An image is not valid base64.".to_owned()))?;
         Ok(NewImage {
             media_type: image.media_type,
             name: image.name,
@@ -113,14 +113,14 @@ pub(super) fn prompt(said: UserContent) -> Result<NewPrompt, Refused> {
     })
 }
 
-/// Names of hook events, as the agent has them. New releases add some, so only the form is checked.
+/// The names of hook events. New releases add some, so only the syntax is checked.
 pub(super) fn hook_events(events: Vec<String>) -> Result<Vec<String>, Refused> {
     let is_name = |event: &String| {
         (1..=MAX_EVENT_NAME).contains(&event.len())
             && event.chars().all(|letter| letter.is_ascii_alphabetic())
     };
     if events.len() > MAX_EVENTS || !events.iter().all(is_name) {
-        let reason = "'events' is a list of hook events such as PreToolUse.".to_owned();
+        let reason = "'events' must be a list of hook events such as PreToolUse.".to_owned();
         return Err(Refused(Code::ParseError, reason));
     }
     Ok(events)
@@ -142,7 +142,7 @@ pub(super) fn hook_callback(name: &str, call: &HookCall) -> ServerMessage {
     }
 }
 
-/// Puts words to the commands that the agent has only named, from its own list.
+/// Adds descriptions from the agent's list to commands that the agent has only named.
 pub(super) fn describe_commands(message: &mut ServerMessage, list: &RawJson) {
     #[derive(Deserialize)]
     struct Listed {
@@ -182,11 +182,14 @@ const COMMANDS: &str = "available_commands";
 
 pub(super) fn unknown_mode(mode: &str) -> Refused {
     let modes: Vec<_> = PermissionMode::ALL.iter().map(|mode| mode.as_str()).collect();
-    let reason = format!("'{mode}' is no permission mode: use {}.", modes.join(", "));
+    let reason = format!(
+        "Unknown permission mode '{mode}'. Use one of {}.",
+        modes.join(", ")
+    );
     Refused(Code::InvalidPermissionMode, reason)
 }
 
-/// The agent's own description from the beginning of the session.
+/// The agent's own description, from its first `init` message.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Introduction {
     model: Option<String>,
@@ -194,7 +197,7 @@ pub(super) struct Introduction {
 }
 
 impl Introduction {
-    /// The introduction among a session's events.
+    /// Finds the introduction among a session's events.
     pub(super) fn find(events: &[Event]) -> Option<Self> {
         events.iter().find_map(|event| match &event.body {
             EventBody::Message { raw, .. } => {
@@ -254,7 +257,7 @@ pub(super) fn queue(prompts: &[String]) -> ServerMessage {
     ServerMessage::system("queued", json!({ "message": message, "prompts": prompts }))
 }
 
-/// What the client has seen is not what this session has said: it is to ask again, from the beginning.
+/// The client's position is not in this session's log: it has to load the session again from the beginning.
 pub(super) fn reset(last_seq: u64) -> ServerMessage {
     ServerMessage::system("reset", json!({ "last_seq": last_seq }))
 }
@@ -264,28 +267,28 @@ pub(super) fn interrupted() -> ServerMessage {
     ServerMessage::system("interrupted", json!({ "message": message }))
 }
 
-/// Reads a session's events in order, from the prompt of some turn on.
+/// Translates a session's events in order, beginning with the prompt of a turn.
 pub(super) struct Translator {
     name: String,
-    /// Everything up to here the client has been told by an earlier connection.
+    /// An earlier connection has sent everything up to this event.
     seen: u64,
     model: String,
-    /// The whole blocks of the message that the agent is saying.
+    /// The complete blocks of the message that is being streamed.
     open: Option<Open>,
     turn: Option<Turn>,
     commands_told: bool,
     calls: Calls,
 }
 
-/// The agent hands out a message block by block; the contract has it whole. And where the agent asks before it uses a
-/// tool, the contract has the question first and then the call.
+/// The agent sends a message block by block; the contract has whole messages. If the agent asks for permission before a
+/// tool call, the contract has the request first and then the call.
 struct Open {
     id: String,
     content: Vec<Block>,
     error: Option<String>,
-    /// The event with which it was complete, and its frame, which waits with it.
+    /// The event that completed the message, and its frame, which waits with the message.
     complete: Option<(u64, Frame)>,
-    /// Its calls that wait for a decision.
+    /// The calls that wait for a decision.
     undecided: HashSet<String>,
 }
 
@@ -337,7 +340,7 @@ impl Translator {
         }
     }
 
-    /// A call is held back for a moment: the agent may be about to ask for it. When nothing more comes, call
+    /// Whether a call is held back because the agent may be about to ask for permission. If no event follows, call
     /// [`Self::release`].
     pub(super) fn holds(&self) -> bool {
         let held = |open: &Open| open.complete.is_some() && open.undecided.is_empty();
@@ -371,7 +374,7 @@ impl Translator {
             }
             EventBody::Message { raw, .. } => {
                 if let Ok(message) = Message::parse_shared(Arc::clone(raw.shared())) {
-                    // Here a stop has its own words, and the result of the turn is told after them.
+                    // In this API a stop has its own message, which precedes the turn's result.
                     let message = message.stopped_result().unwrap_or(message);
                     self.message(&message, &mut out);
                 }
@@ -429,16 +432,16 @@ impl Translator {
                 Body::Assistant(assistant) => self.said(assistant, out),
                 Body::User(user) => self.returned(&user, out),
                 Body::Result(result) => self.result(message, result, out),
-                // The kind is the body's.
+                // The body has the kind.
                 _ => {}
             },
             Kind::System => match (message.subtype(), message.body()) {
                 (_, Body::System(SystemMessage::Init(init))) => self.introduced(&init, out),
-                // `status` is our word for the session's settings; the agent's own is about what it is busy with.
+                // `status` is this API's name for settings; the agent's own `status` is about its activity.
                 (Some("status"), _) => out.push(about("agent_status", message)),
                 (subtype, _) => out.push(about(subtype.unwrap_or("notification"), message)),
             },
-            // A message without a type has no name here.
+            // A message without a type can't be named here.
             _ if message.type_name().is_empty() => {}
             _ => out.push(about(message.type_name(), message)),
         }
@@ -462,7 +465,7 @@ impl Translator {
         if !open.calls_any() {
             self.flush(out);
         } else if open.undecided.is_empty() {
-            // Both wait: a client that has the end of a message has all of it.
+            // Both are held: a client that gets the end of a message must have all of it.
             open.complete = out.frames.pop().map(|frame| (out.seq, frame));
         }
     }
@@ -503,7 +506,7 @@ impl Translator {
         open.error = assistant.error.or(open.error.take());
     }
 
-    /// Tells what is held back.
+    /// Sends what is held back.
     fn flush(&mut self, out: &mut Out) {
         let Some(open) = self.open.take() else { return };
         let waited = open.complete.map(|(_, frame)| frame);
@@ -529,7 +532,7 @@ impl Translator {
             open.undecided.insert(id.clone());
             if let Some((seq, frame)) = waited {
                 out.frames.push(frame);
-                // An earlier connection did not know yet that there would be a question, and has told the call.
+                // An earlier connection sent the call before the request was known.
                 if (seq..out.seq).contains(&self.seen) {
                     self.open = None;
                 }
@@ -538,7 +541,7 @@ impl Translator {
         out.push(permission_request(asked));
     }
 
-    /// The results of tools.
+    /// Translates the results of tools.
     fn returned(&mut self, user: &EchoedMessage, out: &mut Out) {
         let blocks = user.message.content.blocks().iter();
         let returned = blocks.filter_map(|block| match block {
@@ -600,12 +603,12 @@ impl Translator {
 
     fn result(&mut self, message: &Message, result: TurnResult, out: &mut Out) {
         match &mut self.turn {
-            // How the turn ended is known with the next event.
+            // The next event says how the turn ended.
             Some(turn) if !result.is_background() => {
                 turn.result = Some(result);
                 self.flush(out);
             }
-            // Something in the background is done.
+            // A background task ended.
             _ => {
                 self.flush(out);
                 out.push(about("background_result", message));
@@ -679,7 +682,7 @@ fn slashed(name: &str) -> String {
     format!("/{}", name.trim_start_matches('/'))
 }
 
-/// A message of the agent under this name, without the fields that every message may have.
+/// A message of the agent under this subtype, without the common fields.
 fn about(subtype: &str, message: &Message) -> ServerMessage {
     ServerMessage::System {
         subtype: subtype.to_owned(),
@@ -687,12 +690,12 @@ fn about(subtype: &str, message: &Message) -> ServerMessage {
     }
 }
 
-/// A record of the message language. It was read from JSON, so it can be written as JSON.
+/// Serializes a type of the message language. It was read from JSON, so this can't fail.
 fn as_json(record: &impl Serialize) -> Value {
     serde_json::to_value(record).unwrap_or_default()
 }
 
-/// The contract has a tool's output as text. Where there is more than text, the blocks stay as they are.
+/// The contract has a tool's output as text. Output with other blocks is sent unchanged.
 fn in_one_text(content: &Content) -> Value {
     let texts: Option<Vec<&str>> = match content {
         Content::Text(text) => return json!(text),

@@ -10,7 +10,7 @@ use tiller_core::RawJson;
 pub(super) enum ClientMessage {
     UserMessage {
         message: UserContent,
-        /// The prompt's id, if it is a UUID: the same one is taken once. Whatever it is, it comes back with the echo.
+        /// The prompt's id, if it is a UUID: a duplicate runs once. Any other id is returned with the echo.
         #[serde(default)]
         uuid: Option<String>,
     },
@@ -22,7 +22,7 @@ pub(super) enum ClientMessage {
     SetPermissionMode {
         mode: String,
     },
-    /// Wants `hook_callback` for these events.
+    /// Registers for `hook_callback` on these events.
     RegisterHooks {
         events: Vec<String>,
     },
@@ -35,7 +35,7 @@ pub(super) enum ClientMessage {
 #[derive(Debug, Default, Deserialize, PartialEq)]
 pub(super) struct UserContent {
     pub(super) content: String,
-    /// The call that it is a reply to.
+    /// The tool call that the message replies to.
     #[serde(default)]
     pub(super) parent_tool_use_id: Option<String>,
     #[serde(default)]
@@ -109,11 +109,11 @@ pub(super) enum ServerMessage {
         total_cost_usd: f64,
         is_error: bool,
         usage: Value,
-        /// The agent's own word for how the turn ended.
+        /// The agent's own name for the outcome of the turn.
         detail: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         interrupted: Option<bool>,
-        /// The final answer, or what went wrong.
+        /// The final answer, or the error.
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<String>,
         permission_denials: Value,
@@ -136,7 +136,7 @@ pub(super) enum ServerMessage {
     UserMessage {
         session_id: String,
         message: Said,
-        /// The prompt's id, or what the client that sent it calls it.
+        /// The prompt's id, or the id that its sender chose.
         uuid: String,
     },
     Error {
@@ -163,7 +163,7 @@ pub(super) struct Details {
     pub(super) tool_use_id: Option<String>,
 }
 
-/// Why something did not work.
+/// Why a message was refused or failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(super) enum Code {
@@ -180,17 +180,17 @@ pub(super) enum Code {
     NotAsShown,
     NoResumeId,
     Forbidden,
-    /// The agent could not be started or was not heard of.
+    /// The agent could not be started or did not answer.
     ConnectionFailed,
     /// The agent ended in the middle of a turn.
     ExecutionFailed,
-    /// A tool failed. The agent knows, and goes on.
+    /// A tool failed. The agent knows, and continues.
     ToolError,
     Internal,
 }
 
 impl Code {
-    /// In a few words.
+    /// A short title.
     fn title(self) -> &'static str {
         match self {
             Self::ParseError => "Invalid message format",
@@ -203,8 +203,8 @@ impl Code {
             Self::InvalidPermissionMode => "Unknown permission mode",
             Self::RequestNotFound => "No such request",
             Self::AlreadyAnswered => "Already answered",
-            Self::NotAsShown => "Not as shown",
-            Self::NoResumeId => "Session can't go on",
+            Self::NotAsShown => "Request has changed",
+            Self::NoResumeId => "Session can't continue",
             Self::Forbidden => "Not allowed",
             Self::ConnectionFailed => "Connection failed",
             Self::ExecutionFailed => "Execution failed",
@@ -251,7 +251,7 @@ impl ServerMessage {
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub(super) struct CommandId(pub(super) String);
 
-/// One frame. `seq` is that of the event that it tells of.
+/// One frame. `seq` is the number of the event that it is about.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Frame {
     #[serde(flatten)]

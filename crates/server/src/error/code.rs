@@ -1,4 +1,4 @@
-//! What programs know a refusal by: one list for all doors, for the page, and for the documentation.
+//! The error codes: one list for all doors, for the page, and for the documentation.
 
 use serde::Serialize;
 use tiller_core::session::Refusal;
@@ -8,17 +8,17 @@ use utoipa::ToSchema;
 
 use crate::options;
 
-/// Why something was refused or failed.
+/// Why a request was refused or failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, TS, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[ts(export_to = "errors.ts")]
 pub enum ErrorCode {
     PromptEmpty,
     PromptTooLong,
-    /// An image can't be taken.
+    /// An image is too large, of an unsupported type, or one too many.
     AttachmentInvalid,
     WorkingDirInvalid,
-    /// A session stays in its own folder.
+    /// A session can't change its working directory.
     WorkingDirLocked,
     SessionNotFound,
     /// The session is about to be deleted.
@@ -27,9 +27,9 @@ pub enum ErrorCode {
     RequestNotFound,
     InvalidAnswer,
     AlreadyAnswered,
-    /// What waits is not what the client showed.
+    /// The pending request differs from what the client showed.
     NotAsShown,
-    /// What is stored of the session can't be read.
+    /// The stored data of the session can't be read.
     SessionDamaged,
     TaskInterrupted,
     InvalidRequest,
@@ -40,29 +40,29 @@ pub enum ErrorCode {
     Timeout,
     /// The queue changed since the client looked at it.
     QueueChanged,
-    /// A turn runs.
+    /// A turn is running.
     Busy,
-    /// The session never had a conversation that it could go on with.
+    /// The session has no conversation that could be resumed.
     NoResumeId,
-    /// Another process drives the conversation.
+    /// Another process is using the conversation.
     DrivenElsewhere,
     TakeoverFailed,
-    /// The session has no agent that could be asked.
+    /// No agent is running in the session.
     NoAgent,
-    /// The agent can't do that.
+    /// The agent does not support this.
     Unsupported,
-    /// The agent is not on this machine.
+    /// The agent is not installed on this machine.
     AgentNotInstalled,
     AgentFailed,
-    /// Nothing can be stored right now.
+    /// The store can't be written right now.
     Storage,
-    /// What happens in a session can't be stored, so its agent waits.
+    /// The events of a session can't be stored, so its agent waits.
     HeldUp,
     Internal,
 }
 
-/// The one place that says which code a refusal of the core has. Doors have their own words for a code, never for a
-/// refusal.
+/// The only mapping from errors of the core to codes. Doors have their own texts for a code, never for an error of the
+/// core.
 impl From<&CommandError> for ErrorCode {
     fn from(error: &CommandError) -> Self {
         match error {

@@ -1,6 +1,6 @@
-//! Which of a connection's commands caused what it is told.
+//! Relates events to the connection's commands that caused them.
 //!
-//! The core passes a [`Cause`] on with what a command causes; the client knows the command by its `commandId`. Pure.
+//! The core attaches a [`Cause`] to the effects of a command; the client knows the command by its `commandId`. Pure.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,19 +8,20 @@ use tiller_core::{Cause, Event, EventBody, SessionId};
 
 use super::protocol::CommandId;
 
-/// How many commands may wait for what they cause. A prompt may wait in the queue for days; the oldest are forgotten.
+/// How many commands are remembered until their effects arrive. A prompt may wait in the queue for days; the oldest are
+/// forgotten.
 const REMEMBERED: usize = 1024;
 
 #[derive(Debug, Default)]
 pub(super) struct Causes {
-    /// Commands whose effect has not come.
+    /// Commands whose effects have not arrived.
     commands: BTreeMap<Cause, CommandId>,
-    /// Events that are known to be the effect of a command, and are told later, from the log.
+    /// Effects of commands that are sent later, from the log.
     kept_back: HashMap<(SessionId, u64), CommandId>,
 }
 
 impl Causes {
-    /// A command is about to be carried out.
+    /// Registers a command that is about to be executed.
     pub(super) fn add(&mut self, command: CommandId) -> Cause {
         let cause = Cause::unique();
         self.commands.insert(cause, command);
@@ -30,12 +31,12 @@ impl Causes {
         cause
     }
 
-    /// The command behind a change that is not its last: the status is.
+    /// The command that caused a change other than its last effect, which is the change of status.
     pub(super) fn peek(&self, cause: Option<Cause>) -> Option<&CommandId> {
         self.commands.get(&cause?)
     }
 
-    /// An event is not told now: it will be read from the log, where no causes are.
+    /// An event is sent later, from the log, which does not have causes.
     pub(super) fn keep_back(&mut self, event: &Event) {
         if let Some(command) = self.caused(event)
             && self.kept_back.len() < REMEMBERED
@@ -44,7 +45,7 @@ impl Causes {
         }
     }
 
-    /// The command behind an event that is told now.
+    /// The command that caused an event which is sent now.
     pub(super) fn take(&mut self, event: &Event) -> Option<CommandId> {
         let EventBody::Status(_) = &event.body else {
             return None;
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_caused_names_it_once_and_in_any_order() {
+    fn an_effect_names_its_command_once_and_in_any_order() {
         let session = SessionId::random();
         let mut causes = Causes::default();
         let (first, second) = (causes.add(id("first")), causes.add(id("second")));
@@ -98,7 +99,7 @@ mod tests {
         assert_eq!(causes.take(&status(session, 2, Some(foreign))), None);
         assert_eq!(causes.take(&status(session, 3, None)), None);
         assert_eq!(causes.peek(Some(first)), Some(&id("first")));
-        // Kept back, and told from the log, where it has no cause.
+        // Held back, then sent from the log without a cause.
         causes.keep_back(&status(session, 4, Some(first)));
         assert_eq!(causes.peek(Some(first)), None);
         assert_eq!(causes.take(&status(session, 4, None)), Some(id("first")));
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_whose_effect_never_comes_is_forgotten() {
+    fn a_command_without_effects_is_forgotten() {
         let mut causes = Causes::default();
         let first = causes.add(id("first"));
         for _ in 0..REMEMBERED {

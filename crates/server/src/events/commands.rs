@@ -1,6 +1,6 @@
-//! The commands of the event API: each file has the payloads of a group of events and the handlers that carry them out.
+//! The commands of the event API: each file has the payloads and handlers of a group of events.
 //!
-//! `table` names them. A handler speaks the words of the core; what it returns goes to the connection that asked.
+//! `table` names them. A handler returns the reply for the connection that sent the command.
 
 pub(super) mod decisions;
 pub(super) mod delete;
@@ -16,7 +16,7 @@ pub(super) mod steer;
 
 use tiller_core::{CommandError, SessionId};
 
-/// A text that is not a session id names no session.
+/// A text that is not a session id counts as an unknown session.
 pub(super) fn session_id(text: &str) -> Result<SessionId, CommandError> {
     text.parse().map_err(|_| CommandError::UnknownSession)
 }

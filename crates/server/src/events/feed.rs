@@ -1,4 +1,4 @@
-//! What a connection sends of the live feed.
+//! What a connection sends from the live feed.
 
 use std::collections::HashSet;
 
@@ -12,18 +12,18 @@ use super::translate;
 use super::wire::{RunnerError, SessionReset};
 use crate::error::ErrorCode;
 
-/// How many notices go out at once at most.
+/// The maximum number of notices that are sent at once.
 const TOGETHER: usize = 1024;
 
 impl Connection {
-    /// Sends everything that the feed has, together.
-    pub(super) async fn hear(&mut self, first: Result<Notice, Lagged>) -> Result<(), Gone> {
+    /// Sends all notices that the feed has, together.
+    pub(super) async fn forward(&mut self, first: Result<Notice, Lagged>) -> Result<(), Gone> {
         let mut heard = Some(first);
         let mut together = 0;
         while let Some(next) = heard {
-            self.heard(next).await?;
+            self.forward_one(next).await?;
             together += 1;
-            // Now and then the client's own frames get their turn.
+            // The client's own frames get their turn now and then.
             heard = if together < TOGETHER {
                 self.feed.try_next()
             } else {
@@ -33,19 +33,19 @@ impl Connection {
         Ok(())
     }
 
-    pub(super) async fn heard(&mut self, next: Result<Notice, Lagged>) -> Result<(), Gone> {
+    pub(super) async fn forward_one(&mut self, next: Result<Notice, Lagged>) -> Result<(), Gone> {
         match next {
             Ok(notice) => self.notice(notice).await,
             Err(Lagged) => self.reset().await,
         }
     }
 
-    pub(super) fn hears_all(&self) -> bool {
+    pub(super) fn receives_all(&self) -> bool {
         self.known.is_some()
     }
 
-    pub(super) fn hears(&self, session: SessionId) -> bool {
-        self.hears_all() || self.delivered.contains_key(&session)
+    pub(super) fn receives(&self, session: SessionId) -> bool {
+        self.receives_all() || self.delivered.contains_key(&session)
     }
 
     async fn notice(&mut self, notice: Notice) -> Result<(), Gone> {
@@ -60,8 +60,8 @@ impl Connection {
     }
 
     pub(super) async fn tell(&mut self, notice: &Notice) -> Result<(), Gone> {
-        if !self.hears(notice.session()) {
-            return self.answer_unheard(notice).await;
+        if !self.receives(notice.session()) {
+            return self.answer_unsubscribed(notice).await;
         }
         match notice {
             Notice::Event(event) => {
@@ -84,7 +84,7 @@ impl Connection {
             }
             Notice::Updated(session) => match list::entry(&self.sessions, *session).await {
                 Some(entry) => self.send(entry).await,
-                // Deleted meanwhile, which is told next.
+                // Deleted in the meantime; the next notice says so.
                 None => Ok(()),
             },
             Notice::HeldUp { session, reason } => {
@@ -118,8 +118,9 @@ impl Connection {
         }
     }
 
-    /// What this client's own commands cause in a session that it does not hear is an answer to it all the same.
-    async fn answer_unheard(&mut self, notice: &Notice) -> Result<(), Gone> {
+    /// An effect of this client's own commands is also an answer, even in a session that the client has not subscribed
+    /// to.
+    async fn answer_unsubscribed(&mut self, notice: &Notice) -> Result<(), Gone> {
         match notice {
             Notice::Event(event) => match self.causes.take(event) {
                 Some(command) => self.send_text(translate::frame(event, Some(&command))).await,
@@ -140,8 +141,8 @@ impl Connection {
         }
     }
 
-    /// The client was too slow: it has to ask again for what it missed. The list tells what no question would bring back,
-    /// such as a session that is gone.
+    /// The client was too slow: it has to ask again for what it missed. The list shows changes that no question would
+    /// reveal, such as deleted sessions.
     async fn reset(&mut self) -> Result<(), Gone> {
         let mut missed: HashSet<_> = self.delivered.keys().copied().collect();
         if let Some(known) = &mut self.known {
@@ -161,7 +162,7 @@ impl Connection {
         }
     }
 
-    /// A session that is gone has nothing to ask for.
+    /// A deleted session needs no reset.
     pub(super) async fn reset_one(&mut self, session: SessionId) -> Result<(), Gone> {
         let record = match self.sessions.find(session).await {
             Ok((record, _)) => record,

@@ -1,4 +1,4 @@
-//! The images that were sent with prompts, for the page to show.
+//! The images of prompts, for the page.
 
 use axum::extract::{Extension, Path, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -10,8 +10,7 @@ use crate::auth::Visitor;
 use crate::error::ApiError;
 use crate::openapi::{ErrorBody, Refusals};
 
-// The types are those that were checked when the image came, and none of
-// them can carry a script.
+// The media types were checked when the image arrived; none of them can carry a script.
 /// An image that was sent with a prompt
 #[utoipa::path(
     get, operation_id = "image", path = "/api/sessions/{session}/images/{image}", tag = "sessions", params(
@@ -32,7 +31,7 @@ pub(crate) async fn image(
     let sessions = app.sessions.for_viewer(visitor.viewer);
     let found = sessions.image(session_id(&session)?, &image).await?;
     let image = found.ok_or(ApiError::SessionNotFound)?;
-    // An id is made from the bytes, so what it names never changes.
+    // An id derives from the bytes, so its content never changes.
     let headers = [
         (CONTENT_TYPE, image.media_type),
         (CACHE_CONTROL, "private, max-age=31536000, immutable".to_owned()),

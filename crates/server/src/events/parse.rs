@@ -1,4 +1,5 @@
-//! From a text frame to a [`ClientEvent`], or to words for the client: which field is wrong, and what belongs there. Pure.
+//! Parses a text frame into a [`ClientEvent`], or into an error that names the invalid field and what it should be.
+//! Pure.
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -8,21 +9,21 @@ use serde_json::value::RawValue;
 use super::protocol::{ClientRow, CommandId};
 use super::table::ClientEvent;
 
-/// A frame that is understood.
+/// A valid frame.
 #[derive(Debug)]
 pub(super) struct Incoming {
     pub(super) command: Option<CommandId>,
     pub(super) event: ClientEvent,
 }
 
-/// A frame that is not understood, in words for the client.
+/// An invalid frame, with an error message for the client.
 #[derive(Debug, Default)]
 pub(super) struct NotUnderstood {
     pub(super) reason: String,
     pub(super) command: Option<CommandId>,
-    /// The session that the frame names, if it does.
+    /// The session that the frame names, if it can be read.
     pub(super) session: Option<String>,
-    /// The event that the frame names, if it is a known one.
+    /// The event that the frame names, if it is known.
     pub(super) row: Option<&'static ClientRow>,
 }
 
@@ -53,14 +54,14 @@ struct Envelope<'a> {
 
 pub(super) fn parse(frame: &str) -> Result<Incoming, NotUnderstood> {
     let not_json = |error: serde_json::Error| format!("The frame is not JSON: {error}.");
-    // The library would take a list for an object whose fields have no names.
+    // serde would accept a list for an object, in the order of its fields.
     if !frame.trim_start().starts_with('{') {
         serde_json::from_str::<IgnoredAny>(frame).map_err(not_json)?;
-        return Err(r#"A frame is a JSON object: {"type": "…", "payload": {…}}."#.into());
+        return Err(r#"A frame must be a JSON object: {"type": "…", "payload": {…}}."#.into());
     }
     let envelope: Envelope = serde_json::from_str(frame).map_err(|error| {
         if error.is_data() {
-            format!("The frame is not understood: {error}.")
+            format!("Invalid frame: {error}.")
         } else {
             not_json(error)
         }
@@ -90,7 +91,7 @@ pub(super) fn parse(frame: &str) -> Result<Incoming, NotUnderstood> {
         Some(Err(wrong)) => Err(NotUnderstood {
             row: ClientEvent::ROWS.iter().find(|row| row.name == name),
             ..with_command(
-                format!("The event '{name}' is not understood: {wrong}"),
+                format!("Invalid '{name}': {wrong}"),
                 named_session(envelope.payload),
             )
         }),
@@ -113,13 +114,13 @@ fn command_id(raw: &RawValue) -> Result<Option<CommandId>, NotUnderstood> {
         .transpose()
 }
 
-/// The session that a payload names which is not understood otherwise.
+/// The session that an otherwise invalid payload names.
 fn named_session(payload: Option<&RawValue>) -> Option<String> {
     let payload: Value = serde_json::from_str(payload?.get()).ok()?;
     payload["sessionId"].as_str().map(str::to_owned)
 }
 
-/// Reads a payload, or says what is wrong with it. Where every field is optional, the payload may be absent.
+/// Parses a payload, or says what is wrong with it. If every field is optional, the payload may be absent.
 pub(super) fn payload<T: DeserializeOwned>(raw: Option<&RawValue>) -> Result<T, String> {
     let Some(text) = raw.map(RawValue::get).filter(|text| *text != "null") else {
         return serde_json::from_str("{}").map_err(|_| "'payload' is missing.".to_owned());
@@ -137,7 +138,7 @@ pub(super) fn payload<T: DeserializeOwned>(raw: Option<&RawValue>) -> Result<T, 
     })
 }
 
-/// The library's words, with the field's name, and without names that only we know.
+/// serde's message, with the field's name, and without the names of Rust types.
 fn wrong(path: &str, reason: &str) -> String {
     let reason = reason.split(" at line ").next().unwrap_or(reason);
     if let Some(field) = reason
@@ -153,7 +154,7 @@ fn wrong(path: &str, reason: &str) -> String {
     format!("'{path}': {found}{expected}.")
 }
 
-/// What the library expects, for someone who knows JSON and not our types.
+/// The expected type, for readers who know JSON and not our types.
 fn plain(expected: &str) -> &str {
     match expected {
         "u32" | "u64" => "a whole number that is not negative",
@@ -195,12 +196,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_is_said_so() {
+    fn invalid_frames_are_reported() {
         assert!(reason("hello").starts_with("The frame is not JSON: expected value"));
         assert!(reason("").starts_with("The frame is not JSON"));
         for other in ["[]", "5", "null", r#"["session.list"]"#] {
             assert!(
-                reason(other).starts_with("A frame is a JSON object"),
+                reason(other).starts_with("A frame must be a JSON object"),
                 "{other}: {}",
                 reason(other)
             );
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wrong_field_is_named_with_what_belongs_there() {
+    fn an_error_names_the_field_and_the_expected_type() {
         let cases = [
             (r#"{"type":"session.stop"}"#, "'payload' is missing."),
             (
@@ -248,13 +249,13 @@ mod tests {
         ];
         for (frame, expected) in cases {
             let reason = reason(frame);
-            let said = reason.split_once(" is not understood: ").map(|(_, said)| said);
+            let said = reason.split_once("': ").map(|(_, said)| said);
             assert_eq!(said, Some(expected), "{reason}");
         }
     }
 
     #[test]
-    fn the_id_of_a_command_is_kept_also_where_the_rest_is_wrong() {
+    fn an_invalid_frame_keeps_its_command_id() {
         let id = |text: &str| CommandId::new(text.to_owned());
         let taken = parse(r#"{"type":"session.list","commandId":"c-1"}"#).unwrap();
         assert_eq!(taken.command, id("c-1"));
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_session_is_named_where_it_can_be_told() {
+    fn an_invalid_frame_names_its_session_if_it_can_be_read() {
         let frame = r#"{"type":"session.rename","payload":{"sessionId":"s"}}"#;
         assert_eq!(parse(frame).unwrap_err().session.as_deref(), Some("s"));
     }

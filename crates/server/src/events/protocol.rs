@@ -1,4 +1,4 @@
-//! What one row of the protocol's tables means, and the two macros that turn the tables into code.
+//! The meaning of a row of the protocol's tables, and the two macros that turn the tables into code.
 //!
 //! `table` has the rows. From a row come the variant of the enum, parsing, dispatch, the TypeScript type and the entry in
 //! the reference at `/api/docs`. This module knows no event by name.
@@ -14,10 +14,10 @@ use utoipa::openapi::{RefOr, Schema};
 use super::table::ServerKind;
 use crate::underway::Order;
 
-/// The file that the page imports the event API's types from.
+/// The file from which the page imports the event API's types.
 pub(super) const TYPESCRIPT: &str = "events.ts";
 
-/// The id that a client gave a frame. Every answer to the frame and every error that it caused carries the same id.
+/// The id that a client gave a frame. Each answer to the frame and each error that it caused carries the same id.
 #[derive(Clone, Debug, Eq, Hash, PartialEq, Serialize)]
 pub(crate) struct CommandId(String);
 
@@ -31,11 +31,11 @@ impl CommandId {
     }
 }
 
-/// The right that a client event needs.
+/// The scope that a client event needs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Scope {
     Read,
-    /// `read` or `approve`: to decide, one has to see what waits.
+    /// `read` or `approve`: answering decisions needs to see them.
     See,
     Run,
     Approve,
@@ -63,12 +63,12 @@ impl fmt::Display for Scope {
     }
 }
 
-/// When a client event is carried out, relative to the others of its connection.
+/// When a client event is executed, relative to the others of its connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Ordering {
     /// At once; later frames wait for it.
     InLoop,
-    /// Beside everything else; nothing waits for it.
+    /// In parallel; nothing waits for it.
     Beside,
     /// After the commands of its session that came before it; later ones wait for it.
     Command,
@@ -77,7 +77,7 @@ pub(crate) enum Ordering {
 }
 
 impl Ordering {
-    /// The place of an event among the others that name the same session. What is no session's id waits for nothing.
+    /// The order of an event among those that name the same session. A text that is not a session id waits for nothing.
     pub(super) fn with(self, session: &str) -> Order {
         match (self, session.parse()) {
             (Self::InLoop | Self::Beside, _) | (_, Err(_)) => Order::Beside,
@@ -96,7 +96,7 @@ pub(crate) struct ClientRow {
     pub(crate) chinese: &'static str,
     pub(crate) scope: Scope,
     pub(crate) order: Ordering,
-    /// What may be sent to the asking connection in reply, beside `runner.error`.
+    /// The events that may answer it, beside `runner.error`.
     pub(crate) answers: &'static [ServerKind],
     pub(crate) schemas: fn() -> Schemas,
 }
@@ -154,7 +154,7 @@ pub(super) fn typescript_comment(lines: &[&str]) -> String {
     format!("/** {} */", lines.join(" "))
 }
 
-/// Serializes nothing but a frame's fields; the macro gives it the payload.
+/// Serializes the fields of a frame; the macro passes the payload.
 pub(super) fn serialize_frame<S: Serializer>(
     serializer: S,
     name: &'static str,
@@ -238,7 +238,7 @@ macro_rules! client_events {
                 }
             }
 
-            /// Carries the event out, or has it carried out beside the connection's loop.
+            /// Executes the event, or begins to execute it beside the connection's loop.
             pub(super) fn dispatch(
                 self,
                 connection: &mut Connection,
@@ -334,7 +334,7 @@ macro_rules! server_events {
             $($(#[doc = $english])+ $variant($payload)),+
         }
 
-        /// Which event it is, without its payload.
+        /// The kind of an event, without its payload.
         #[derive(Clone, Copy, Debug, Eq, PartialEq)]
         pub(crate) enum ServerKind { $($variant),+ }
 

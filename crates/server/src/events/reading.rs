@@ -1,8 +1,8 @@
-//! What is read of one session for a client, and what is kept back of it meanwhile: what is told of a session keeps its
-//! order, whatever is read beside the loop that tells it.
+//! The reads of one session's log for a client, and the notices that are held back meanwhile: a client gets a session's
+//! events in order, whatever is read beside the loop that sends them.
 //!
-//! Events that come live are not kept: they are in the log, and are read from there once their turn has come. Pure; the
-//! connection reads and tells.
+//! Live events are not held back themselves: they are in the log and are read from there later. Pure; the connection
+//! reads and sends.
 
 use std::collections::VecDeque;
 
@@ -10,47 +10,47 @@ use tiller_core::{Notice, Page};
 
 use super::request::{Origin, Request};
 
-/// How many notices that are not in the log may be kept back. More means that something is stuck; the client then asks
-/// again.
+/// How many notices that are not in the log may be held back. If there are more, something is stuck and the client has
+/// to ask again.
 const KEPT: usize = 256;
 
-/// What a client wants to read.
+/// A read that a client asked for.
 #[derive(Debug)]
 pub(super) enum Read {
     /// The log after this event, and then live.
     Replay {
         after: u64,
-        /// It is known what an agent said while no server was there, so the log's end is the end.
+        /// The missed output of the session's agent is recorded, so the end of the log is final.
         certain: bool,
     },
     History(Page),
 }
 
-/// What is to be done next.
+/// What the connection has to do next.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// With the frame that asked for it.
+    /// Read this, for the frame that asked for it.
     Read(Read, Origin),
-    /// To read the log after this event: what has come since was not told.
+    /// Read the log after this event: later events were not sent.
     CatchUp {
         after: u64,
     },
     Tell(Vec<Notice>),
-    /// Nothing, until what is under way has come.
+    /// Nothing, until a pending read has finished.
     Wait,
-    /// There is nothing more to read.
+    /// Nothing more to read.
     Over,
-    /// Likewise, but not everything could be kept back: the client has to ask again.
+    /// Nothing more to read, but some notices were lost: the client has to ask again.
     Lagged,
 }
 
-/// What a client hears of the session.
+/// How the client receives the session.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Hears {
-    Nothing,
-    /// What comes live, and has done so up to now.
+pub(super) enum Subscription {
+    None,
+    /// Live, without a gap so far.
     Live,
-    /// It has everything up to this event, and hears what comes after.
+    /// It has everything up to this event, and receives later ones.
     After(u64),
 }
 
@@ -58,28 +58,28 @@ pub(super) enum Hears {
 pub(super) struct Reading {
     asked: VecDeque<(Read, Request)>,
     under_way: Option<Stage>,
-    /// The first and the last event that were not told, of those that are not sure to be in what is being read.
+    /// The first and the last event that were not sent and may be missing from the current read.
     missed: Option<(u64, u64)>,
-    /// What is being read has to have events that were not told.
+    /// The current read must include events that were not sent.
     owes: bool,
     kept: Vec<Notice>,
-    /// What was kept begins with the session's end: nothing of what comes after may be told before.
+    /// The held notices begin with the session's deletion: nothing later may be sent before it.
     ended: bool,
     lagged: bool,
 }
 
 #[derive(Debug)]
 enum Stage {
-    /// The session begins, and the client is told which one it is before anything else.
+    /// The session is being started; the client gets `session.started` before its events.
     Begins,
-    /// Keeps its place among what the connection has under way.
+    /// The read waits for its turn among the connection's commands.
     Asked(Request),
     CatchesUp,
 }
 
 impl Reading {
-    /// Keeps a session back that is about to begin.
-    pub(super) fn of_one_that_begins() -> Self {
+    /// Holds back a session that is about to start.
+    pub(super) fn of_starting_session() -> Self {
         Self {
             under_way: Some(Stage::Begins),
             ..Self::default()
@@ -90,7 +90,7 @@ impl Reading {
         self.asked.push_back((read, request));
     }
 
-    /// Something has happened in the session.
+    /// Something happened in the session.
     pub(super) fn keep_back(&mut self, notice: Notice) {
         match notice {
             Notice::Event(event) => {
@@ -106,12 +106,12 @@ impl Reading {
         }
     }
 
-    /// Something has happened and is lost.
+    /// A notice was lost.
     pub(super) fn lag(&mut self) {
         self.lagged = true;
     }
 
-    pub(super) fn next(&mut self, hears: Hears) -> Next {
+    pub(super) fn next(&mut self, subscription: Subscription) -> Next {
         if self.under_way.is_some() {
             return Next::Wait;
         }
@@ -125,11 +125,11 @@ impl Reading {
             return Next::Tell(std::mem::take(&mut self.kept));
         }
         let (first, last) = self.missed.unwrap_or_default();
-        let after = match hears {
-            Hears::Nothing => return Next::Over,
-            // What came before the first was told when it came.
-            Hears::Live => first.saturating_sub(1),
-            Hears::After(seen) => seen,
+        let after = match subscription {
+            Subscription::None => return Next::Over,
+            // Events before the first unsent one were sent live.
+            Subscription::Live => first.saturating_sub(1),
+            Subscription::After(seen) => seen,
         };
         if self.lagged {
             return Next::Lagged;
@@ -145,13 +145,13 @@ impl Reading {
         }
     }
 
-    /// The log is about to be read: what has come before is in there.
-    pub(super) fn begins_a_page(&mut self) {
+    /// The log is about to be read: earlier events are in it.
+    pub(super) fn page_begins(&mut self) {
         self.owes |= self.missed.take().is_some();
     }
 
-    /// The log was read to its end. Returns the frame that asked for it, if a client did.
-    pub(super) fn reached_the_end(&mut self) -> Option<Origin> {
+    /// The log was read to its end. Returns the frame that asked for it, if any.
+    pub(super) fn page_ended(&mut self) -> Option<Origin> {
         self.owes = false;
         match self.under_way.take() {
             Some(Stage::Asked(request)) => Some(request.origin),
@@ -159,12 +159,12 @@ impl Reading {
         }
     }
 
-    /// Something else than the log was read, or the session has begun.
-    pub(super) fn is_done(&mut self) {
+    /// A read of something else than the log finished, or the session was started.
+    pub(super) fn finished(&mut self) {
         self.under_way = None;
     }
 
-    /// The log can't be read. Returns the frame that asked for it, if a client did, so that the client is told.
+    /// The log can't be read. Returns the frame that asked for it, if any, so that its sender gets an error.
     pub(super) fn failed(&mut self) -> Option<Origin> {
         self.lagged |= std::mem::take(&mut self.owes);
         match self.under_way.take() {
@@ -215,111 +215,114 @@ mod tests {
         let certain = true;
         reading.ask(Read::Replay { after, certain }, request());
         assert!(matches!(
-            reading.next(Hears::Live),
+            reading.next(Subscription::Live),
             Next::Read(Read::Replay { .. }, _)
         ));
-        reading.begins_a_page();
+        reading.page_begins();
         reading
     }
 
     #[test]
-    fn what_came_during_the_last_page_is_read_before_anything_else_is_told() {
+    fn events_during_the_last_page_are_read_before_other_notices_are_sent() {
         let mut reading = replaying(0);
         reading.keep_back(event(8));
         reading.keep_back(updated());
         reading.keep_back(event(9));
-        assert!(matches!(reading.next(Hears::After(0)), Next::Wait));
+        assert!(matches!(reading.next(Subscription::After(0)), Next::Wait));
         // The page had up to the eighth.
-        reading.reached_the_end();
+        reading.page_ended();
         assert!(matches!(
-            reading.next(Hears::After(8)),
+            reading.next(Subscription::After(8)),
             Next::CatchUp { after: 8 }
         ));
-        reading.begins_a_page();
-        reading.reached_the_end();
-        assert!(matches!(reading.next(Hears::After(9)), Next::Tell(notices) if notices.len() == 1));
-        assert!(matches!(reading.next(Hears::After(9)), Next::Over));
+        reading.page_begins();
+        reading.page_ended();
+        assert!(matches!(reading.next(Subscription::After(9)), Next::Tell(notices) if notices.len() == 1));
+        assert!(matches!(reading.next(Subscription::After(9)), Next::Over));
     }
 
     #[test]
-    fn what_the_page_had_already_is_not_read_again() {
+    fn events_that_the_page_had_are_not_read_again() {
         let mut reading = replaying(0);
         reading.keep_back(event(8));
-        reading.reached_the_end();
-        assert!(matches!(reading.next(Hears::After(8)), Next::Over));
+        reading.page_ended();
+        assert!(matches!(reading.next(Subscription::After(8)), Next::Over));
     }
 
     #[test]
-    fn an_event_that_is_no_longer_in_the_log_is_not_waited_for() {
+    fn a_compacted_event_is_not_waited_for() {
         let mut reading = replaying(0);
         reading.keep_back(event(8));
-        reading.reached_the_end();
+        reading.page_ended();
         assert!(matches!(
-            reading.next(Hears::After(7)),
+            reading.next(Subscription::After(7)),
             Next::CatchUp { after: 7 }
         ));
-        reading.begins_a_page();
-        reading.reached_the_end();
-        assert!(matches!(reading.next(Hears::After(7)), Next::Over));
+        reading.page_begins();
+        reading.page_ended();
+        assert!(matches!(reading.next(Subscription::After(7)), Next::Over));
     }
 
     #[test]
-    fn a_client_that_never_subscribed_goes_on_with_the_first_that_it_was_not_told() {
+    fn a_client_without_a_subscription_continues_with_its_first_unsent_event() {
         let mut reading = Reading::default();
         reading.ask(Read::History(Page::All), request());
         assert!(matches!(
-            reading.next(Hears::Live),
+            reading.next(Subscription::Live),
             Next::Read(Read::History(_), _)
         ));
         reading.keep_back(event(5));
         reading.keep_back(event(6));
-        reading.is_done();
-        assert!(matches!(reading.next(Hears::Live), Next::CatchUp { after: 4 }));
+        reading.finished();
+        assert!(matches!(
+            reading.next(Subscription::Live),
+            Next::CatchUp { after: 4 }
+        ));
     }
 
     #[test]
-    fn reads_are_done_one_after_the_other() {
+    fn reads_are_executed_one_at_a_time() {
         let mut reading = replaying(0);
         reading.ask(Read::History(Page::All), request());
-        assert!(matches!(reading.next(Hears::Live), Next::Wait));
+        assert!(matches!(reading.next(Subscription::Live), Next::Wait));
         reading.keep_back(event(3));
-        reading.reached_the_end();
+        reading.page_ended();
         assert!(matches!(
-            reading.next(Hears::After(2)),
+            reading.next(Subscription::After(2)),
             Next::Read(Read::History(_), _)
         ));
-        reading.is_done();
+        reading.finished();
         assert!(matches!(
-            reading.next(Hears::After(2)),
+            reading.next(Subscription::After(2)),
             Next::CatchUp { after: 2 }
         ));
     }
 
     #[test]
-    fn what_could_not_be_read_or_kept_is_asked_for_again() {
+    fn failed_reads_and_lost_notices_make_the_client_ask_again() {
         let mut reading = replaying(0);
         assert!(reading.failed().is_some());
         assert!(
-            matches!(reading.next(Hears::Live), Next::Over),
+            matches!(reading.next(Subscription::Live), Next::Over),
             "nothing was missed"
         );
 
         let mut reading = replaying(0);
         reading.keep_back(event(1));
-        reading.begins_a_page();
+        reading.page_begins();
         assert!(reading.failed().is_some());
-        assert!(matches!(reading.next(Hears::Live), Next::Lagged));
+        assert!(matches!(reading.next(Subscription::Live), Next::Lagged));
 
         let mut reading = replaying(0);
         for _ in 0..=KEPT {
             reading.keep_back(updated());
         }
-        reading.reached_the_end();
-        assert!(matches!(reading.next(Hears::Live), Next::Lagged));
+        reading.page_ended();
+        assert!(matches!(reading.next(Subscription::Live), Next::Lagged));
     }
 
     #[test]
-    fn a_session_that_ends_and_begins_again_does_so_in_this_order() {
+    fn a_session_that_is_deleted_and_started_again_stays_in_order() {
         let mut reading = replaying(0);
         reading.keep_back(event(7));
         reading.keep_back(updated());
@@ -327,9 +330,12 @@ mod tests {
         reading.keep_back(event(1));
         assert!(reading.failed().is_some());
         assert!(
-            matches!(&reading.next(Hears::After(6)), Next::Tell(told) if matches!(told[..], [Notice::Deleted(_)]))
+            matches!(&reading.next(Subscription::After(6)), Next::Tell(told) if matches!(told[..], [Notice::Deleted(_)]))
         );
-        assert!(matches!(reading.next(Hears::Live), Next::CatchUp { after: 0 }));
+        assert!(matches!(
+            reading.next(Subscription::Live),
+            Next::CatchUp { after: 0 }
+        ));
     }
 
     #[test]
@@ -338,16 +344,19 @@ mod tests {
         reading.keep_back(event(1));
         reading.keep_back(updated());
         assert!(reading.failed().is_some());
-        assert!(matches!(reading.next(Hears::Nothing), Next::Over));
+        assert!(matches!(reading.next(Subscription::None), Next::Over));
     }
 
     #[test]
-    fn a_session_that_begins_is_kept_back_until_it_has() {
-        let mut reading = Reading::of_one_that_begins();
+    fn a_starting_session_is_held_back_until_it_has_started() {
+        let mut reading = Reading::of_starting_session();
         reading.keep_back(event(1));
         reading.keep_back(event(2));
-        assert!(matches!(reading.next(Hears::Live), Next::Wait));
-        reading.is_done();
-        assert!(matches!(reading.next(Hears::Live), Next::CatchUp { after: 0 }));
+        assert!(matches!(reading.next(Subscription::Live), Next::Wait));
+        reading.finished();
+        assert!(matches!(
+            reading.next(Subscription::Live),
+            Next::CatchUp { after: 0 }
+        ));
     }
 }

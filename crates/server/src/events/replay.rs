@@ -1,25 +1,25 @@
-//! What a connection reads of sessions' logs: pages of history, replays, and what was missed meanwhile.
+//! The reads of sessions' logs for a connection: pages of history, replays, and missed events.
 
 use std::sync::Arc;
 
 use tiller_core::{CommandError, Event, EventBody, HistoryPage, SessionId};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::reading::{Hears, Next, Read, Reading};
+use super::reading::{Next, Read, Reading, Subscription};
 use super::request::{Origin, Refused, Request};
 use super::socket::{Connection, Done, Gone};
 use super::translate;
 use super::wire::PermissionRequest;
 use crate::underway::{Order, Place};
 
-/// A page of more messages than this may be a whole conversation.
+/// A page of more messages may be a whole conversation.
 const LARGE_PAGE: u32 = 5000;
 
 /// How many events are read from the log at once while replaying.
 const REPLAY_PAGE: u32 = 512;
 
 impl Connection {
-    /// Reads something of a session once everything is done that was asked of it before.
+    /// Reads a session after its earlier commands are done.
     pub(super) fn read_in_turn(&mut self, id: SessionId, read: Read, request: Request) {
         let sessions = self.sessions.clone();
         let Request { origin, place } = request;
@@ -27,7 +27,7 @@ impl Connection {
             let read = match read {
                 Read::Replay { after, .. } => Read::Replay {
                     after,
-                    certain: sessions.until_found(id).await,
+                    certain: sessions.wait_until_attached(id).await,
                 },
                 history @ Read::History(_) => history,
             };
@@ -36,7 +36,7 @@ impl Connection {
         self.underway.begin(Order::Question(id), place, turn);
     }
 
-    /// The turn of a read has come.
+    /// Executes a read whose turn has come.
     pub(super) async fn read(
         &mut self,
         session: SessionId,
@@ -44,10 +44,10 @@ impl Connection {
         request: Request,
     ) -> Result<(), Gone> {
         self.readings.entry(session).or_default().ask(read, request);
-        self.go_on(session).await
+        self.continue_reading(session).await
     }
 
-    /// Sends a page of history. `turn` is held by the one client that is sent a whole conversation.
+    /// Sends a page of history. `turn` is the permit of the one client that is sent a whole conversation.
     pub(super) async fn history_page(
         &mut self,
         session: SessionId,
@@ -59,41 +59,41 @@ impl Connection {
             Ok(page) => {
                 let waiting = translate::waiting(session, &page.pending);
                 self.answer(origin, &translate::history(page).into()).await?;
-                self.ask_again(origin, waiting).await?;
+                self.resend_pending(origin, waiting).await?;
             }
             Err(error) => self.refuse(origin, error.into()).await?,
         }
         if turn.is_some() {
-            // Over when it is gone from memory.
+            // Released when the page is gone from memory.
             self.flush().await?;
             drop(turn);
         }
         if let Some(reading) = self.readings.get_mut(&session) {
-            reading.is_done();
+            reading.finished();
         }
-        self.go_on(session).await
+        self.continue_reading(session).await
     }
 
-    /// Sends the decisions that wait once more, so that a client which lost them can show them.
-    async fn ask_again(&mut self, origin: &Origin, waiting: Vec<PermissionRequest>) -> Result<(), Gone> {
+    /// Sends pending decisions again, so that a client which lost them can show them.
+    async fn resend_pending(&mut self, origin: &Origin, waiting: Vec<PermissionRequest>) -> Result<(), Gone> {
         for request in waiting {
             self.answer(origin, &request.into()).await?;
         }
         Ok(())
     }
 
-    /// Does what is next for a session of which something is read.
-    pub(super) async fn go_on(&mut self, session: SessionId) -> Result<(), Gone> {
+    /// Continues with the next step of a session's reads.
+    pub(super) async fn continue_reading(&mut self, session: SessionId) -> Result<(), Gone> {
         loop {
-            let hears = match self.delivered.get(&session) {
-                Some(seen) => Hears::After(*seen),
-                None if self.hears_all() => Hears::Live,
-                None => Hears::Nothing,
+            let subscription = match self.delivered.get(&session) {
+                Some(seen) => Subscription::After(*seen),
+                None if self.receives_all() => Subscription::Live,
+                None => Subscription::None,
             };
             let Some(reading) = self.readings.get_mut(&session) else {
                 return Ok(());
             };
-            match reading.next(hears) {
+            match reading.next(subscription) {
                 Next::Wait => return Ok(()),
                 Next::Read(Read::Replay { after, certain }, origin) => {
                     let after = if certain {
@@ -109,7 +109,7 @@ impl Connection {
                     let history = async move {
                         let turn = match page.limit() {
                             Some(limit) if limit <= LARGE_PAGE => None,
-                            // Never closed.
+                            // The semaphore is never closed.
                             _ => turns.acquire_owned().await.ok(),
                         };
                         let page = sessions.history(session, page).await;
@@ -134,16 +134,16 @@ impl Connection {
         }
     }
 
-    /// Where a replay begins that is to begin after `after`.
+    /// The position at which a replay after `after` begins.
     async fn known_place(&mut self, session: SessionId, after: u64, origin: &Origin) -> Result<u64, Gone> {
-        // The client claims events that this session does not have: a crash of the machine took them back, or the client
+        // The client claims events that this session does not have: a crash of the machine lost them, or the client
         // confused one session or server with another.
         if let Ok((record, _)) = self.sessions.find(session).await
             && after > record.last_seq
         {
             let last = record.last_seq;
             let reason = format!(
-                "The session's last event is number {last}, and 'afterSeq' is greater. Load the session again from its beginning."
+                "The session's last event is number {last}, which is before 'afterSeq'. Load the session again from the beginning."
             );
             self.refuse(origin, Refused::Invalid(reason)).await?;
             return Ok(last);
@@ -153,7 +153,7 @@ impl Connection {
 
     fn read_page(&mut self, session: SessionId, after: u64) {
         if let Some(reading) = self.readings.get_mut(&session) {
-            reading.begins_a_page();
+            reading.page_begins();
         }
         let sessions = self.sessions.clone();
         let page = async move {
@@ -163,7 +163,7 @@ impl Connection {
         self.underway.begin(Order::Beside, Place::default(), page);
     }
 
-    /// Sends what the log has after `after`; from its end on the feed goes on.
+    /// Sends the events after `after`. At the end of the log the live feed takes over.
     pub(super) async fn page(
         &mut self,
         session: SessionId,
@@ -172,9 +172,9 @@ impl Connection {
     ) -> Result<(), Gone> {
         match page {
             Ok(page) => {
-                // What is in the log and on its way here says which of this client's commands were the cause.
+                // The live feed also has events of this page, with the commands that caused them.
                 while let Some(heard) = self.feed.try_next() {
-                    self.heard(heard).await?;
+                    self.forward_one(heard).await?;
                 }
                 let mut last = after;
                 for event in &page {
@@ -190,11 +190,11 @@ impl Connection {
                 } else {
                     let replayed = self.replayed.remove(&session).unwrap_or_default();
                     let reading = self.readings.get_mut(&session);
-                    if let Some(origin) = reading.and_then(Reading::reached_the_end)
+                    if let Some(origin) = reading.and_then(Reading::page_ended)
                         && let Ok((_, mut pending)) = self.sessions.find(session).await
                     {
                         pending.retain(|asked| !replayed.contains(&asked.id));
-                        self.ask_again(&origin, translate::waiting(session, &pending))
+                        self.resend_pending(&origin, translate::waiting(session, &pending))
                             .await?;
                     }
                 }
@@ -208,6 +208,6 @@ impl Connection {
                 }
             }
         }
-        self.go_on(session).await
+        self.continue_reading(session).await
     }
 }

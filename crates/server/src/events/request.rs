@@ -1,4 +1,4 @@
-//! What a handler is given and what it gives back.
+//! The input and output of handlers.
 
 use tiller_core::{CommandError, SessionId, SessionPage, Sessions};
 
@@ -8,21 +8,21 @@ use super::table::{ServerEvent, ServerKind};
 use crate::app::App;
 use crate::underway::Place;
 
-/// What a handler works with that runs beside the connection's loop.
+/// What a handler beside the connection's loop works with.
 pub(super) struct Context {
     pub(super) app: App,
-    /// As this connection's client may see and use them.
+    /// With the rights of this connection's client.
     pub(super) sessions: Sessions,
 }
 
-/// A client event that is being handled: what came with it, and the room that it takes until it is answered.
+/// A client event that is being handled: its origin, and its share of the limit until it is answered.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) origin: Origin,
     pub(super) place: Place,
 }
 
-/// Where a reply belongs.
+/// The frame that a reply belongs to.
 #[derive(Clone, Debug)]
 pub(super) struct Origin {
     /// The id that the client gave the frame.
@@ -39,17 +39,17 @@ impl Origin {
     }
 }
 
-/// What the asking connection is told. Success is mostly told by the live feed, to every connection.
+/// The reply to the connection that sent a command. The live feed reports most successes, to all connections.
 pub(super) enum Reply {
     Nothing,
     Event(Box<ServerEvent>),
-    /// The session's entry in the list, as it is when the reply is sent.
+    /// The session's entry in the list, read when the reply is sent.
     Entry(SessionId),
-    /// The prompt was accepted before: the session's status, after what is answered beside it.
-    Again(Option<Box<ServerEvent>>, SessionId),
-    /// A page of the list, with what has happened until the reply is sent.
+    /// A duplicate prompt: the session's status, after the given event.
+    Duplicate(Option<Box<ServerEvent>>, SessionId),
+    /// A page of the list, with changes until the reply is sent.
     Sessions(SessionPage),
-    /// The session was deleted just now. Left out where the live feed tells it.
+    /// The session was deleted. Omitted if the live feed reports it.
     Deleted(String),
 }
 
@@ -59,9 +59,9 @@ impl<E: Into<ServerEvent>> From<E> for Reply {
     }
 }
 
-/// What became of a client event in the connection's loop.
+/// The outcome of a client event in the connection's loop.
 pub(super) enum Handled {
-    /// It is carried out beside the loop, and is answered later.
+    /// It runs beside the loop and is answered later.
     Underway,
     Answered(Reply),
     Refused(Refused),
@@ -73,19 +73,19 @@ impl From<Result<Self, Refused>> for Handled {
     }
 }
 
-/// What a handler's work means for the connection, once it is done.
+/// What a handler's success means for the connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     Command,
-    /// To start this session, if it becomes a new one.
+    /// It starts this session, if it becomes a new one.
     Start(SessionId),
-    /// To delete this session.
+    /// It deletes this session.
     Delete(SessionId),
 }
 
 /// Why a client event was refused.
 pub(super) enum Refused {
-    /// The payload makes no sense, in words for the client.
+    /// The payload is invalid, with a message for the client.
     Invalid(String),
     Command(CommandError),
 }

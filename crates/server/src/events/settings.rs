@@ -1,6 +1,6 @@
-//! The settings of a session that the event API has a field for: one row each. The fields of `session.start`,
-//! `session.configure` and the session's entry, their types in TypeScript, their documentation and both translations come
-//! from the row. What a setting means is the backend's affair; an option without a row goes by its own name in `options`.
+//! The settings of a session that have a field in the event API: one row each. The fields of `session.start`,
+//! `session.configure` and the session's entry, their TypeScript types, their documentation and both translations come
+//! from the row. The backend defines what a setting means; an option without a row is set by its own name in `options`.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::wire::Approval;
 use crate::options::PermissionMode;
 
-/// The table: the field, the option that it sets, its type, and what it is.
+/// The table: the field, the option that it sets, its type, and its description.
 macro_rules! settings_table {
     ($then:ident { $($given:tt)* }) => {
         $crate::events::settings::$then! {
@@ -20,20 +20,20 @@ macro_rules! settings_table {
             model = "model": String,
             /// What the agent may do without asking.
             permission_mode = "permissionMode": PermissionMode,
-            /// How hard the model tries, as the agent lists it with its models.
+            /// The effort of the model, as the agent lists it with its models.
             effort = "effort": String,
             /// Comma-separated tools and rules that run without asking, such as `Read,Bash(git *)`.
             allowed_tools = "allowedTools": String,
-            /// How often the model may be called in one turn.
+            /// The maximum number of model calls in one turn.
             max_turns = "maxTurns": u32,
-            /// What the conversation may cost.
+            /// The maximum cost of the conversation.
             max_budget_usd = "maxBudgetUsd": f64,
         }
     };
 }
 
-/// Declares a payload with a field for every setting beside its own fields. In each of them, absent means unchanged (or the
-/// default, for a new session) and `null` the default.
+/// Declares a payload with a field for every setting beside its own fields. An absent field means unchanged (or the
+/// default, for a new session), `null` the default.
 macro_rules! with_settings {
     ($($payload:tt)*) => {
         $crate::events::settings::settings_table! { payload_with_settings { $($payload)* } }
@@ -48,7 +48,7 @@ macro_rules! payload_with_settings {
         $(#[$meta])*
         pub struct $name {
             $($own)*
-            /// Who answers when the agent asks for a tool.
+            /// Who answers when the agent asks for permission.
             #[serde(default)]
             #[schema(value_type = Option<Approval>)]
             pub approval: $crate::events::settings::Change<Approval>,
@@ -58,7 +58,7 @@ macro_rules! payload_with_settings {
                 #[schema(value_type = Option<$type>)]
                 pub $field: $crate::events::settings::Change<$type>,
             )+
-            /// Options of the agent by the names that `GET /api/backends` lists. `null` is the default.
+            /// Further options of the agent, by the names that `GET /api/backends` lists. `null` is the default.
             #[serde(default)]
             #[ts(optional, type = "Record<string, unknown>")]
             #[schema(value_type = Option<Object>)]
@@ -90,7 +90,7 @@ macro_rules! settings_info {
         #[serde(rename_all = "camelCase")]
         #[ts(export_to = "events.ts", optional_fields)]
         pub struct SettingsInfo {
-            /// Who answers when the agent asks for a tool.
+            /// Who answers when the agent asks for permission.
             pub approval: Approval,
             $(
                 $(#[doc = $doc])+
@@ -124,13 +124,13 @@ pub(in crate::events) use {payload_with_settings, settings_info, settings_table,
 
 settings_table! { settings_info { } }
 
-/// What a payload says of one setting.
+/// What a payload says about one setting.
 #[derive(Clone, Debug, Default)]
 pub enum Change<T> {
-    /// Nothing: it is unchanged.
+    /// Absent: the setting is unchanged.
     #[default]
     Keep,
-    /// `null`: it becomes the default.
+    /// `null`: the setting is reset to its default.
     Reset,
     Set(T),
 }
@@ -191,18 +191,18 @@ impl<T: TS> TS for Change<T> {
     }
 }
 
-/// The type of a setting's value, and how the backend's option has it.
+/// The type of a setting's value, and its conversion to and from the backend's option.
 pub trait Setting: Sized {
-    /// How the session's entry shows it.
+    /// Its type in the session's entry.
     type Shown: Shown;
 
-    /// Null is the default.
+    /// Null stands for the default.
     fn into_option(self) -> Value;
 
     fn from_option(value: &Value) -> Option<Self>;
 }
 
-/// An empty text is the default.
+/// An empty text stands for the default.
 impl Setting for String {
     type Shown = Option<Self>;
 
@@ -243,7 +243,7 @@ impl Setting for f64 {
     }
 }
 
-/// The default mode is not an option: an agent without such modes takes it, too.
+/// The default mode is not stored as an option, so that agents without such modes accept it, too.
 impl Setting for PermissionMode {
     type Shown = Self;
 
@@ -260,7 +260,7 @@ impl Setting for PermissionMode {
 pub trait Shown {
     fn shown(options: &Options, name: &str) -> Self;
 
-    /// The entry leaves it out.
+    /// Whether the entry omits it.
     fn is_absent(&self) -> bool;
 }
 
@@ -292,7 +292,7 @@ mod tests {
     use crate::events::commands::steer::SessionConfigure;
 
     #[test]
-    fn absent_null_and_a_value_are_told_apart() {
+    fn absent_null_and_a_value_are_distinguished() {
         let payload = json!({
             "sessionId": "s", "model": null, "effort": " ", "maxTurns": 3, "permissionMode": "default",
             "options": { "mode": "plan" },

@@ -1,5 +1,5 @@
-//! One connection to the event API: a loop that reads frames, hears the live feed, and writes frames. It waits for nothing
-//! else: commands are carried out beside it, and so is what is read from a log.
+//! One connection to the event API: a loop that reads frames, forwards the live feed, and writes frames. It waits for
+//! nothing else: commands and reads of logs run beside it.
 
 use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
@@ -36,17 +36,17 @@ use crate::pulse::Pulse;
 use crate::statistics::Load;
 use crate::underway::{Order, Place, Underway};
 
-/// Nothing heard for this long, not even an answer to a ping: the other side is gone.
+/// After this time without any frame, not even a pong, the client counts as gone.
 const SILENCE: Duration = Duration::from_mins(1);
 
-/// One write that takes this long means that the other side does not read.
+/// A write that takes this long means that the client does not read.
 const STUCK_WRITE: Duration = Duration::from_secs(30);
 
-/// How many characters of what a client sent are repeated when it is not understood.
+/// How many characters of an invalid frame are repeated in the error.
 const REPEATED: usize = 1000;
 
-/// How much a client may have under way at once. A page asks a few things of each session that it shows; more than this
-/// is left in the socket until something is done.
+/// How many commands of a client may run at once. A page sends a few for each session that it shows; further frames
+/// stay in the socket until a command is done.
 const AT_ONCE: usize = 64;
 
 #[derive(Deserialize)]
@@ -57,7 +57,7 @@ pub(crate) struct Options {
 /// The event API: a WebSocket for all sessions
 #[utoipa::path(
     get, operation_id = "events", path = "/ws/events", tag = "sessions", params(
-    ("only" = Option<String>, Query, description = "`subscribed`: hears nothing but what it subscribes to."),
+    ("only" = Option<String>, Query, description = "`subscribed`: receive only subscribed sessions."),
 ),
     extensions(("x-summary-zh-CN" = json!("事件 API：一条 WebSocket 管理所有会话")), ("x-scope" = json!("read or approve"))),
     responses(
@@ -73,19 +73,19 @@ pub(crate) async fn upgrade(
     let Ok(upgrade) = upgrade else {
         return ApiError::NotAWebSocket.into_response();
     };
-    // To decide, one has to see what waits.
+    // Answering decisions needs to see them.
     if !visitor.viewer.scopes.read && !visitor.viewer.scopes.approve {
         return ApiError::Forbidden.into_response();
     }
-    let hears_all = options.only.as_deref() != Some("subscribed");
+    let receives_all = options.only.as_deref() != Some("subscribed");
     oversize::limited(upgrade).on_upgrade(async move |socket| {
         let sessions = app.sessions.for_viewer(visitor.viewer.clone());
-        // Taken before anything is read, so that nothing falls between backlog and live.
+        // Subscribed before anything is read, so that no event is missed between log and live feed.
         let feed = sessions.watch();
         let mut connection = Connection {
             app,
             socket,
-            known: hears_all.then(|| sessions.feed_position()),
+            known: receives_all.then(|| sessions.feed_position()),
             sessions,
             scopes: visitor.viewer.scopes,
             feed,
@@ -98,7 +98,7 @@ pub(crate) async fn upgrade(
             statistics: None,
         };
         if let Err(Gone) = connection.run(&visitor).await {
-            tracing::debug!("a client went away");
+            tracing::debug!("a client disconnected");
         }
         // Everything else is dropped first: a feed that is not read keeps its unread events.
         let Connection { underway, .. } = connection;
@@ -106,17 +106,17 @@ pub(crate) async fn upgrade(
     })
 }
 
-/// The other side is gone, or must go.
+/// The client is gone or must be disconnected.
 pub(super) struct Gone;
 
-/// What was done beside the loop.
+/// The outcome of work beside the loop.
 pub(super) enum Done {
     Command {
         origin: Origin,
         purpose: Purpose,
         outcome: Result<Reply, Refused>,
     },
-    /// Everything that was asked of the session before is done, and now it is read.
+    /// The session's earlier commands are done; now this read begins.
     Turn(SessionId, Read, Origin),
     Page(SessionId, u64, Result<Vec<Event>, CommandError>),
     History(
@@ -130,24 +130,24 @@ pub(super) enum Done {
 pub(super) struct Connection {
     pub(super) app: App,
     socket: WebSocket,
-    /// As this connection's client may see and use them.
+    /// With the rights of this connection's client.
     pub(super) sessions: Sessions,
-    /// What the table's required scopes are compared with.
+    /// The scopes that are compared with the table's.
     scopes: Scopes,
     pub(super) feed: LiveFeed,
-    /// For a client that hears all sessions: where the feed stood when it came, or was last told to ask again.
+    /// For a client that receives all sessions: the position of the feed when it connected or was last reset.
     pub(super) known: Option<FeedPosition>,
-    /// The last `seq` that was sent of each session that the client subscribed to.
+    /// The last `seq` that was sent of each subscribed session.
     pub(super) delivered: HashMap<SessionId, u64>,
-    /// What is being read of a session, and is told before anything else of it.
+    /// The reads in progress, which delay other notices of their sessions.
     pub(super) readings: HashMap<SessionId, Reading>,
-    /// Sessions that this client has asked to delete, until it was told that they are.
+    /// Sessions that this client asked to delete, until it was told that they are.
     pub(super) deleting: HashSet<SessionId>,
-    /// The decisions that a replay under way has told.
+    /// The decisions that a replay in progress has sent.
     pub(super) replayed: HashMap<SessionId, HashSet<RequestId>>,
     pub(super) causes: Causes,
     pub(super) underway: Underway<Done>,
-    /// Once the client has asked for it.
+    /// Set once the client has subscribed to statistics.
     statistics: Option<watch::Receiver<Option<Load>>>,
 }
 
@@ -179,7 +179,7 @@ impl Connection {
                     None => return Err(Gone),
                 },
                 notice = self.feed.next() => match notice {
-                    Some(heard) => self.hear(heard).await?,
+                    Some(heard) => self.forward(heard).await?,
                     None => return Err(Gone),
                 },
                 load = next_load(&mut self.statistics) => {
@@ -187,7 +187,7 @@ impl Connection {
                 }
                 () = pulse.beat() => {
                     if !listens {
-                        // What it says can't be heard now.
+                        // Frames of the client can't be read now.
                         last_heard = Instant::now();
                     }
                     if !pulse.is_welcome().await || last_heard.elapsed() > SILENCE {
@@ -229,7 +229,7 @@ impl Connection {
         }
     }
 
-    /// What the handler of a frame works with that runs beside the loop.
+    /// The context for the handler of a frame.
     pub(super) fn context(&mut self, origin: &Origin) -> Context {
         let sessions = match &origin.command {
             Some(command) => self.sessions.caused_by(self.causes.add(command.clone())),
@@ -241,7 +241,7 @@ impl Connection {
         }
     }
 
-    /// Has a handler's work done beside the loop.
+    /// Runs a handler beside the loop.
     pub(super) fn begin(
         &mut self,
         order: Order,
@@ -272,10 +272,10 @@ impl Connection {
         });
     }
 
-    /// Keeps back what happens in a session that is about to begin, until its start was answered.
+    /// Holds back the notices of a session that is being started, until its start was answered.
     pub(super) fn hold_back(&mut self, new: SessionId) {
-        if self.hears_all() {
-            self.readings.insert(new, Reading::of_one_that_begins());
+        if self.receives_all() {
+            self.readings.insert(new, Reading::of_starting_session());
         }
     }
 
@@ -294,7 +294,7 @@ impl Connection {
                 origin,
                 purpose,
                 outcome,
-            } => self.carried_out(&origin, purpose, outcome).await,
+            } => self.executed(&origin, purpose, outcome).await,
             Done::Turn(session, read, origin) => self.read(session, read, Request { origin, place }).await,
             Done::Page(session, after, page) => self.page(session, after, page).await,
             Done::History(session, page, turn, origin) => {
@@ -303,7 +303,7 @@ impl Connection {
         }
     }
 
-    async fn carried_out(
+    async fn executed(
         &mut self,
         origin: &Origin,
         purpose: Purpose,
@@ -312,8 +312,8 @@ impl Connection {
         let succeeded = outcome.is_ok();
         match (purpose, outcome) {
             (Purpose::Delete(session), Ok(Reply::Deleted(_)))
-                // The feed tells it to every client, this one included, unless it chose not to hear the session.
-                if !self.deleting.remove(&session) || self.hears(session) => {}
+                // The feed reports it to all clients, this one included, unless it has not subscribed to the session.
+                if !self.deleting.remove(&session) || self.receives(session) => {}
             (_, Ok(reply)) => self.reply(origin, reply).await?,
             (Purpose::Start(new), Err(Refused::Command(error))) => self.refuse_start(origin, new, error).await?,
             (_, Err(refused)) => self.refuse(origin, refused).await?,
@@ -326,10 +326,10 @@ impl Connection {
             }
             Purpose::Start(session) => {
                 match self.readings.get_mut(&session) {
-                    Some(reading) if succeeded => reading.is_done(),
+                    Some(reading) if succeeded => reading.finished(),
                     _ => drop(self.readings.remove(&session)),
                 }
-                self.go_on(session).await
+                self.continue_reading(session).await
             }
         }
     }
@@ -340,10 +340,10 @@ impl Connection {
             Reply::Event(event) => self.answer(origin, &event).await,
             Reply::Entry(session) => match list::entry(&self.sessions, session).await {
                 Some(entry) => self.answer(origin, &entry.into()).await,
-                // Deleted meanwhile, which is told next.
+                // Deleted in the meantime; the next notice says so.
                 None => Ok(()),
             },
-            Reply::Again(answer, session) => {
+            Reply::Duplicate(answer, session) => {
                 if let Some(answer) = answer {
                     self.answer(origin, &answer).await?;
                 }
@@ -352,7 +352,7 @@ impl Connection {
                         self.answer(origin, &translate::current_status(&record).into())
                             .await
                     }
-                    // Deleted meanwhile, which is told next.
+                    // Deleted in the meantime; the next notice says so.
                     Err(_) => Ok(()),
                 }
             }
@@ -364,7 +364,7 @@ impl Connection {
         }
     }
 
-    /// Sends what answers a frame, with the frame's `commandId`.
+    /// Sends the answer to a frame, with the frame's `commandId`.
     pub(super) async fn answer(&mut self, origin: &Origin, event: &ServerEvent) -> Result<(), Gone> {
         debug_assert!(
             origin.may_get(event.kind()),
@@ -376,7 +376,7 @@ impl Connection {
         self.send_text(Frame { event, command }.text()).await
     }
 
-    /// Tells the client why a frame was refused, with the frame's `commandId`.
+    /// Sends the client the reason of a refusal, with the frame's `commandId`.
     pub(super) async fn refuse(&mut self, origin: &Origin, refused: Refused) -> Result<(), Gone> {
         let session = origin.session.clone();
         let error = match refused {
@@ -386,7 +386,7 @@ impl Connection {
         self.answer(origin, &error.into()).await
     }
 
-    /// A client waits for the status of a session that it starts, so it is told one, under an id that is kept nowhere.
+    /// A client of a refused start waits for the status of a session, so it gets one for an id that is not stored.
     async fn refuse_start(
         &mut self,
         origin: &Origin,
@@ -402,7 +402,7 @@ impl Connection {
 
     async fn not_understood(&mut self, wrong: NotUnderstood) -> Result<(), Gone> {
         let session = wrong.session.map(|session| shortened(&session).to_owned());
-        // A client without the right is told so, not how to write what it may not send.
+        // A client without the scope is told that, and not how to write the frame.
         if let Some(row) = wrong.row.filter(|row| !row.scope.is_in(self.scopes)) {
             let origin = Origin {
                 command: wrong.command,
@@ -416,12 +416,12 @@ impl Connection {
         self.send_text(Frame { event, command }.text()).await
     }
 
-    /// Sends what no frame asked for.
+    /// Sends an event that no frame asked for.
     pub(super) async fn send(&mut self, event: impl Into<ServerEvent>) -> Result<(), Gone> {
         self.send_as(event, None).await
     }
 
-    /// Sends what this command of the client caused, if it did.
+    /// Sends an event with the id of the command that caused it, if any.
     pub(super) async fn send_as(
         &mut self,
         event: impl Into<ServerEvent>,
@@ -446,9 +446,9 @@ impl Connection {
         }
     }
 
-    /// It leaves with the next flush, or when there is enough of it.
+    /// Sent with the next flush, or when there is enough of it.
     async fn write(&mut self, message: Message) -> Result<(), Gone> {
-        // There nearly always is room, and then no timer is needed.
+        // There is nearly always room, and then no timer is needed.
         let room = match poll_fn(|cx| self.socket.poll_ready_unpin(cx)).now_or_never() {
             Some(room) => room.map_err(|_| Gone),
             None => in_time(poll_fn(|cx| self.socket.poll_ready_unpin(cx))).await,
@@ -458,7 +458,7 @@ impl Connection {
     }
 }
 
-/// A refusal of a frame that makes no sense.
+/// The error of an invalid frame.
 fn invalid(reason: &str, session_id: Option<String>) -> RunnerError {
     RunnerError {
         message: shortened(reason).to_owned(),
@@ -468,7 +468,7 @@ fn invalid(reason: &str, session_id: Option<String>) -> RunnerError {
     }
 }
 
-/// What was sent is repeated, but not all of a message of megabytes.
+/// Cuts a text that is repeated to the client: a frame may have megabytes.
 fn shortened(text: &str) -> &str {
     text.char_indices()
         .nth(REPEATED)
@@ -482,7 +482,7 @@ async fn in_time<E>(writing: impl Future<Output = Result<(), E>>) -> Result<(), 
     }
 }
 
-/// The next look at the machine. Never returns for a client that has not asked.
+/// The next measurement. Never returns for a client that has not subscribed.
 async fn next_load(statistics: &mut Option<watch::Receiver<Option<Load>>>) -> Load {
     while let Some(receiver) = statistics {
         if receiver.changed().await.is_err() {

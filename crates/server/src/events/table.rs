@@ -1,7 +1,7 @@
 //! The event API: every event that a client may send and every event that the server sends, one row each.
 //!
-//! A row is all there is to an event beside its payload type and its handler, which live together in a file of `commands`.
-//! `protocol` says what the columns mean.
+//! A row has everything about an event except its payload type and its handler, which are together in a file of
+//! `commands`. `protocol` says what the columns mean.
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -23,9 +23,9 @@ use super::wire::{
 };
 
 client_events! {
-    /// Lists sessions, the last changed first: all of them, or a page.
+    /// Lists sessions, the most recently changed first: all of them, or a page.
     SessionList(list::SessionList) = "session.list" {
-        chinese: "列出会话，最近变化的在前：全部，或其中一页",
+        chinese: "列出会话，最近更新的在前；可以全部列出，也可以分页",
         session: none,
         scope: See,
         order: Beside,
@@ -34,7 +34,7 @@ client_events! {
     }
     /// Starts a session with its first prompt, or resumes a conversation.
     SessionStart(start::SessionStart) = "session.start" {
-        chinese: "用第一条消息开始一个会话，或恢复一个对话",
+        chinese: "用第一条消息新建会话，或恢复已有对话",
         session: none,
         scope: Run,
         order: Command,
@@ -50,9 +50,9 @@ client_events! {
         answers: [SessionStatus, SessionQueue],
         handler: prompts::send,
     }
-    /// Stops the running turn. Without one, nothing happens.
+    /// Stops the running turn. Without a running turn, nothing happens.
     SessionStop(SessionRef) = "session.stop" {
-        chinese: "停止正在进行的回合；没有回合时不做任何事",
+        chinese: "停止当前回合；没有进行中的回合时无效果",
         session: session_id,
         scope: Run,
         order: Command,
@@ -61,14 +61,14 @@ client_events! {
     }
     /// Deletes a session, at once or after a delay.
     SessionDelete(delete::SessionDelete) = "session.delete" {
-        chinese: "删除会话，立即或延迟",
+        chinese: "立即或延迟删除会话",
         session: session_id,
         scope: Run,
         order: Command,
         answers: [SessionDeleted],
         connection: delete::delete,
     }
-    /// Cancels a deletion whose time has not come.
+    /// Cancels a scheduled deletion.
     SessionUndelete(SessionRef) = "session.undelete" {
         chinese: "撤销尚未执行的删除",
         session: session_id,
@@ -86,7 +86,7 @@ client_events! {
         answers: [],
         handler: steer::configure,
     }
-    /// Gives a session another title.
+    /// Changes a session's title.
     SessionRename(steer::SessionRename) = "session.rename" {
         chinese: "重命名会话",
         session: session_id,
@@ -124,34 +124,35 @@ client_events! {
     }
     /// Forks a session: the new one begins with the conversation so far.
     SessionFork(fork::SessionFork) = "session.fork" {
-        chinese: "分叉会话：新会话从当前对话继续",
+        chinese: "分叉会话：新会话以当前对话为起点",
         session: session_id,
         scope: Run,
         order: Command,
         answers: [SessionForked],
         handler: fork::fork,
     }
-    /// Restores the files as they were before a prompt. A dry run only tells what would change, and nothing waits for it.
+    /// Restores the files to their state before a prompt. A dry run only reports what would change; later commands
+    /// don't wait for it.
     SessionRewind(fork::SessionRewind) = "session.rewind" {
-        chinese: "把文件恢复到某条消息之前；试运行只说明将改变什么",
+        chinese: "把文件恢复到某条消息之前的状态；试运行只报告会有哪些改动",
         session: session_id,
         scope: Run,
         order: Command by fork::rewind_order,
         answers: [SessionRewound],
         handler: fork::rewind,
     }
-    /// Asks something of a session's agent beside its work.
+    /// Asks a session's agent a question about itself, beside its work.
     SessionInquire(inquire::SessionInquire) = "session.inquire" {
-        chinese: "在工作之外向会话的代理查询信息",
+        chinese: "向会话的代理查询其自身信息，不影响当前工作",
         session: session_id,
         scope: Read,
         order: Question,
         answers: [SessionAnswer],
         connection: inquire::inquire,
     }
-    /// Ends the foreign process that drives the session's conversation.
+    /// Ends the process outside of Tiller that uses the session's conversation.
     SessionTakeover(SessionRef) = "session.takeover" {
-        chinese: "结束正在别处驱动该对话的进程",
+        chinese: "结束在 Tiller 之外使用该对话的进程",
         session: session_id,
         scope: Run,
         order: Command,
@@ -160,34 +161,34 @@ client_events! {
     }
     /// Reads a session's messages, all of them or a page.
     SessionHistory(history::HistoryRequest) = "session.history" {
-        chinese: "读取会话的消息，全部或一页",
+        chinese: "读取会话的消息，可分页",
         session: session_id,
         scope: Read,
         order: Question,
         answers: [SessionHistory, PermissionRequest],
         connection: history::history,
     }
-    /// Replays a session's events after `afterSeq`, and goes on live.
+    /// Replays a session's events after `afterSeq` and continues live.
     SessionSubscribe(history::Subscribe) = "session.subscribe" {
-        chinese: "重放 afterSeq 之后的事件，并继续实时接收",
+        chinese: "重放 afterSeq 之后的事件，然后继续实时接收",
         session: session_id,
         scope: See,
         order: Question,
         answers: [PermissionRequest],
         connection: history::subscribe,
     }
-    /// Answers a decision that waits. `permission.resolved` acknowledges the answer.
+    /// Answers a pending decision. `permission.resolved` acknowledges the answer.
     PermissionResponse(decisions::PermissionResponse) = "permission.response" {
-        chinese: "回答等待中的决定；以 permission.resolved 确认",
+        chinese: "回答待处理的决定，由 permission.resolved 确认",
         session: session_id,
         scope: Approve,
         order: Command,
         answers: [],
         handler: decisions::answer,
     }
-    /// Registers for `hook.callback` on these events, from the next turn on, in place of those registered before.
+    /// Registers for `hook.callback` on these events, from the next turn on, replacing earlier registrations.
     SessionHooks(hooks::SessionHooks) = "session.hooks" {
-        chinese: "登记这些事件的 hook.callback，从下一回合开始，替换之前的登记",
+        chinese: "登记这些事件的 hook.callback，自下一回合起生效，并替换之前的登记",
         session: session_id,
         scope: Approve,
         order: Command,
@@ -203,7 +204,7 @@ client_events! {
         answers: [],
         handler: hooks::answer,
     }
-    /// From then on, `statistics` once a second.
+    /// Subscribes to `statistics`, sent once a second.
     StatisticsSubscribe(statistics::StatisticsSubscribe) = "statistics.subscribe" {
         chinese: "此后每秒接收一次 statistics",
         session: none,
@@ -219,59 +220,59 @@ server_events! {
     SessionList(list::SessionListed) = "session.list" { chinese: "会话列表", seq: false }
     /// A session's messages.
     SessionHistory(History) = "session.history" { chinese: "会话的消息", seq: false }
-    /// Which session a `session.start` with a `requestId` became; for that client alone.
+    /// The session that a `session.start` with a `requestId` created; sent to that client only.
     SessionStarted(start::SessionStarted) = "session.started" {
-        chinese: "带 requestId 的 session.start 成为了哪个会话，仅发给该客户端",
+        chinese: "带 requestId 的 session.start 所创建的会话，仅发给该客户端",
         seq: false,
     }
     /// A session's status changed.
     SessionStatus(StatusChange) = "session.status" { chinese: "会话状态变化", seq: true }
     /// A session was deleted.
     SessionDeleted(delete::SessionDeleted) = "session.deleted" { chinese: "会话已删除", seq: false }
-    /// The prompts that wait for the running turn to end.
+    /// The session's queue: the prompts that wait for the running turn to end.
     SessionQueue(prompts::SessionQueue) = "session.queue" { chinese: "等待当前回合结束的消息", seq: false }
-    /// A session's entry in the list changed in a way that `session.status` does not tell.
+    /// A session's entry in the list changed in a way that `session.status` does not report.
     SessionUpdated(list::SessionUpdated) = "session.updated" {
-        chinese: "会话在列表中的条目有 session.status 未说明的变化",
+        chinese: "会话的列表条目发生了 session.status 未包含的变化",
         seq: false,
     }
-    /// The session that a `session.fork` made.
-    SessionForked(fork::SessionForked) = "session.forked" { chinese: "session.fork 产生的会话", seq: false }
+    /// The session that a `session.fork` created.
+    SessionForked(fork::SessionForked) = "session.forked" { chinese: "session.fork 创建的会话", seq: false }
     /// What a `session.rewind` changed, or would change.
     SessionRewound(fork::SessionRewound) = "session.rewound" {
-        chinese: "session.rewind 改变了（或将改变）什么",
+        chinese: "session.rewind 已做出或将做出的改动",
         seq: false,
     }
-    /// The answer to a `session.inquire`: either `data`, in the agent's own form, or `error`.
+    /// The answer to a `session.inquire`: either `data`, in the agent's own format, or `error`.
     SessionAnswer(inquire::SessionAnswer) = "session.answer" {
         chinese: "对 session.inquire 的回答：data（代理自己的格式）或 error",
         seq: false,
     }
-    /// This client fell behind. It asks again for what it missed.
+    /// This client fell behind and has to ask again for what it missed.
     SessionReset(SessionReset) = "session.reset" { chinese: "客户端读取过慢，需重新请求错过的内容", seq: false }
-    /// A prompt, when it is sent to the agent.
+    /// A prompt that was sent to the agent.
     StreamUserPrompt(StreamUserPrompt) = "stream.user_prompt" { chinese: "发送给代理的消息", seq: true }
     /// A message of the agent.
     StreamMessage(StreamMessage) = "stream.message" { chinese: "代理的消息", seq: true }
-    /// A decision waits for the user.
-    PermissionRequest(PermissionRequest) = "permission.request" { chinese: "有一个决定等待用户", seq: true }
-    /// A decision was made, here or elsewhere, or withdrawn.
+    /// A decision is pending.
+    PermissionRequest(PermissionRequest) = "permission.request" { chinese: "有决定等待处理", seq: true }
+    /// A decision was answered, by this or another client, or withdrawn.
     PermissionResolved(PermissionResolved) = "permission.resolved" {
-        chinese: "决定已作出（在此或别处），或已撤回",
+        chinese: "决定已由某个客户端处理，或已撤回",
         seq: true,
     }
-    /// The agent waits for a `hook.response`, for a minute at most; then it goes on without a decision.
+    /// The agent called a hook and waits for a `hook.response`; after a minute it continues without a decision.
     HookCallback(hooks::HookCallback) = "hook.callback" {
-        chinese: "代理等待 hook.response，最多一分钟，之后不带决定继续",
+        chinese: "代理等待 hook.response；一分钟内没有回答则自行继续",
         seq: false,
     }
-    /// The callback waits no longer: it was answered here or elsewhere, or its agent went on by itself.
+    /// The hook call no longer waits: a client answered it, or the agent continued without an answer.
     HookResolved(hooks::HookResolved) = "hook.resolved" {
         chinese: "回调不再等待：已被回答，或代理已自行继续",
         seq: false,
     }
     /// The load of the machine.
     Statistics(statistics::MachineLoad) = "statistics" { chinese: "机器负载", seq: false }
-    /// Something failed: a frame was refused, or a session can't go on.
-    RunnerError(RunnerError) = "runner.error" { chinese: "出错：某一帧被拒绝，或会话无法继续", seq: false }
+    /// A frame was refused, or a session can't continue.
+    RunnerError(RunnerError) = "runner.error" { chinese: "某一帧被拒绝，或会话无法继续", seq: false }
 }

@@ -1,12 +1,12 @@
-//! Between the event API's types and the core's. Pure functions.
+//! Translates between the event API's types and the core's. Pure functions.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use tiller_core::backend::HookCall;
 use tiller_core::{
-    AgentStatus, CommandError, DamagedSession, DecisionAnswer, DecisionRef, DecisionRequest, Event,
-    EventBody, HistoryPage, Inquiry, NewImage, NewPrompt, Page, Prompt, PromptId, PromptRefused, RawJson,
-    SessionId, SessionRecord, Settings, StartSession, Usage,
+    AgentStatus, AgentUsage, CommandError, DamagedSession, DecisionAnswer, DecisionRef, DecisionRequest,
+    Event, EventBody, HistoryPage, Inquiry, NewImage, NewPrompt, Page, Prompt, PromptId, PromptRefused,
+    RawJson, SessionId, SessionRecord, Settings, StartSession,
 };
 
 use super::commands::decisions::{PermissionResponse, PermissionResult};
@@ -26,7 +26,7 @@ use super::wire::{
 };
 use crate::error::ErrorCode;
 
-/// `approval` is for a client that does not say.
+/// `approval`: the mode if the client does not choose one.
 pub(super) fn start(
     mut start: SessionStart,
     approval: tiller_core::Approval,
@@ -162,7 +162,7 @@ pub(super) fn page(request: &HistoryRequest) -> Result<Page, NotUnderstood> {
 }
 
 pub(super) fn decision(response: &PermissionResponse) -> Result<DecisionRef, NotUnderstood> {
-    let unknown = |_| NotUnderstood::from("No such request is waiting for an answer.");
+    let unknown = |_| NotUnderstood::from("No such request is waiting. It may have been withdrawn.");
     let request = response
         .request_id
         .as_deref()
@@ -173,7 +173,7 @@ pub(super) fn decision(response: &PermissionResponse) -> Result<DecisionRef, Not
         (Some(request), Some(tool_use)) => Ok(DecisionRef::Both { request, tool_use }),
         (Some(request), None) => Ok(DecisionRef::Request(request)),
         (None, Some(tool_use)) => Ok(DecisionRef::ToolUse(tool_use)),
-        (None, None) => Err("Say which request: 'toolUseId' or 'requestId' is missing.".into()),
+        (None, None) => Err("Name the request with 'toolUseId' or 'requestId'.".into()),
     }
 }
 
@@ -278,7 +278,7 @@ pub(super) fn event(event: &Event) -> ServerEvent {
 
 /// The event as the text of a frame.
 pub(super) fn frame(event: &Event, command: Option<&CommandId>) -> Result<String, serde_json::Error> {
-    // Most of all frames, and the agent's words are JSON already.
+    // Most frames are messages, which are already JSON.
     if let EventBody::Message { raw, .. } = &event.body {
         let mut session = [0; 36];
         let session = event.session.in_text(&mut session);
@@ -331,7 +331,7 @@ pub(super) fn session(
     record: SessionRecord,
     pending: usize,
     agent: AgentStatus,
-    usage: Option<Usage>,
+    usage: Option<AgentUsage>,
     not_shielded: Option<String>,
 ) -> SessionInfo {
     let settings = SettingsInfo::from(&record.settings);
@@ -374,7 +374,7 @@ pub(super) fn session(
     }
 }
 
-/// The entry of a session that can't be read: what is known of it, and why it can't be used.
+/// The entry of a session that can't be read: what is known of it, and the reason.
 pub(super) fn damaged_session(session: DamagedSession) -> SessionInfo {
     let settings = SettingsInfo::from(&Settings::default());
     SessionInfo {
@@ -399,7 +399,7 @@ pub(super) fn damaged_session(session: DamagedSession) -> SessionInfo {
             state: AgentState::Absent,
             memory_bytes: None,
             cpu: None,
-            // It has no agent and gets none.
+            // It has no agent and can't get one.
             shielded: false,
             not_shielded: None,
         },
@@ -411,7 +411,7 @@ pub(super) fn damaged_session(session: DamagedSession) -> SessionInfo {
     }
 }
 
-/// The status of a session as it is now, which is no event of its log.
+/// The current status of a session, which is not an event of its log.
 pub(super) fn current_status(record: &SessionRecord) -> StatusChange {
     StatusChange {
         session_id: record.id.to_string(),
@@ -423,7 +423,7 @@ pub(super) fn current_status(record: &SessionRecord) -> StatusChange {
     }
 }
 
-/// For a client that waits for the status of the session that it wanted to start: no session was made.
+/// For a client that waits for the status of the session that it wanted to start: no session was created.
 pub(super) fn refused_start(session: SessionId, error: &CommandError) -> StatusChange {
     StatusChange {
         session_id: session.to_string(),
@@ -451,7 +451,7 @@ fn queued(prompts: &[Prompt]) -> Vec<QueuedPrompt> {
     prompts.iter().map(item).collect()
 }
 
-/// The decisions of a session that wait, to be sent again.
+/// The pending decisions of a session, to be sent again.
 pub(super) fn waiting(session: SessionId, pending: &[DecisionRequest]) -> Vec<PermissionRequest> {
     let session_id = session.to_string();
     let again = |asked| request(session_id.clone(), asked, None);

@@ -1,7 +1,7 @@
-//! Types of the event API that several events share, to the letter of its contract.
+//! Types that several events of the event API share, as its contract defines them.
 //!
-//! A payload that belongs to one command is in that command's file, and the fields of settings are in `settings`. Most
-//! translations into the core's types and back are in `translate`.
+//! A payload that belongs to one command is in that command's file, and the fields of settings are in `settings`.
+//! `translate` has most conversions to and from the core's types.
 
 mod server;
 
@@ -13,14 +13,14 @@ use utoipa::ToSchema;
 pub(super) use crate::options::PermissionMode;
 pub(super) use server::*;
 
-/// Who answers when the agent asks for a tool.
+/// Who answers when the agent asks for permission.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, TS, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[ts(export_to = "events.ts")]
 pub enum Approval {
     /// The user, for every tool that the agent asks about.
     Ask,
-    /// Everything but questions, plans and elicitations is allowed.
+    /// Everything is allowed except questions, plans and forms.
     Auto,
 }
 
@@ -52,7 +52,7 @@ pub enum SessionStatus {
     Error,
 }
 
-/// Names a session.
+/// Refers to a session.
 #[derive(Debug, Deserialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts")]
@@ -60,7 +60,7 @@ pub struct SessionRef {
     pub session_id: String,
 }
 
-/// What the user was looking at when they wrote a prompt.
+/// What the user was looking at while writing a prompt.
 #[derive(Clone, Debug, Deserialize, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts", optional_fields)]
@@ -109,7 +109,7 @@ pub enum Behavior {
     Withdrawn,
 }
 
-/// A prompt that waits.
+/// A prompt in the queue.
 #[derive(Clone, Debug, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts")]
@@ -126,7 +126,7 @@ pub(super) fn prompt_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Op
     };
     let id = text.parse().ok().filter(|_| text.len() == UUID_LENGTH);
     id.map(Some)
-        .ok_or_else(|| serde::de::Error::custom("a prompt's id is a UUID"))
+        .ok_or_else(|| serde::de::Error::custom("a prompt's id must be a UUID"))
 }
 
 const UUID_LENGTH: usize = 36;

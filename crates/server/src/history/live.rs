@@ -28,8 +28,8 @@ pub(super) const BEHIND: usize = 64;
 /// Several changes that were noticed together.
 pub(super) type Bundle = Arc<Vec<Change>>;
 
-// begins with an empty bundle, so that a reader knows that nothing is missed from there on.
-/// What changes in the history, as server-sent events
+// The stream begins with an empty bundle, so that a client knows from when on nothing is missed.
+/// Changes of the history, as server-sent events
 #[utoipa::path(
     get, operation_id = "history_live", path = "/api/history/live", tag = "history",
     extensions(("x-summary-zh-CN" = json!("历史记录的实时变化（SSE）")), ("x-scope" = json!("read"))),

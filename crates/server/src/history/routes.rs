@@ -74,7 +74,7 @@ fn session_id(id: &str) -> Result<SessionId, ApiError> {
     SessionId::parse(id).map_err(|_| ApiError::SessionNotFound)
 }
 
-/// Folders that Claude Code was used in
+/// Folders in which Claude Code was used
 #[utoipa::path(
     get, operation_id = "history_projects", path = "/api/history/projects", tag = "history",
     extensions(("x-summary-zh-CN" = json!("使用过 Claude Code 的目录")), ("x-scope" = json!("read"))),
@@ -122,7 +122,7 @@ async fn sessions(
     Ok(Json(sessions).into_response())
 }
 
-/// All conversations, newest first, narrowed down
+/// All conversations, newest first, with filters
 #[utoipa::path(
     get, operation_id = "history_sessions", path = "/api/history/sessions", tag = "history", params(
     ("project" = Option<String>, Query), ("tool" = Option<String>, Query), ("file" = Option<String>, Query),
@@ -206,9 +206,9 @@ async fn messages(
 }
 
 // Ends a process that Tiller did not start, so only viewers who may see the whole history may ask for it.
-/// End the program that works on a conversation elsewhere
+/// End the process that uses a conversation outside of Tiller
 ///
-/// So that it can go on here. The answer is the conversation, without a `driver`.
+/// Then the conversation can continue here. The answer is the conversation, without a `driver`.
 #[utoipa::path(
     post, operation_id = "history_take_over", path = "/api/history/sessions/{id}/takeover", tag = "history", params(("id" = String, Path)),
     extensions(("x-summary-zh-CN" = json!("结束正在别处运行该会话的程序")), ("x-scope" = json!("person"))),
@@ -235,10 +235,10 @@ async fn take_over(
     .await?
 }
 
-/// Search in everything that was said, called and returned, the conversation that was used last first
+/// Search in messages, tool calls and results, the most recently used conversation first
 #[utoipa::path(
     get, operation_id = "history_search", path = "/api/history/search", tag = "history", params(
-    ("q" = String, Query, description = "Words that must all be there; \"in quotes\" just so."),
+    ("q" = String, Query, description = "All words must match; \"in quotes\" as a phrase."),
     ("project" = Option<String>, Query), ("tool" = Option<String>, Query), ("file" = Option<String>, Query),
     ("model" = Option<String>, Query), ("from" = Option<i64>, Query), ("to" = Option<i64>, Query),
     ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query, minimum = 1),
@@ -347,8 +347,8 @@ async fn turn_vault(
     vault_state(&app, visitor, Page::first(50)).await.map(Json)
 }
 
-// The only route that writes into the CLI's home.
-/// Bring a transcript back from the archive
+// The only route that writes to the CLI's home.
+/// Restore a transcript from the archive
 #[utoipa::path(
     post, operation_id = "history_restore", path = "/api/history/vault/{id}/restore", tag = "history", params(("id" = String, Path)),
     extensions(("x-summary-zh-CN" = json!("从存档恢复一个会话")), ("x-scope" = json!("person"))),
@@ -409,8 +409,8 @@ async fn export(
     Ok((headers, body).into_response())
 }
 
-// The whole of a result that a message shows only the beginning of, as plain text whatever it is.
-/// The whole of a large tool result
+// A message shows only the beginning of a large result; this is all of it, as plain text.
+/// A large tool result in full
 #[utoipa::path(
     get, operation_id = "history_tool_result", path = "/api/history/sessions/{id}/tool-results/{name}", tag = "history", params(
     ("id" = String, Path), ("name" = String, Path),

@@ -35,7 +35,7 @@ pub(super) async fn note<'a>(sessions: &Sessions, listed: impl IntoIterator<Item
     }
 }
 
-/// Ends the program that works on a conversation, if there is one.
+/// Ends the process that uses a conversation, if there is one.
 pub(super) async fn take_over(sessions: &Sessions, session: &Session) -> Result<(), ApiError> {
     let drivers = sessions.drivers(vec![conversation(session)]).await;
     let driver = drivers.and_then(|mut drivers| drivers.remove(session.id.as_str()));

@@ -65,7 +65,7 @@ impl VaultSwitch {
             .then(|| filled.map_or(Duration::ZERO, |filled| ROUND.saturating_sub(filled.elapsed())))
     }
 
-    /// Whether a round of archiving is at work, or about to be.
+    /// Whether a round of archiving is running or about to begin.
     pub(super) fn is_archiving(&self) -> bool {
         self.due_in() == Some(Duration::ZERO)
     }

@@ -1,4 +1,4 @@
-//! What the routes of the history answer, beyond the shapes of the history itself.
+//! The answers of the history's routes, beyond the types of the history crate.
 
 use serde::{Deserialize, Serialize};
 use tiller_history::{Change, EntryPage, Facets, MessagePage, ProjectList, SessionPage};
@@ -31,7 +31,7 @@ pub struct HistorySessions {
 pub struct HistoryMessages {
     #[serde(flatten)]
     pub page: MessagePage,
-    /// What to type to go on in a terminal.
+    /// The command that continues the conversation in a terminal.
     pub resume_command: String,
 }
 
@@ -41,7 +41,7 @@ pub struct HistoryMessages {
 pub struct HistoryEntries {
     #[serde(flatten)]
     pub page: EntryPage,
-    /// What to type to go on in a terminal.
+    /// The command that continues the conversation in a terminal.
     pub resume_command: String,
 }
 
@@ -65,7 +65,7 @@ pub struct VaultSetting {
 #[ts(export_to = "history.ts")]
 pub struct VaultState {
     pub enabled: bool,
-    /// Whether a round of archiving is at work, or about to be.
+    /// Whether a round of archiving is running or about to begin.
     pub archiving: bool,
     /// After how many days the CLI deletes transcripts.
     pub retention_days: u32,

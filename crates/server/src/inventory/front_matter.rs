@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// What a skill, command or agent says about itself. Other fields are not read.
+/// The fields of a skill's, command's or agent's front matter. Other fields are not read.
 #[derive(Debug, Default, Deserialize, PartialEq)]
 pub(super) struct FrontMatter {
     pub(super) name: Option<String>,
@@ -10,12 +10,12 @@ pub(super) struct FrontMatter {
 }
 
 impl FrontMatter {
-    /// Reads the front matter of a file. A file without one, or with one that can't be read, has no fields.
+    /// Reads the front matter of a file. A file without one, or with invalid front matter, has no fields.
     pub(super) fn of(text: &str) -> Self {
         let Some(yaml) = block(text) else {
             return Self::default();
         };
-        // People write `description: Use it when: …` without quotes, which is no YAML, and Claude Code accepts it.
+        // People write `description: Use it when: …` without quotes, which is not YAML, but Claude Code accepts it.
         let read = serde_saphyr::from_str::<Self>(&yaml)
             .or_else(|_| serde_saphyr::from_str(&quoted(&yaml)))
             .unwrap_or_default();
@@ -41,7 +41,7 @@ fn block(text: &str) -> Option<String> {
     Some(block.join("\n") + "\n")
 }
 
-/// The same with quotes around every plain value at the top.
+/// The same text with quotes around each plain value at the top level.
 fn quoted(yaml: &str) -> String {
     yaml.lines()
         .map(|line| match line.split_once(": ") {

@@ -1,5 +1,5 @@
-//! How much someone has sent and not finished: messages and bodies that are still arriving are held in memory. It counts
-//! bytes and time; what the bytes say it does not know.
+//! Limits unfinished messages and bodies, which are held in memory while they arrive. It counts bytes and time and does
+//! not look at the content.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -11,16 +11,16 @@ use tokio::time::Instant;
 use crate::app::MAX_MESSAGE;
 use crate::arrival::Pace;
 
-/// What one credential may have under way, over all of its connections.
+/// How many unfinished bytes one credential may have, over all of its connections.
 const BUDGET: usize = 4 * MAX_MESSAGE;
 
-/// What one credential has under way.
+/// The unfinished bytes of one credential.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     used: AtomicUsize,
 }
 
-/// The budgets of everyone who is connected.
+/// The budgets of all connected credentials.
 #[derive(Debug)]
 pub(crate) struct Budgets<Credential>(Mutex<HashMap<Credential, Weak<Budget>>>);
 
@@ -43,7 +43,7 @@ impl<Credential: Eq + Hash> Budgets<Credential> {
     }
 }
 
-/// What one connection has under way. Counted from the moment at which it is known whose connection it is.
+/// The unfinished bytes of one connection. Counted once the connection's credential is known.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     budget: OnceLock<Arc<Budget>>,
@@ -56,7 +56,7 @@ impl Meter {
         self.budget.get_or_init(budget);
     }
 
-    /// Something was read. False if that is more than its sender may have under way.
+    /// Counts received bytes. False if the budget is exceeded.
     pub(super) fn read(&self, bytes: usize) -> bool {
         let Some(budget) = self.budget.get() else {
             return true;
@@ -69,7 +69,7 @@ impl Meter {
         budget.used.fetch_add(bytes, Ordering::Relaxed) + bytes <= BUDGET
     }
 
-    /// What was read is complete: a message, or a request.
+    /// The message or request is complete.
     pub(crate) fn finished(&self) {
         if let Some(budget) = self.budget.get() {
             let bytes = self.unfinished.swap(0, Ordering::Relaxed);
@@ -78,7 +78,7 @@ impl Meter {
         }
     }
 
-    /// Until when more must come of what has begun to come.
+    /// Until when the next bytes of an unfinished message must arrive.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let began = (*self.began.lock().unwrap_or_else(PoisonError::into_inner))?;
         let received = self.unfinished.load(Ordering::Relaxed) as u64;
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_counted_once_it_belongs_to_someone() {
+    fn a_connection_is_counted_once_its_credential_is_known() {
         let meter = Meter::default();
         assert!(meter.read(usize::MAX / 2) && meter.read(usize::MAX / 2));
         assert!(meter.deadline().is_none());

@@ -1,4 +1,4 @@
-//! The reference of the event API, made from its table.
+//! The reference of the event API, generated from its table.
 
 use std::fmt::Write as _;
 
@@ -37,18 +37,18 @@ const ENGLISH: Words = Words {
     server: "Events that the server sends",
     payload: "Payload",
     scope: "Needs the scope",
-    order: "Carried out",
+    order: "Executed",
     answers: "Answered by",
     seq: "Has <code>seq</code>, the event’s number in its session.",
     in_loop: "at once",
-    beside: "beside everything else",
+    beside: "in parallel",
     command: "after the session’s earlier commands; later ones wait for it",
     question: "after the session’s earlier commands; nothing waits for it",
 };
 
 const CHINESE: Words = Words {
     title: "事件 API",
-    intro: "<p>用 WebSocket 连接 <code>/ws/events</code>；加上 <code>?only=subscribed</code> 则只接收所订阅的会话。每个文本帧是一个事件：\
+    intro: "<p>用 WebSocket 连接 <code>/ws/events</code>；加上 <code>?only=subscribed</code> 则只接收已订阅的会话。每个文本帧是一个事件：\
             <code>{type, commandId?, payload}</code>。客户端可以为任何帧加上 <code>commandId</code>（最多 64 个字符）：\
             该帧的每个直接回答，以及由它引起的每个 <code>runner.error</code>，都带有相同的 <code>commandId</code>。无法理解的帧会收到 \
             <code>runner.error</code>，连接保持不变。</p>\
@@ -67,7 +67,7 @@ const CHINESE: Words = Words {
     question: "在该会话之前的命令之后执行，其他命令不等待它",
 };
 
-/// The events that a client may send, for programs: each with the scope that it needs and the events that answer it.
+/// The client events, for programs: each with the scope that it needs and the events that answer it.
 pub(super) fn table() -> Value {
     let row = |row: &ClientRow| {
         let answers: Vec<&str> = row.answers.iter().map(|kind| kind.name()).collect();
@@ -76,7 +76,7 @@ pub(super) fn table() -> Value {
     ClientEvent::ROWS.iter().map(row).collect()
 }
 
-/// Writes the reference, and returns the forms that it links to.
+/// Writes the reference, and returns the types that it links to.
 pub(super) fn render(page: &mut String, language: Language) -> Map<String, Value> {
     let words = match language {
         Language::English => &ENGLISH,
@@ -166,10 +166,10 @@ fn about(english: &[&str], chinese: &str, language: Language) -> String {
     }
 }
 
-/// A link to the payload's form, which is kept with those that it mentions.
+/// A link to the payload's type, which is collected with the types that it mentions.
 fn payload(schemas: Schemas, forms: &mut Map<String, Value>) -> String {
     for (name, schema) in schemas.all {
-        // A schema that can't be written is left out of the page; the test of the page finds the dead link.
+        // A schema that can't be serialized is left out of the page; the page's test finds the dead link.
         if let Ok(schema) = serde_json::to_value(schema) {
             forms.insert(name, schema);
         }

@@ -1,4 +1,4 @@
-//! The description as a page: plain HTML from the server, in two languages, without a script.
+//! The description as a page: plain HTML in two languages, without a script.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ pub(super) fn tag(language: Language) -> &'static str {
     }
 }
 
-/// Where an operation keeps its summary in Chinese; in English its doc comment speaks.
+/// The field with an operation's summary in Chinese; the English one is its doc comment.
 const CHINESE_SUMMARY: &str = "x-summary-zh-CN";
 
 const TAGS: &[(&str, &str, &str)] = &[
@@ -26,7 +26,7 @@ const TAGS: &[(&str, &str, &str)] = &[
     ("machine", "The machine", "机器"),
 ];
 
-/// The chat API, which OpenAPI has no words for.
+/// The chat API, which OpenAPI can't describe.
 const PROTOCOLS_ENGLISH: &str = r#"
 <h2>The chat API</h2>
 <p>Connect to <code>/ws?session_id=NAME</code>. The first frame is <code>system</code> <code>session_start</code>; every
@@ -233,7 +233,7 @@ fn operation_in_words(
     page.push_str("</table></section>");
 }
 
-/// A schema in a few words, with a link where it has a name.
+/// A schema in a few words, with a link if it has a name.
 fn form_in_words(form: &Value) -> String {
     if let Some(name) = form["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
         return format!("<a href=\"#{0}\">{0}</a>", escaped(name));

@@ -1,15 +1,15 @@
-//! What every operation may answer beside its own answers, for its description.
+//! The errors that every operation may return beside its own, for its description.
 
 use ts_rs::TS;
 use utoipa::{IntoResponses, ToSchema};
 
 use crate::error::ErrorCode;
 
-/// Every refusal.
+/// The body of every error.
 #[derive(TS, ToSchema)]
 #[ts(export_to = "http.ts")]
 #[expect(dead_code, reason = "only described: refusals are rendered in one place")]
-#[schema(example = json!({ "error": { "code": "unauthorized", "message": "A valid API key or the link from `tiller link` is needed." } }))]
+#[schema(example = json!({ "error": { "code": "unauthorized", "message": "Sign in with the link from `tiller link`, or send a valid API key." } }))]
 pub(crate) struct ErrorBody {
     error: ErrorDetail,
 }
@@ -24,7 +24,7 @@ pub(crate) struct ErrorDetail {
     message: String,
 }
 
-/// What every operation that needs a key may answer.
+/// Errors of every operation that needs a credential.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "only described: refusals are rendered in one place")]
 pub(crate) enum Refusals {
@@ -37,12 +37,12 @@ pub(crate) enum Refusals {
     /// Too many wrong keys, or too many tasks. `Retry-After` says when to try again.
     #[response(status = 429)]
     RateLimited(#[to_schema] ErrorBody),
-    /// Something went wrong in the server.
+    /// An internal error of the server.
     #[response(status = 500)]
     Internal(#[to_schema] ErrorBody),
 }
 
-/// What every operation with a body may answer beside.
+/// Further errors of every operation with a body.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "only described: refusals are rendered in one place")]
 pub(crate) enum BodyRefusals {
@@ -58,7 +58,7 @@ pub(crate) enum BodyRefusals {
     /// The content type is not `application/json`.
     #[response(status = 415)]
     NotJsonType(#[to_schema] ErrorBody),
-    /// A field is unknown, missing or of the wrong form; the message names it.
+    /// A field is unknown, missing or invalid; the message names it.
     #[response(status = 422)]
     WrongForm(#[to_schema] ErrorBody),
 }

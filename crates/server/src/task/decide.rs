@@ -1,4 +1,4 @@
-//! What people say to a running task: answers, permissions, stop.
+//! Commands for a running task: answers, permissions, stop.
 
 use axum::extract::{Extension, Json, State};
 use axum::http::HeaderMap;
@@ -32,7 +32,7 @@ pub(crate) struct AnswerRequest {
     session_id: String,
     question_id: String,
     /// A label, a list of labels, or free text; `null` cancels the question.
-    // Must be there, if only to say `null`.
+    // Required, if only as `null`.
     #[serde(deserialize_with = "present")]
     #[schema(schema_with = answer_schema, required = true)]
     #[ts(type = "string | Array<string> | null")]
@@ -57,10 +57,10 @@ pub(crate) struct PermissionAnswer {
     session_id: String,
     request_id: String,
     decision: Decision,
-    /// Told to the agent with a denial.
+    /// Sent to the agent with a denial.
     #[serde(default)]
     message: Option<String>,
-    /// The SHA-256, in hex, of the input's JSON as it was shown. If that is not what waits, 409 `not_as_shown`.
+    /// The SHA-256, in hex, of the input's JSON as it was shown. If the pending input differs: 409 `not_as_shown`.
     #[serde(default)]
     shown: Option<String>,
 }
@@ -70,7 +70,7 @@ pub(crate) struct PermissionAnswer {
 #[ts(export_to = "task.ts")]
 enum Decision {
     Allow,
-    /// And keep the rules that the agent suggested.
+    /// Allows it and keeps the rules that the agent suggested.
     AllowAlways,
     Deny,
 }
@@ -90,7 +90,7 @@ pub(crate) struct Done {
     message: String,
 }
 
-/// What is done, in the caller's language.
+/// A confirmation, in the caller's language.
 fn done(headers: &HeaderMap, english: &str, chinese: &str) -> Json<Done> {
     let message = match Language::of(headers) {
         Language::English => english,
@@ -120,12 +120,13 @@ pub(super) async fn answer(
     whole(take_answer(app, visitor, request)).await??;
     Ok(done(
         &headers,
-        "The answer was submitted; the task goes on.",
+        "The answer was submitted. The task continues.",
         "答案已提交，任务继续执行",
     ))
 }
 
-/// To be done whole: an answer that is remembered and not kept would be lost with the server, and could not be given again.
+/// Runs to its end even if the client disconnects: an answer that is noted but not stored would be lost with the
+/// server, and could not be given again.
 async fn take_answer(app: App, visitor: Visitor, request: AnswerRequest) -> Result<(), ApiError> {
     let (sessions, session) = decider(&app, visitor, &request.session_id)?;
     let (id, index) = parse_question_id(&request.question_id).ok_or(ApiError::QuestionNotFound)?;
@@ -142,7 +143,7 @@ async fn take_answer(app: App, visitor: Visitor, request: AnswerRequest) -> Resu
             let decided = sessions.answer(session, DecisionRef::Request(id), answer).await;
             questions.forget(&sessions, session, id).await;
             decided.map_err(|error| match error {
-                // Between the look and the answer.
+                // Answered between the check and this call.
                 CommandError::Refused(_) => ApiError::QuestionNotFound,
                 other => other.into(),
             })
@@ -157,7 +158,7 @@ async fn take_answer(app: App, visitor: Visitor, request: AnswerRequest) -> Resu
     responses(
     (status = 200, body = Done),
     (status = 404, body = ErrorBody, description = "`session_not_found` or `request_not_found`."),
-    (status = 409, body = ErrorBody, description = "Someone has answered it already."),
+    (status = 409, body = ErrorBody, description = "The request was already answered."),
     Refusals, BodyRefusals,
 ))]
 pub(super) async fn permission(
@@ -201,7 +202,7 @@ pub(super) async fn permission(
         .await?;
     Ok(done(
         &headers,
-        "The decision was submitted; the task goes on.",
+        "The decision was submitted. The task continues.",
         "决定已提交，任务继续执行",
     ))
 }
@@ -231,12 +232,12 @@ pub(super) async fn stop(
     Ok(done(&headers, "The task was stopped.", "任务已停止"))
 }
 
-/// What is no id of ours names no session.
+/// A text that is not a session id counts as an unknown session.
 pub(super) fn session_id(text: &str) -> Result<SessionId, ApiError> {
     text.parse().map_err(|_| ApiError::SessionNotFound)
 }
 
-/// The sessions as someone sees them who may decide, and the one that they mean.
+/// The sessions with the rights of a caller that may decide, and the session that it names.
 fn decider(app: &App, visitor: Visitor, session: &str) -> Result<(Sessions, SessionId), ApiError> {
     if !visitor.viewer.scopes.approve {
         return Err(ApiError::Forbidden);
@@ -253,8 +254,8 @@ async fn waiting(
     Ok(pending.into_iter().find(|asked| asked.id == id))
 }
 
-/// How a decision ended that no longer waits. `None`: there never was one. Read from the log, which also knows what an
-/// earlier server was told.
+/// How a decision ended that is no longer pending. `None`: there never was one. Read from the log, which also has the
+/// decisions of earlier servers.
 async fn outcome(
     sessions: &Sessions,
     session: SessionId,

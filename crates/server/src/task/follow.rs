@@ -1,4 +1,4 @@
-//! One turn of a session.
+//! Follows one turn of a session.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use tiller_message::Message;
 use crate::error::ApiError;
 use crate::follow::{Follow, PAGE, Step, ends_turn, prompt_before, search_back};
 
-/// The note of what a conversation had cost before it was ours.
+/// The note with the cost of a conversation before it became a session.
 const COST_AT_ADOPTION: &str = "task.cost";
 
-/// Which prompt begins a turn.
+/// The prompt that begins a turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wanted {
     /// The first there is.
@@ -19,16 +19,16 @@ pub(super) enum Wanted {
     Prompt(PromptId),
 }
 
-/// Reads one turn, its prompt first.
+/// Follows one turn, beginning with its prompt.
 pub(super) struct Turn {
     follow: Follow,
     prompt: Wanted,
-    /// The prompt's `seq`, once it was met.
+    /// The prompt's `seq`, once its event was read.
     pub(super) began: Option<u64>,
 }
 
 impl Turn {
-    /// The turn that `prompt` begins, or will begin, after `after`. `feed` must be older than `after`.
+    /// The turn that `prompt` begins after event `after`. `feed` must have been subscribed before `after` was read.
     pub(super) fn new(
         sessions: Sessions,
         feed: LiveFeed,
@@ -69,14 +69,14 @@ impl Turn {
     }
 }
 
-/// Keeps what a conversation had cost before it was ours.
+/// Stores the cost of a conversation before it became a session.
 pub(super) async fn note_cost(sessions: &Sessions, session: SessionId, cost: f64) -> Result<(), ApiError> {
     let cost = RawJson::of(&cost).map_err(|error| ApiError::internal(&error))?;
     Ok(sessions.note(session, COST_AT_ADOPTION, cost).await?)
 }
 
-/// What the conversation had cost when the event `before` came: the agent said so at the end of the turn before, and the
-/// CLI's own books did when the conversation was taken over from elsewhere.
+/// The cost of the conversation up to event `before`: from the result of the previous turn, or from the CLI's own
+/// records if the conversation was taken over from elsewhere.
 pub(super) async fn cost_before(
     sessions: &Sessions,
     session: SessionId,
@@ -94,8 +94,8 @@ pub(super) async fn cost_before(
     Ok(noted.unwrap_or(0.0))
 }
 
-/// The prompt of the turn that a client is to be shown: the last one, or, for a client that has seen everything up to
-/// `seen`, the first that goes on after that. `None`: it has seen all there is.
+/// The prompt of the turn to show to a client: the last one, or, for a client that has seen everything up to `seen`,
+/// the first that continues after it. `None`: the client has seen everything.
 pub(super) async fn turn_to_show(
     sessions: &Sessions,
     session: SessionId,
@@ -122,7 +122,7 @@ pub(super) async fn turn_to_show(
         }
         match page.last() {
             Some(event) if page.len() == PAGE as usize => last = event.seq,
-            // It runs.
+            // The turn is still running.
             _ => return Ok(Some(current)),
         }
     }

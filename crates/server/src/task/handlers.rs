@@ -1,4 +1,4 @@
-//! Starting tasks and watching them.
+//! Starts and watches tasks.
 
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -34,14 +34,14 @@ const SESSION_HEADER: HeaderName = HeaderName::from_static("x-session-id");
 
 /// Run a task and wait for its end
 ///
-/// Nobody can be asked: what needs approval is denied. A task that ran and failed, or reached `timeout_s`, is 200
+/// Nobody can be asked: requests for permission are denied. A task that ran and failed, or reached `timeout_s`, is 200
 /// with `success: false`. At most 10 a minute for each address.
 #[utoipa::path(
     post, operation_id = "task", path = "/api/task", tag = "task", request_body = TaskRequest,
     extensions(("x-summary-zh-CN" = json!("执行任务并等待结果")), ("x-scope" = json!("run"))),
     responses(
     (status = 200, body = TaskResponse, headers(("X-Session-Id" = String))),
-    (status = 404, body = ErrorBody, description = "There is no session to resume."),
+    (status = 404, body = ErrorBody, description = "The session to resume does not exist."),
     Refusals, BodyRefusals,
 ))]
 pub(super) async fn run(
@@ -76,7 +76,7 @@ pub(super) async fn run(
         };
         let (_, translated) = next.ok_or(ApiError::Internal)??;
         if let Some(response) = translated.response {
-            // The key may have been revoked since the last beat.
+            // The key may have been revoked since the last check.
             if !pulse.is_welcome().await {
                 return Err(ApiError::Unauthorized.into());
             }
@@ -85,17 +85,17 @@ pub(super) async fn run(
     }
 }
 
-/// Run a task and hear what happens as it happens
+/// Run a task and stream its events
 ///
 /// Server-sent events: `text`, `thinking`, `tool_use`, `tool_result`, `todos`, `ask_user_question`,
-/// `permission_request`, `error`, and `complete`, which is always the last. The id of an event is its place; a comment
-/// comes when nothing else has for a while. At most 10 a minute for each address.
+/// `permission_request`, `error`, and `complete`, which is always the last. The id of an event is its position; a
+/// comment is sent after a pause. At most 10 a minute for each address.
 #[utoipa::path(
     post, operation_id = "task_stream", path = "/api/task/stream", tag = "task", request_body = TaskRequest,
     extensions(("x-summary-zh-CN" = json!("执行任务并实时接收过程（SSE）")), ("x-scope" = json!("read and run"))),
     responses(
     (status = 200, content_type = "text/event-stream", body = ServerSentEvent, headers(("X-Session-Id" = String))),
-    (status = 404, body = ErrorBody, description = "There is no session to resume."),
+    (status = 404, body = ErrorBody, description = "The session to resume does not exist."),
     Refusals, BodyRefusals,
 ))]
 pub(super) async fn run_streamed(
@@ -121,10 +121,10 @@ pub(super) async fn run_streamed(
     }
 }
 
-/// Watch a task again
+/// Reconnect to a task's events
 ///
-/// From its start, or after the event that the header `Last-Event-ID` names, as a browser's EventSource does by itself. A
-/// client that has seen what was never said gets `reset`, and asks again.
+/// From the start of the task, or after the event in the header `Last-Event-ID`, which a browser's EventSource sends by
+/// itself. A client whose position is not in the log gets `reset`, and has to start again.
 #[utoipa::path(
     get, operation_id = "task_watch", path = "/api/task/{session_id}/stream", tag = "task", params(
     ("session_id" = String, Path),
@@ -132,7 +132,7 @@ pub(super) async fn run_streamed(
     extensions(("x-summary-zh-CN" = json!("重新观看一个任务，可从 Last-Event-ID 之后继续")), ("x-scope" = json!("read"))),
     responses(
     (status = 200, content_type = "text/event-stream", body = ServerSentEvent, headers(("X-Session-Id" = String))),
-    (status = 204, description = "Everything has been seen."),
+    (status = 204, description = "The client has all events."),
     (status = 404, body = ErrorBody), (status = 422, body = ErrorBody), Refusals,
 ))]
 pub(super) async fn watch(
@@ -153,14 +153,14 @@ pub(super) async fn watch(
         }
     };
     let sessions = app.sessions.for_viewer(visitor.viewer.clone());
-    // Taken before anything is read, so that nothing falls between log and live.
+    // Subscribed before anything is read, so that no event is missed between log and live feed.
     let feed = sessions.watch();
     let (record, _) = sessions.find(session).await?;
     if seen > Some(record.last_seq) {
         return Ok(reset(&record));
     }
     let Some(prompt) = turn_to_show(&sessions, session, seen).await? else {
-        // What makes a browser's EventSource stop asking.
+        // Makes a browser's EventSource stop reconnecting.
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
     let turn = Turn::new(sessions, feed, session, prompt.saturating_sub(1), Wanted::First);
@@ -168,7 +168,7 @@ pub(super) async fn watch(
     Ok(Watched::new(&app, &visitor, run, seen.unwrap_or(0)).into_response())
 }
 
-/// A client that has seen what this session has never said: it asks again, from the beginning.
+/// For a client whose position is not in this session's log: it has to start again from the beginning.
 fn reset(record: &SessionRecord) -> Response {
     let event = TaskEvent {
         kind: "reset",
@@ -183,7 +183,7 @@ fn reset(record: &SessionRecord) -> Response {
     (headers, body).into_response()
 }
 
-/// A task, and who has ordered it.
+/// A task, and who ordered it.
 struct Ordered {
     task: Task,
     attendance: Attendance,
@@ -191,10 +191,10 @@ struct Ordered {
     language: Language,
 }
 
-/// Why nothing was started.
+/// Why no task was started.
 enum Refused {
     Error(Refusal),
-    /// Try again after so many seconds.
+    /// Too many tasks: try again after so many seconds.
     TooMany(u64),
 }
 
@@ -229,23 +229,23 @@ impl IntoResponse for Refused {
     }
 }
 
-/// Where a task goes.
+/// Where a task runs.
 enum Place {
-    /// It was begun before.
+    /// A duplicate: the task was started before.
     Begun(Accepted),
     New {
         cwd: Option<String>,
     },
     Ours(Box<SessionRecord>),
-    /// A conversation that was begun elsewhere, in this folder.
+    /// A conversation that was started outside of Tiller, in this folder.
     Elsewhere {
         conversation: SessionId,
         cwd: String,
     },
 }
 
-/// Starts the task and what looks after it. To be done whole: a task that nobody looks after has no time limit, and what it
-/// asks is never answered.
+/// Starts the task and its supervision. Runs to its end even if the client disconnects: an unsupervised task has no
+/// time limit, and its requests are never answered.
 async fn begin(app: App, visitor: Visitor, order: Ordered) -> Result<Run, Refused> {
     let Ordered {
         task,
@@ -257,7 +257,7 @@ async fn begin(app: App, visitor: Visitor, order: Ordered) -> Result<Run, Refuse
         return Err(ApiError::Forbidden.into());
     }
     let sessions = app.sessions.for_viewer(visitor.viewer.clone());
-    // A task that was begun before goes on where it is, whatever is said of it now.
+    // A duplicate continues the first task, whatever its other fields say.
     let begun = sessions.accepted(task.prompt_id).await?;
     let place = match begun {
         Some(accepted) => Place::Begun(accepted),
@@ -277,13 +277,13 @@ async fn begin(app: App, visitor: Visitor, order: Ordered) -> Result<Run, Refuse
         )]
         return Err(Refused::TooMany((wait as u64).max(1)));
     }
-    // Taken before anything happens, so that nothing is missed.
+    // Subscribed before anything happens, so that no event is missed.
     let feed = sessions.watch();
     let accepted = match place {
         Place::Begun(accepted) => accepted,
         Place::New { cwd } => sessions.start(start(&task, cwd, None)).await?,
         Place::Elsewhere { conversation, cwd } => {
-            // Asked before the agent goes on counting.
+            // Read before the agent adds to it.
             let spent = app.history.spent(conversation.to_string()).await?;
             let spent = spent.unwrap_or(0.0);
             let start = StartSession {
@@ -296,7 +296,7 @@ async fn begin(app: App, visitor: Visitor, order: Ordered) -> Result<Run, Refuse
         }
         Place::Ours(record) => {
             let begun = match task.prompt_id {
-                // In a session that another key began, ids are that key's.
+                // In a session of another key, prompt ids belong to that key.
                 Some(prompt) => sessions.accepted_in(record.id, prompt).await?,
                 None => None,
             };
@@ -365,7 +365,7 @@ async fn place(app: &App, visitor: &Visitor, sessions: &Sessions, task: &Task) -
     }
 }
 
-/// A conversation that only its transcript knows. Keys see none but their own.
+/// A conversation that exists only as a transcript. Keys see only their own.
 async fn elsewhere(app: &App, visitor: &Visitor, id: SessionId) -> Result<Place, ApiError> {
     if visitor.viewer.key.is_some() {
         return Err(ApiError::SessionNotFound);
@@ -378,12 +378,13 @@ async fn elsewhere(app: &App, visitor: &Visitor, id: SessionId) -> Result<Place,
     })
 }
 
-/// The newest conversation of a folder, whoever began it; a new one if there is none.
+/// The newest conversation of a folder, whoever started it; a new one if there is none.
 async fn newest(app: &App, visitor: &Visitor, sessions: &Sessions, cwd: String) -> Result<Place, ApiError> {
-    // The list has the last changed first. A session that never began can't go on.
+    // The list has the most recently changed session first. A session that never began can't continue.
     let can_go_on = |record: &SessionRecord| record.conversation.is_some() || record.expired;
     let newest = sessions.newest_in(&cwd, can_go_on).await?;
-    // The CLI writes its transcript a moment after it has told us, so of two of ours the transcripts may not know the newer.
+    // The CLI writes its transcript a moment after its messages, so the transcripts may not have the newest of our
+    // sessions.
     let is_older = |last_active| {
         newest
             .as_ref()
@@ -415,7 +416,7 @@ fn prompt(task: &Task) -> NewPrompt {
 
 fn start(task: &Task, cwd: Option<String>, resume: Option<SessionId>) -> StartSession {
     StartSession {
-        // A program does not pay for a title that nobody asked for.
+        // A program does not pay for a title that it did not ask for.
         title: title_from_prompt(&task.prompt),
         prompt: prompt(task),
         cwd,
@@ -426,7 +427,7 @@ fn start(task: &Task, cwd: Option<String>, resume: Option<SessionId>) -> StartSe
     }
 }
 
-/// A task says which tools it has and how long it may take; the rest it may leave as the session has it.
+/// A task sets its tools and its time limit; other settings may stay as the session has them.
 fn patch(task: &Task) -> SettingsPatch {
     let always = [
         OptionChange::new(options::TOOLS, task.tools.clone()),
@@ -441,12 +442,12 @@ fn patch(task: &Task) -> SettingsPatch {
     }
 }
 
-/// A task that runs, as its client hears of it.
+/// A running task, as its client sees it.
 struct Run {
     turn: Turn,
     about: About,
     translator: Option<Translator>,
-    /// Taken from the turn, not given out yet: whoever waits for [`Self::next`] may give up in the middle.
+    /// The step that was read but not returned yet: [`Self::next`] may be cancelled.
     taken: Option<Step>,
 }
 
@@ -471,7 +472,7 @@ impl Run {
         self.about.session_id.clone()
     }
 
-    /// The next event's `seq` and what it means. `None` when the server goes away.
+    /// The next event's `seq` and its translation. `None` when the server stops.
     async fn next(&mut self) -> Option<Result<(u64, Translated), ApiError>> {
         if self.taken.is_none() {
             self.taken = Some(self.turn.next().await);
@@ -489,7 +490,7 @@ impl Run {
                 (empty.insert(Translator::new(self.about.clone())), began)
             }
         };
-        // Only the end has a reason. Asked before anything is taken, as above.
+        // Only the end needs the reason. Read before the step is taken, as above.
         let overdue = match &self.taken {
             Some(Step::Event(event)) if ends_turn(event) => {
                 match was_overdue(self.turn.sessions(), session, began).await {
@@ -513,7 +514,7 @@ impl Run {
 struct Watched {
     pulse: Pulse,
     run: Run,
-    /// Everything up to here the client has seen.
+    /// The client has everything up to this event.
     seen: u64,
     finished: bool,
 }
@@ -528,7 +529,7 @@ impl Watched {
         }
     }
 
-    /// What is to be written next; nothing is read ahead of a client that does not take it.
+    /// The next piece to write; nothing is read ahead of a slow client.
     async fn next(&mut self) -> Option<String> {
         if self.finished {
             return None;
@@ -545,10 +546,10 @@ impl Watched {
                     }
                 }
                 next = self.run.next() => {
-                    // An error ends the stream without `complete`: the client comes back and goes on.
+                    // An error ends the stream without `complete`: the client reconnects and continues.
                     let (seq, translated) = next?.ok()?;
                     self.finished = translated.response.is_some();
-                    // The key may have been revoked since the last beat, which is also what ends its task.
+                    // The key may have been revoked since the last check; that also ends its task.
                     if self.finished && !self.pulse.is_welcome().await {
                         return None;
                     }
@@ -580,7 +581,7 @@ impl IntoResponse for Watched {
         let headers = [
             (SESSION_HEADER, self.run.session_id()),
             (CONTENT_TYPE, "text/event-stream".to_owned()),
-            // Else some proxies keep events until they have a bufferful.
+            // Otherwise some proxies buffer events.
             (HeaderName::from_static("x-accel-buffering"), "no".to_owned()),
         ];
         let events = stream::unfold(self, |mut watched| async move {

@@ -1,4 +1,4 @@
-//! Questions of the agent's to the user: several at once, answered one by one.
+//! The agent's questions to the user: several in one call, answered one by one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -62,44 +62,44 @@ fn question_id(request: RequestId, index: usize) -> String {
     format!("{request}-{index}")
 }
 
-/// The call and the number of the question in it.
+/// The call and the index of the question in it.
 pub(super) fn parse_question_id(id: &str) -> Option<(RequestId, usize)> {
     let (request, index) = id.rsplit_once('-')?;
     let parsed = (request.parse().ok()?, index.parse().ok()?);
-    // Nothing but the id that was given out names the question.
+    // Only the id exactly as it was issued names the question.
     (question_id(parsed.0, parsed.1) == id).then_some(parsed)
 }
 
-/// What a user said to one question; `None`: they cancelled it.
+/// The answer to one question; `None`: the user cancelled it.
 pub(super) type Said = Option<String>;
 
-/// The notes of answers to calls that have more questions.
+/// The key of notes with answers to calls that have more questions.
 const ANSWERS: &str = "task.answer.";
 
 fn note_key(request: RequestId, index: usize) -> String {
     format!("{ANSWERS}{}", question_id(request, index))
 }
 
-/// What became of an answer.
+/// The outcome of an answer.
 pub(super) enum Noted {
-    /// There are more questions; this is what was said to this one.
+    /// More questions are open; this is the answer to this one.
     More(Said),
-    /// It was the last one: the answer to the call.
+    /// All questions are answered: the answer to the call.
     All(DecisionAnswer),
 }
 
-/// Answers to calls that have more questions.
+/// Answers to calls with open questions.
 #[derive(Default)]
 pub(super) struct PartialAnswers {
     /// Held for look-ups only.
     said: Mutex<HashMap<RequestId, BTreeMap<usize, Said>>>,
 }
 
-/// Calls with open questions that are remembered. Each waits for a person, so that there are never many.
+/// How many calls with open questions are remembered. Each waits for a person, so there are never many.
 const OPEN_CALLS: usize = 4096;
 
 impl PartialAnswers {
-    /// Notes an answer; with the last one of a call, the answer to the call. What was noted is kept until
+    /// Notes an answer; with the last one of a call, returns the answer to the call. Notes are kept until
     /// [`Self::forget`], so that a call whose answer could not be delivered can be answered again.
     pub(super) fn note(
         &self,
@@ -126,7 +126,7 @@ impl PartialAnswers {
         answer_to_call(asked, &questions, answers).map(Noted::All)
     }
 
-    /// An answer that could not be kept was not given.
+    /// Removes an answer that could not be stored.
     fn take_back(&self, request: RequestId, index: usize) {
         let mut all = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(answers) = all.get_mut(&request) {
@@ -134,7 +134,7 @@ impl PartialAnswers {
         }
     }
 
-    /// Keeps an answer for the next server, which may be the one to hear the others.
+    /// Stores an answer for the next server, which may get the remaining answers.
     pub(super) async fn keep(
         &self,
         sessions: &Sessions,
@@ -150,7 +150,7 @@ impl PartialAnswers {
         })
     }
 
-    /// Takes over what the last server was told.
+    /// Restores the answers that the last server stored.
     pub(super) async fn resume(&self, sessions: &Sessions) -> Result<(), CommandError> {
         let notes = sessions.notes(ANSWERS).await?;
         let mut all = self.said.lock().unwrap_or_else(PoisonError::into_inner);
@@ -163,7 +163,7 @@ impl PartialAnswers {
         Ok(())
     }
 
-    /// The call is over.
+    /// Forgets a call that is over.
     pub(super) async fn forget(&self, sessions: &Sessions, session: SessionId, request: RequestId) {
         let answers = {
             let mut all = self.said.lock().unwrap_or_else(PoisonError::into_inner);
@@ -171,7 +171,7 @@ impl PartialAnswers {
         };
         for index in answers.into_iter().flat_map(BTreeMap::into_keys) {
             if let Err(error) = sessions.erase_notes(session, &note_key(request, index)).await {
-                tracing::debug!(%error, "an answer is kept for longer than needed");
+                tracing::debug!(%error, "can't delete a stored answer");
             }
         }
     }
@@ -191,7 +191,7 @@ fn said(question: &Question, answer: &Value) -> Result<Said, ApiError> {
         Value::String(_) => text(answer).map(Some).ok_or(ApiError::InvalidAnswer),
         Value::Array(labels) if labels.len() == 1 || (question.multi_select && !labels.is_empty()) => {
             let labels: Option<Vec<String>> = labels.iter().map(text).collect();
-            // Joined as the agent reads them.
+            // Joined with commas, as the agent expects.
             labels
                 .map(|labels| Some(labels.join(", ")))
                 .ok_or(ApiError::InvalidAnswer)
@@ -211,7 +211,9 @@ fn answer_to_call(
         .collect();
     if answers.is_empty() {
         return Ok(DecisionAnswer::Deny {
-            message: Some("The user does not want to answer. Go on without it, or stop here.".to_owned()),
+            message: Some(
+                "The user declined to answer. Continue without an answer, or stop here.".to_owned(),
+            ),
             interrupt: false,
         });
     }

@@ -1,5 +1,5 @@
-//! What a task needs while nobody may be watching: its time limit, and someone who says no. Kept with the session, so
-//! that the next server goes on with it: agents live longer than servers do.
+//! Supervises tasks whose clients may be gone: enforces time limits and denies requests. Stored with the session, so
+//! that the next server continues: agents outlive servers.
 
 use std::time::Duration;
 
@@ -15,26 +15,26 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::follow::{Step, ends_turn};
 
-/// Notes of tasks that are looked after.
+/// The key of notes about supervised tasks.
 const ORDERS: &str = "task.order.";
 
-/// Notes of tasks that were stopped because their time was over, by the prompt's `seq`.
+/// The key of notes about tasks that were stopped at their time limit, by the prompt's `seq`.
 const OVERDUE: &str = "task.overdue.";
 
-/// Who is there to be asked.
+/// Who can answer the agent's requests.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Attendance {
-    /// Someone may answer, now or later.
+    /// A client may answer, now or later.
     Someone,
     /// The caller waits for the result and can't be asked.
     Nobody,
 }
 
-/// What is to be done for a task, and where it is found.
+/// The supervision of one task.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Order {
-    /// Absent in notes of older servers: then it is the first after `after`.
+    /// Absent in notes of older servers: then the first prompt after `after`.
     prompt_id: Option<String>,
     after: u64,
     timeout_ms: Option<u64>,
@@ -59,7 +59,7 @@ impl Order {
     }
 }
 
-/// Looks after a task until it ends.
+/// Supervises a task until it ends.
 pub(super) async fn supervise(app: &App, session: SessionId, order: Order) -> Result<(), ApiError> {
     if order.timeout_ms.is_none() && order.attendance == Attendance::Someone {
         return Ok(());
@@ -72,18 +72,18 @@ pub(super) async fn supervise(app: &App, session: SessionId, order: Order) -> Re
     Ok(())
 }
 
-/// Goes on with the tasks of the last server.
+/// Resumes the supervision of the last server's tasks.
 pub(super) async fn resume(sessions: &Sessions) -> Result<(), CommandError> {
     for (session, key, order) in sessions.notes(ORDERS).await? {
         match serde_json::from_str(order.as_str()) {
             Ok(order) => begin(sessions.clone(), session, key, order),
-            Err(error) => tracing::warn!(%error, "a task can't be looked after any more"),
+            Err(error) => tracing::warn!(%error, "can't supervise a task any longer"),
         }
     }
     Ok(())
 }
 
-/// Whether the task with this prompt was stopped because its time was over.
+/// Whether the task with this prompt was stopped at its time limit.
 pub(super) async fn was_overdue(
     sessions: &Sessions,
     session: SessionId,
@@ -101,14 +101,14 @@ fn begin(sessions: Sessions, session: SessionId, key: String, order: Order) {
             Err(error) => Err(error),
         };
         if let Err(error) = looked_after {
-            tracing::warn!(%error, "a task can't be looked after any more");
+            tracing::warn!(%error, "can't supervise a task any longer");
         }
     });
 }
 
 enum End {
     Over,
-    /// The server is going away; the next one goes on.
+    /// The server is stopping; the next one continues.
     Interrupted,
 }
 
@@ -130,7 +130,7 @@ async fn look_after(sessions: &Sessions, session: SessionId, order: &Order) -> R
                 Step::Closed => return Ok(End::Interrupted),
                 Step::Queue(_) | Step::Updated | Step::Hook(_) => {}
                 Step::Event(event) => match &event.body {
-                    // Counted from when it runs: a queued prompt's turn has not begun.
+                    // Counted from the start of the turn: a queued prompt has not begun.
                     EventBody::UserPrompt { .. } if turn.began == Some(event.seq) => {
                         deadline = order.deadline(event.at);
                     }
@@ -144,10 +144,10 @@ async fn look_after(sessions: &Sessions, session: SessionId, order: &Order) -> R
             () = overdue => {
                 deadline = None;
                 if let Some(began) = turn.began {
-                    // Noted first: whoever hears of the end asks for the reason.
+                    // Noted first: a reader of the end needs the reason.
                     let yes = RawJson::of(&true).map_err(|_| CommandError::UnknownSession)?;
                     if let Err(error) = sessions.note(session, &format!("{OVERDUE}{began}"), yes).await {
-                        tracing::warn!(%error, "can't write down that a task's time is over");
+                        tracing::warn!(%error, "can't store that a task reached its time limit");
                     }
                     sessions.stop(session).await?;
                 }
@@ -158,11 +158,11 @@ async fn look_after(sessions: &Sessions, session: SessionId, order: &Order) -> R
 
 async fn deny(sessions: &Sessions, session: SessionId, decision: DecisionRef) -> Result<(), CommandError> {
     let answer = DecisionAnswer::Deny {
-        message: Some("Nobody can be asked in this task. Go on without it.".to_owned()),
+        message: Some("Nobody can be asked in this task. Continue without it.".to_owned()),
         interrupt: false,
     };
     match sessions.answer(session, decision, answer).await {
-        // Someone at another door was faster, or the turn is over.
+        // A client of another door was first, or the turn is over.
         Err(CommandError::Refused(_)) => Ok(()),
         outcome => outcome,
     }

@@ -1,5 +1,5 @@
-//! From the events of one turn to those of the task API. Pure: the same events lead to the same output, so that a reader
-//! of the log arrives at what a live reader was sent.
+//! Translates the events of one turn into those of the task API. Pure: the same events lead to the same output, so that
+//! a reader of the log gets what a live reader got.
 
 #[cfg(test)]
 mod tests;
@@ -19,18 +19,18 @@ use super::questions::{Questions, is_question};
 use super::wire::{Granularity, TaskEvent, TaskResponse};
 use crate::error::{ApiError, Language};
 
-/// What is known of a task before its first event.
+/// What is known about a task before its first event.
 #[derive(Clone, Debug)]
 pub(super) struct About {
     pub(super) session_id: String,
     pub(super) cwd: String,
-    /// What the conversation had cost before: the agent tells only the sum of everything.
+    /// The cost of the conversation before this task: the agent reports only the total.
     pub(super) cost_before: f64,
     pub(super) granularity: Granularity,
     pub(super) language: Language,
 }
 
-/// What one event of the session means for the task.
+/// The translation of one event.
 #[derive(Debug, Default)]
 pub(super) struct Translated {
     pub(super) events: Vec<TaskEvent>,
@@ -41,11 +41,11 @@ pub(super) struct Translated {
 pub(super) struct Translator {
     about: About,
     started_at: Option<Timestamp>,
-    /// The message that streams in, and the blocks of it and of earlier ones.
+    /// The message that is being streamed, and its blocks and those of earlier messages.
     streaming: String,
     blocks: HashMap<(String, u64), Block>,
     next_block: u64,
-    /// How many blocks of a message have come whole.
+    /// How many blocks of each message have arrived complete.
     whole: HashMap<String, u64>,
     calls: ToolCalls,
     todos: Todos,
@@ -75,7 +75,8 @@ impl Translator {
         }
     }
 
-    /// Takes the next event, the task's prompt first. `was_overdue`: if it ends here, its time limit was the reason.
+    /// Translates the next event, the task's prompt first. `was_overdue`: if the task ends here, it reached its time
+    /// limit.
     pub(super) fn push(&mut self, event: &Event, was_overdue: bool) -> Translated {
         let mut translated = Translated::default();
         match &event.body {
@@ -112,7 +113,7 @@ impl Translator {
         }
     }
 
-    /// A piece of a block that streams in.
+    /// Translates a fragment of a block that is being streamed.
     fn piece(&mut self, message: &Message, out: &mut Vec<TaskEvent>) {
         if message.stream_event_kind() == Some(StreamEventKind::MessageStart) {
             self.streaming = message.model_message_id().unwrap_or_default();
@@ -145,7 +146,7 @@ impl Translator {
         })
     }
 
-    /// Whole blocks of a message; the agent sends each in a line of its own, all with the message's id.
+    /// Translates complete blocks of a message; the agent sends each in a line of its own, all with the message's id.
     fn said(&mut self, assistant: AssistantMessage, out: &mut Vec<TaskEvent>) {
         let id = assistant.message.id;
         let parent = assistant.parent_tool_use_id.as_deref();
@@ -163,8 +164,8 @@ impl Translator {
                 _ => continue,
             };
             let Block { number, streamed } = *self.block(id.clone(), index);
-            // A block that came in pieces was sent. One that did not, because pieces are kept for a while only, or
-            // because a subagent wrote it, is sent as a whole.
+            // A block that was streamed was already sent. A block that was not, because fragments are kept only for a
+            // while or because a subagent wrote it, is sent as a whole.
             if !streamed && !words.is_empty() {
                 out.push(words_event(kind, &words, number, parent));
             }
@@ -209,7 +210,7 @@ impl Translator {
         }
     }
 
-    /// The session is gone; nothing more will come of it.
+    /// The session was deleted; no more events will follow.
     pub(super) fn abandon(&mut self, reason: ApiError) -> Translated {
         let mut translated = Translated::default();
         let message = reason.text(self.about.language).to_owned();
@@ -301,7 +302,7 @@ fn todos_event(todos: &Todos) -> TaskEvent {
     }
 }
 
-/// A record of the message language. It was read from JSON, so it can be written as JSON.
+/// Serializes a type of the message language. It was read from JSON, so this can't fail.
 fn as_json(record: &impl Serialize) -> Value {
     serde_json::to_value(record).unwrap_or_default()
 }
@@ -313,7 +314,7 @@ fn words_event(kind: &'static str, words: &str, block: u64, parent: Option<&str>
     }
 }
 
-/// Marks the events of a subagent with the call that started it.
+/// Marks the events of a subagent with the tool call that started it.
 fn of_subagent(mut data: Value, parent: Option<&str>) -> Value {
     if let (Some(fields), Some(parent)) = (data.as_object_mut(), parent) {
         fields.insert("parent_tool_use_id".to_owned(), parent.into());
@@ -349,8 +350,8 @@ fn asks(asked: &DecisionRequest) -> Vec<TaskEvent> {
 }
 
 impl TaskEvent {
-    /// As it goes over the wire. The id is that of the last event of a group: a client that was cut off within one gets
-    /// the whole group again, and misses nothing.
+    /// The event in its wire format. The id is set on the last event of a group: a client that is disconnected within a
+    /// group gets the whole group again.
     pub(super) fn render(self, session_id: &str, seq: Option<u64>) -> String {
         let mut data = Map::new();
         data.insert("type".to_owned(), self.kind.into());

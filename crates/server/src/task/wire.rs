@@ -1,4 +1,4 @@
-//! What clients of the task API send, checked to the letter of the contract, and what they get.
+//! The requests and responses of the task API, checked as its contract says.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use crate::body::Refusal;
 use crate::error::{ApiError, FieldProblem, WrongField};
 use crate::options::PermissionMode;
 
-/// Characters of a prompt, at most.
+/// The maximum length of a prompt, in characters.
 const MAX_PROMPT: usize = 10_000;
 
 /// The longest time limit: a week. More is a mistake.
 const MAX_TIMEOUT_S: f64 = 604_800.0;
 
-/// The CLI's own tools, of every version met so far.
+/// The CLI's own tools, of every known version.
 pub(crate) const TOOLS: &[&str] = &[
     "Agent",
     "AgentOutputTool",
@@ -84,17 +84,17 @@ pub(crate) struct TaskRequest {
     #[schema(value_type = String, required = true, max_length = 10_000, min_length = 1, pattern = r"^[^\x00]*\S[^\x00]*$")]
     #[ts(as = "String")]
     prompt: Option<String>,
-    /// The prompt's id, chosen by the client. The same id again is the same task again.
+    /// The prompt's id, chosen by the client. A duplicate is the same task.
     #[schema(format = "uuid")]
     prompt_id: Option<String>,
     /// Absolute, or beginning with `~/`; inside a root.
     #[schema(pattern = r"^[^\x00]*$")]
     working_dir: Option<String>,
-    /// The tools that the task may use, which then need no permission. Absent: the agent's usual ones; empty: none.
+    /// The tools that the task may use, which then need no permission. Absent: the agent's default tools; empty: none.
     tools: Option<Vec<String>>,
-    /// Goes on with the newest conversation of the folder. Not together with `resume`.
+    /// Continues the newest conversation of the folder. Not together with `resume`.
     continue_conversation: Option<bool>,
-    /// Goes on with this conversation, in its own folder.
+    /// Continues this conversation, in its own folder.
     #[schema(format = "uuid")]
     resume: Option<String>,
     #[schema(value_type = Option<PermissionMode>)]
@@ -104,11 +104,11 @@ pub(crate) struct TaskRequest {
         pattern = r"^([A-Za-z0-9._:/@\[\]][A-Za-z0-9._:/@\[\]-]*)?$"
     )]
     model: Option<String>,
-    /// How often the model may be called.
+    /// The maximum number of model calls.
     #[serde(default, deserialize_with = "whole_number")]
     #[schema(minimum = 1, maximum = 4_294_967_295_u32)]
     max_turns: Option<u32>,
-    /// The agent of a new conversation, one of `GET /api/backends`; the default one unless given.
+    /// The agent of a new conversation, one of `GET /api/backends`. Default: the server's default agent.
     agent: Option<String>,
     /// The task is stopped after so many seconds.
     #[schema(exclusive_minimum = 0.0, maximum = 604_800.0)]
@@ -116,23 +116,23 @@ pub(crate) struct TaskRequest {
     granularity: Option<Granularity>,
 }
 
-/// How text and thinking arrive.
+/// How text and thinking are sent.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, TS, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[ts(export_to = "task.ts")]
 pub(crate) enum Granularity {
-    /// In pieces, as the model says them.
+    /// In fragments, as the model writes them.
     #[default]
     Piece,
     /// In whole blocks.
     Block,
 }
 
-/// A request that makes sense.
+/// A valid request.
 #[derive(Debug, PartialEq)]
 pub(super) struct Task {
     pub(super) prompt: String,
-    /// The same id again is the same task again.
+    /// A duplicate is the same task.
     pub(super) prompt_id: Option<PromptId>,
     pub(super) working_dir: Option<String>,
     pub(super) conversation: Conversation,
@@ -146,11 +146,11 @@ pub(super) struct Task {
     pub(super) granularity: Granularity,
 }
 
-/// Which conversation a task belongs to.
+/// The conversation that a task continues.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Conversation {
     New,
-    /// The newest of the folder.
+    /// The newest one of the folder.
     Newest,
     Resume(SessionId),
 }
@@ -188,7 +188,7 @@ impl TaskRequest {
         if self.max_turns == Some(0) {
             return Err(wrong("max_turns").into());
         }
-        // The agent has its own word on which models there are; what can be no name is wrong for all of them.
+        // The agent decides which models exist; a text that can't be a name is refused here.
         if self.model.as_deref().is_some_and(|model| !may_be_model(model)) {
             return Err(wrong("model").into());
         }
@@ -220,7 +220,7 @@ impl TaskRequest {
     }
 }
 
-/// Only the usual form with hyphens: others would be taken for ids, too, and match no transcript.
+/// Only the usual form with hyphens: other forms would parse as ids, too, but match no transcript.
 fn uuid<Id: std::str::FromStr>(text: &str, field: &str) -> Result<Id, WrongField> {
     if text.len() != 36 {
         return Err(wrong(field));
@@ -240,17 +240,17 @@ fn is_tool(name: &str) -> bool {
     is_mcp || TOOLS.contains(&name)
 }
 
-/// How a task went.
+/// The outcome of a task.
 #[derive(Debug, PartialEq, Serialize, TS, ToSchema)]
 #[ts(export_to = "task.ts")]
 pub(crate) struct TaskResponse {
     pub(super) success: bool,
-    /// The answer, or what went wrong.
+    /// The answer, or the error.
     pub(super) message: String,
     pub(super) session_id: String,
     pub(super) cost_usd: Option<f64>,
     pub(super) duration_ms: Option<u64>,
-    /// Relative to the working directory where inside it.
+    /// Relative to the working directory if inside it.
     pub(super) files_changed: Vec<String>,
     pub(super) tools_used: Vec<String>,
     pub(super) num_turns: Option<u64>,
@@ -263,14 +263,14 @@ pub(crate) struct TaskResponse {
     pub(super) permission_denials: Vec<Value>,
 }
 
-/// One server-sent event. `data` gains `type` and `session_id` on the way out.
+/// One server-sent event. `type` and `session_id` are added to `data` when it is sent.
 #[derive(Debug, PartialEq)]
 pub(super) struct TaskEvent {
     pub(super) kind: &'static str,
     pub(super) data: Value,
 }
 
-/// A whole number, however it is written: to JSON's schemas `3.0` is one.
+/// A whole number in any notation: in JSON schemas `3.0` is one.
 fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
     let Some(number) = Option::<f64>::deserialize(deserializer)? else {
         return Ok(None);
@@ -286,7 +286,7 @@ fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32
     Ok(Some(number as u32))
 }
 
-/// Nothing, or what the description of `model` allows.
+/// Whether a text may be the name of a model, as the description of `model` says.
 fn may_be_model(name: &str) -> bool {
     let in_name = |character: char| character.is_ascii_alphanumeric() || "._:/@[]-".contains(character);
     name.len() <= 128 && !name.starts_with('-') && name.chars().all(in_name)
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_requests_are_refused() {
         let id = "7b3f9d1c-52a5-4c3b-9d0a-1d6d1f0f3a10";
         for fields in [
             json!({ "prompt": 5 }),
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_may_be_said_is_understood() {
+    fn all_valid_fields_are_accepted() {
         let task = check(json!({
             "prompt": "do it", "working_dir": "~/x", "tools": ["Read", "mcp__db__query"], "continue_conversation": false,
             "resume": "7b3f9d1c-52a5-4c3b-9d0a-1d6d1f0f3a10", "prompt_id": "7b3f9d1c-52a5-4c3b-9d0a-1d6d1f0f3a11",

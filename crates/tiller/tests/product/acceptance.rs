@@ -28,25 +28,25 @@ async fn post_in(
     request(&server.address, "POST", path, &headers, &body.to_string()).await
 }
 
-/// What someone who reads English is told instead.
-fn in_english(words: &str) -> &'static str {
-    match words {
+/// The English text of a Chinese error message.
+fn in_english(chinese: &str) -> &'static str {
+    match chinese {
         "任务描述不能为空" => "The task description is empty.",
         "任务描述超过最大长度限制" => {
-            "The task description is too long: at most 10,000 characters are taken."
+            "The task description is too long. It may have at most 10,000 characters."
         }
         "工作目录不存在或无权限访问" => {
             "The working directory does not exist or may not be used."
         }
         "指定的会话不存在" => "There is no such session.",
-        "API 密钥无效" => "A valid API key or the link from `tiller link` is needed.",
+        "API 密钥无效" => "Sign in with the link from `tiller link`, or send a valid API key.",
         "请求过于频繁，请稍后再试" => "Too many requests. Try again later.",
         "服务内部错误，请稍后重试" => "Something went wrong in the server. Try again later.",
         other => panic!("{other}"),
     }
 }
 
-/// What no error may tell: where things really are, what the environment holds, how we were built.
+/// Asserts that an error reveals no real paths, no environment and no source locations.
 fn assert_discreet(world: &World, response: &Response) {
     let home = world.home();
     let secrets = [

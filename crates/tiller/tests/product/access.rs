@@ -292,7 +292,7 @@ async fn errors_speak_the_callers_language() {
         message(&[("accept-language", "zh-CN,zh;q=0.9")]).await,
         "API 密钥无效"
     );
-    let english = "A valid API key or the link from `tiller link` is needed.";
+    let english = "Sign in with the link from `tiller link`, or send a valid API key.";
     assert_eq!(message(&[("accept-language", "en-US")]).await, english);
     server.stop().await;
 }
@@ -351,7 +351,7 @@ async fn a_key_sees_its_own_sessions_and_does_what_its_scopes_allow() {
         .await;
     assert_eq!(
         reading.until_type("runner.error").await["message"],
-        "The key that you use does not allow this."
+        "Your API key does not allow this."
     );
 
     let mut all = with_key(&server, "from-the-environment").await.unwrap();

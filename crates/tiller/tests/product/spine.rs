@@ -116,7 +116,7 @@ async fn an_allowed_tool_runs_and_a_denied_one_is_told_to_the_model() {
     // A second answer changes nothing.
     client.answer(&request, json!({ "behavior": "deny" })).await;
     let error = client.until_type("runner.error").await;
-    assert_eq!(error["message"], "This request has been answered already.");
+    assert_eq!(error["message"], "This request was already answered.");
 
     client
         .send(

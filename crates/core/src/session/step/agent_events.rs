@@ -1,4 +1,4 @@
-//! What an agent says, and what becomes of the session when it is gone or found again.
+//! How a session processes its agent's events, exits and reconnects.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::session::state::{
     AgentState, Approval, DecisionAnswer, Delivery, RunRecord, SessionStatus, Turn, TurnRecord,
 };
 
-/// What a session says whose agent heard an answer that was not Tiller's.
+/// The error of a session whose agent got an answer that was not Tiller's.
 const ALARM: &str = "Alarm: the agent ran something that waited for your permission, and nobody gave that here. Somebody else \
     answered for you. The agent was ended; look at what it did before you go on.";
 
@@ -29,7 +29,7 @@ impl Step<'_> {
             AgentEvent::Asked(question) => self.asks(*question),
             AgentEvent::Hook(call) => {
                 self.state.hooks_open.push(call.agent_request.clone());
-                self.effects.push(Effect::Announce(*call));
+                self.effects.push(Effect::HookCalled(*call));
             }
             AgentEvent::Withdrew { agent_request } => {
                 let hook = self
@@ -39,7 +39,7 @@ impl Step<'_> {
                     .position(|open| *open == agent_request);
                 if let Some(position) = hook {
                     let closed = self.state.hooks_open.remove(position);
-                    self.effects.push(Effect::Retract(closed));
+                    self.effects.push(Effect::HookClosed(closed));
                 }
                 let found = self
                     .state
@@ -59,17 +59,17 @@ impl Step<'_> {
         }
     }
 
-    /// An agent that an earlier server started is there. What it has not heard is told it later: what it has said comes
-    /// first, and has its numbers already.
+    /// An earlier server's agent is still running. The inputs that it missed are sent later: its missed output comes
+    /// first, because those events already have numbers.
     fn attached(&mut self, last_input: u64) {
         let mut unheard = std::mem::take(&mut self.state.unconfirmed);
         unheard.retain(|event| event.seq > last_input);
-        self.take_back_prompt(&unheard);
+        self.keep_missed_prompt(&unheard);
         self.state.unconfirmed = unheard;
     }
 
-    /// The prompt of the turn that runs is among what no agent has heard.
-    fn take_back_prompt(&mut self, unheard: &[Event]) {
+    /// Keeps the prompt of the running turn for delivery if it is among the missed inputs.
+    fn keep_missed_prompt(&mut self, unheard: &[Event]) {
         let Some(turn) = &mut self.state.turn else { return };
         let event = unheard.iter().find(|event| event.seq == turn.prompt_seq);
         if let Some(EventBody::UserPrompt { prompt }) = event.map(|event| &event.body) {
@@ -80,7 +80,7 @@ impl Step<'_> {
         }
     }
 
-    /// What the agent said without us is on record: it is told what it has not heard.
+    /// The agent's missed output is recorded: now it gets the inputs that it missed.
     fn caught_up(&mut self) {
         if self.state.agent != AgentState::Attaching {
             return;
@@ -97,7 +97,7 @@ impl Step<'_> {
                 self.stopped(after_stop);
             }
             Some((_, false, true)) if self.is_outdated() => return self.end_agent(),
-            // Before the answers: a keeper passes on numbers only if they rise.
+            // Before the answers: a keeper forwards numbers only in rising order.
             Some((_, false, true)) => self.deliver(),
             Some((_, _, false)) | None => {}
         }
@@ -128,11 +128,11 @@ impl Step<'_> {
                 self.state.record.fork_of = None;
                 self.state.record.fork_at = None;
             }
-            Meaning::Option(change) => self.option_is(change),
+            Meaning::Option(change) => self.option_changed(change),
             Meaning::Background { running } => self.state.background = *running,
             Meaning::TurnEnded(TurnEnd::Success) => {
-                // The conversation was there: an end soon after, which only the next server may see, is no sign that it
-                // has expired.
+                // The conversation existed: if the agent ends soon after, which only the next server may see, that is
+                // not a sign that the conversation expired.
                 if let Some(run) = &mut self.state.record.run {
                     run.resumes = false;
                 }
@@ -143,13 +143,13 @@ impl Step<'_> {
             return;
         }
         let raw = match &meaning {
-            // Not a failure for the user, who wanted it.
+            // Not a failure for the user, who asked for it.
             Meaning::TurnEnded(TurnEnd::Failure { .. }) if self.is_stopped() => {
                 RawJson::checked(tiller_message::turn_stopped(raw.as_str()).into())
             }
             _ => raw,
         };
-        let forged = self.was_answered_by_another(&raw);
+        let forged = self.was_answered_elsewhere(&raw);
         self.record(EventBody::Message { raw, uuid });
         if forged {
             return self.raise_alarm();
@@ -159,9 +159,9 @@ impl Step<'_> {
         }
     }
 
-    /// A call has run whose permission is still being asked for: the agent heard an answer that nobody here gave. A call that
-    /// was refused, or failed because the turn ended under it, has no such result.
-    fn was_answered_by_another(&self, raw: &RawJson) -> bool {
+    /// Whether a tool ran whose permission is still pending: then the agent got an answer that Tiller did not send. A
+    /// call that was denied, or failed because its turn ended, has no such result.
+    fn was_answered_elsewhere(&self, raw: &RawJson) -> bool {
         if self.state.pending.is_empty() || self.is_stopped() {
             return false;
         }
@@ -171,7 +171,7 @@ impl Step<'_> {
             .any(|call| pending.iter().any(|asked| asked.tool_use_id == *call))
     }
 
-    /// Ends the run of an agent that takes orders from somebody else.
+    /// Ends the run of an agent that got an answer from elsewhere.
     fn raise_alarm(&mut self) {
         let has_turn = self.state.turn.is_some();
         self.close(ALARM);
@@ -180,20 +180,20 @@ impl Step<'_> {
         }
     }
 
-    /// The turn that runs has been given to the agent and was stopped by the user.
+    /// Whether the running turn was delivered to the agent and then stopped by the user.
     fn is_stopped(&self) -> bool {
         let turn = self.state.turn.as_ref();
         turn.is_some_and(|turn| turn.stopping && turn.undelivered.is_none() && turn.closing.is_none())
     }
 
-    /// The agent has changed one of its options, by itself or because it was told to.
-    fn option_is(&mut self, change: &OptionChange) {
+    /// The agent changed one of its options, by itself or because it was told to.
+    fn option_changed(&mut self, change: &OptionChange) {
         let wanted = self.state.record.settings.options.get(&change.name).cloned();
         self.state.configuring.retain(|told| told != change);
         if let Some(RunRecord { options, .. }) = &mut self.state.record.run {
             let before = options.get(&change.name).cloned();
             options.apply(change);
-            // A change that the process can't make waits for the next one, whatever this one does meanwhile.
+            // A change that this process can't make stays pending for the next process.
             if before == change.value || before != wanted {
                 return;
             }
@@ -211,14 +211,14 @@ impl Step<'_> {
             .as_ref()
             .is_some_and(|turn| turn.stopping || turn.closing.is_some());
         if stopping {
-            // It asked before it heard of the stop.
+            // The agent asked before it received the stop.
             self.reply(question.agent_request, question.input, aborted());
             return;
         }
         let answer = if question.always_ask {
             None
         } else {
-            self.answer_of_settings(&question.tool_name)
+            self.answer_by_settings(&question.tool_name)
         };
         if let Some(answer) = answer {
             self.reply(question.agent_request, question.input, answer);
@@ -238,9 +238,9 @@ impl Step<'_> {
         }
     }
 
-    /// What the settings say about a tool; `None`: a person decides. Also where the agent's own process was started with
-    /// other options and will be replaced with the next turn.
-    fn answer_of_settings(&self, tool: &str) -> Option<DecisionAnswer> {
+    /// What the settings say about a tool. `None`: a person decides. Applies also if the agent's process was started
+    /// with other options and will be replaced with the next turn.
+    fn answer_by_settings(&self, tool: &str) -> Option<DecisionAnswer> {
         let settings = &self.state.record.settings;
         match (
             self.state.rules.verdict(&settings.options, tool),
@@ -261,16 +261,16 @@ impl Step<'_> {
     fn turn_ended(&mut self, end: TurnEnd) {
         let Some(turn) = &self.state.turn else { return };
         if turn.undelivered.is_some() {
-            // The last words of a process that is on its way out, about an earlier turn.
+            // The last messages of a process that is ending, about an earlier turn.
             return;
         }
         if turn.closing.is_some() {
-            // Its end, which follows, ends the turn.
+            // The agent's exit, which follows, ends the turn.
             return;
         }
         let (stopped, after_stop) = (turn.stopping, turn.after_stop);
-        // Open decisions stay: an agent in the background may still wait for them. The agent withdraws what it does not
-        // want to know any more.
+        // Pending decisions stay: a background task may still wait for them. The agent withdraws those that it no
+        // longer needs.
         self.state.turn = None;
         if end == TurnEnd::Expired {
             self.forget_conversation();
@@ -280,7 +280,7 @@ impl Step<'_> {
             _ if stopped => return self.stopped(after_stop),
             TurnEnd::Expired => {
                 self.finish(SessionStatus::Error, Some(Exit::Expired.message().to_owned()));
-                // What the user queued for a conversation must not go to another one unseen.
+                // Prompts that were queued for one conversation must not go to another one unseen.
                 return;
             }
             TurnEnd::Success => self.finish(SessionStatus::Completed, None),
@@ -289,11 +289,11 @@ impl Step<'_> {
         self.next_in_queue();
     }
 
-    /// The next message starts afresh.
+    /// Clears the conversation, so that the next prompt starts a new one.
     fn forget_conversation(&mut self) {
         let record = &mut self.state.record;
         if record.expired && record.conversation.is_none() {
-            // Known already: the agent has said so before it ended.
+            // Already cleared: the agent reported the loss before it ended.
             return;
         }
         record.conversation = None;
@@ -305,7 +305,7 @@ impl Step<'_> {
 
     fn exited(&mut self, exit: &Exit) {
         let was = std::mem::replace(&mut self.state.agent, AgentState::Absent);
-        let closed = self.state.hooks_open.drain(..).map(Effect::Retract);
+        let closed = self.state.hooks_open.drain(..).map(Effect::HookClosed);
         self.effects.extend(closed);
         self.state.agent_pid = None;
         self.state.record.run = None;
@@ -314,7 +314,7 @@ impl Step<'_> {
         }
         let unconfirmed = std::mem::take(&mut self.state.unconfirmed);
         if *exit == Exit::NeverStarted {
-            self.take_back_prompt(&unconfirmed);
+            self.keep_missed_prompt(&unconfirmed);
         }
         if *exit == Exit::Expired {
             self.forget_conversation();
@@ -323,11 +323,11 @@ impl Step<'_> {
             self.withdraw_all();
             return;
         };
-        // What it has not been given, another one gets.
+        // A new agent gets the prompt that this one did not get.
         let another =
             matches!(was, AgentState::Ending | AgentState::Attaching) || *exit == Exit::NeverStarted;
         if another && turn.undelivered.is_some() && !turn.stopping && turn.closing.is_none() {
-            // What the old process asked in the background nobody can answer any more.
+            // Nobody can answer what the ended process asked in the background.
             self.withdraw_all();
             self.launch();
             return;
@@ -336,7 +336,7 @@ impl Step<'_> {
         self.withdraw_all();
         self.state.turn = None;
         if stopped && closing.is_some() {
-            // Nothing is begun any more.
+            // Nothing is started any more.
             self.set_idle();
         } else if stopped {
             self.stopped(after_stop);
@@ -344,7 +344,7 @@ impl Step<'_> {
             self.finish(SessionStatus::Error, Some(reason.to_owned()));
         } else {
             self.finish(SessionStatus::Error, Some(exit.message().to_owned()));
-            // What the user queued for a conversation must not go to another one unseen.
+            // Prompts that were queued for one conversation must not go to another one unseen.
             if *exit != Exit::Expired && self.state.record.conversation.is_some() {
                 self.next_in_queue();
             }
@@ -397,8 +397,8 @@ impl Step<'_> {
                     closing: None,
                 });
                 if undelivered {
-                    // Whatever becomes of the agent that is there: it was to be another's.
-                    self.take_back_prompt(&unconfirmed);
+                    // Whatever happens to the agent that is found: its options are outdated.
+                    self.keep_missed_prompt(&unconfirmed);
                 }
                 self.state.unconfirmed = unconfirmed;
             }

@@ -1,4 +1,4 @@
-//! What is asked of a session beside its turns: settings, names, waiting prompts, callbacks, deletion.
+//! Commands beside turns: settings, title, queue, hooks, deletion.
 
 use super::{Effect, QueueItem, Refusal, Step};
 use crate::backend::{AgentCommand, OptionChange};
@@ -19,8 +19,8 @@ impl Step<'_> {
         self.record_changed();
     }
 
-    /// Tells the agent what it can change while it runs. Until it has answered nothing is on record: a server that comes
-    /// after a crash tells it again.
+    /// Sends the agent the changes that it can make while it runs. They are not recorded until the agent confirms them:
+    /// after a crash the next server sends them again.
     pub(super) fn configure_agent(&mut self) {
         let (Some(current), Some(run)) = (self.run_options(), &self.state.record.run) else {
             return;
@@ -36,7 +36,7 @@ impl Step<'_> {
         }
     }
 
-    /// The agent has made a change, or refused it; then the next turn takes another process.
+    /// The agent made a change, or refused it; after a refusal the next turn starts a new process.
     pub(super) fn configured(&mut self, change: &OptionChange, done: bool) {
         let configuring = &mut self.state.configuring;
         if let Some(told) = configuring.iter().position(|told| told == change) {
@@ -44,7 +44,7 @@ impl Step<'_> {
         }
         if let Some(run) = self.state.record.run.as_mut().filter(|_| done) {
             run.options.apply(change);
-            self.effects.push(Effect::Keep);
+            self.effects.push(Effect::StoreRecord);
         }
     }
 
@@ -67,7 +67,7 @@ impl Step<'_> {
         }
     }
 
-    /// A prompt that waits keeps its id and what it carries beside its words, also with other words.
+    /// A queued prompt keeps its id and its attachments, also with a new text.
     pub(super) fn queue(
         &mut self,
         items: Vec<(QueueItem, PromptId)>,
@@ -86,11 +86,11 @@ impl Step<'_> {
             let position = left.iter().position(is_it)?;
             Some(left.remove(position))
         };
-        // Those that are named by their ids come first: what is named by its words is one of the others.
+        // Prompts with ids are matched first; a prompt without an id matches one of the others by its text.
         let mut replaced: Vec<Option<Prompt>> = Vec::with_capacity(items.len());
         for (item, _) in &items {
             replaced.push(match item.id {
-                // It has begun, was taken out, or was never accepted.
+                // The prompt has begun, was removed from the queue, or was never accepted.
                 Some(id) => Some(take(&|prompt| prompt.id == id).ok_or(Refusal::QueueChanged)?),
                 None => None,
             });
@@ -104,7 +104,7 @@ impl Step<'_> {
                 Prompt::new(new_id, String::new())
             });
             prompt.text = item.text;
-            // An image needs no words.
+            // A prompt with an image needs no text.
             if prompt.text.is_empty() && prompt.attachments.is_empty() {
                 return Err(Refusal::EmptyPrompt);
             }
@@ -134,7 +134,7 @@ impl Step<'_> {
         let open = &mut self.state.hooks_open;
         let position = open.iter().position(|open| *open == agent_request);
         open.remove(position.ok_or(Refusal::RequestNotFound)?);
-        self.effects.push(Effect::Retract(agent_request.clone()));
+        self.effects.push(Effect::HookClosed(agent_request.clone()));
         self.effects.push(Effect::AnswerHook {
             agent_request,
             output,
@@ -165,7 +165,7 @@ impl Step<'_> {
         }
     }
 
-    pub(super) fn wake(&mut self) -> Result<(), Refusal> {
+    pub(super) fn ensure_agent(&mut self) -> Result<(), Refusal> {
         if self.state.record.delete_at.is_some() {
             return Err(Refusal::Deleted);
         }

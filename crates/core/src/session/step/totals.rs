@@ -1,5 +1,5 @@
-//! The totals of a session, kept with its log: every event is counted when it is recorded, so that they are stored
-//! together and a crash takes back both or neither.
+//! The totals of a session: each event is counted when it is recorded, and log and totals are stored together, so that
+//! a crash loses both or neither.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tiller_message::Summary;
 use crate::event::{Event, EventBody};
 use crate::session::state::SessionStatus;
 
-/// Counts an event. Pieces of streamed messages, which are most events, cost next to nothing.
+/// Counts an event. Fragments of streamed messages, which are most events, cost almost nothing.
 pub(crate) fn add(summary: &mut Arc<Summary>, event: &Event) {
     match &event.body {
         EventBody::Message { raw, .. } => {

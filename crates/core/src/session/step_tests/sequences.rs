@@ -20,7 +20,7 @@ pub(in crate::session) fn any_input() -> impl Strategy<Value = Input> {
             .prop_map(|(mode, done)| Input::Agent(AgentEvent::Configured { change: mode_change(mode), done })),
         1 => (0usize..3).prop_map(|length| queue(&vec!["q"; length], None)),
         1 => Just(Input::Flush),
-        1 => Just(Input::Wake),
+        1 => Just(Input::EnsureAgent),
         1 => any::<bool>().prop_map(|some| Input::Hooks(if some { vec!["Stop".to_owned()] } else { Vec::new() })),
         1 => (0u8..2).prop_map(|number| Input::Agent(AgentEvent::Hook(Box::new(HookCall {
             agent_request: format!("h{number}"),
@@ -96,10 +96,10 @@ impl Watcher {
             }
             Effect::QueueChanged
             | Effect::RecordChanged
-            | Effect::Keep
+            | Effect::StoreRecord
             | Effect::Attach(_)
-            | Effect::Announce(_)
-            | Effect::Retract(_)
+            | Effect::HookCalled(_)
+            | Effect::HookClosed(_)
             | Effect::EndAgent
             | Effect::ArmStopDeadline { .. } => {}
         }

@@ -1,4 +1,4 @@
-//! Which tools a turn has called, and which of them failed.
+//! The tool calls of a turn, and which of them failed.
 
 use std::collections::HashSet;
 
@@ -7,17 +7,17 @@ use tiller_message::ToolCalls;
 
 use crate::chat::wire::ServerMessage;
 
-/// How much of what a failed tool said its error repeats; the whole is in the result.
+/// How much of a failed tool's output its error repeats; the result has all of it.
 const FAILURE_WORDS: usize = 500;
 
-/// The tools that a turn has called.
+/// The tool calls of a turn.
 #[derive(Default)]
 pub(super) struct Calls {
     tools: ToolCalls,
-    /// The calls that a person has denied.
+    /// The calls that a person denied.
     denied: HashSet<String>,
-    /// Failures that clients have not been sent. They are sent when the agent goes on: a call that ended because the turn
-    /// was stopped is no failure.
+    /// Failures that were not sent yet. They are sent when the agent continues: a call that ended because the turn was
+    /// stopped did not fail.
     failed: Vec<ServerMessage>,
 }
 
@@ -43,7 +43,7 @@ impl Calls {
         self.denied.insert(id.to_owned());
     }
 
-    /// What failed since this was last asked.
+    /// The failures since the last call of this method.
     pub(super) fn failures(&mut self) -> Vec<ServerMessage> {
         std::mem::take(&mut self.failed)
     }

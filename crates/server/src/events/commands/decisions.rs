@@ -1,4 +1,4 @@
-//! Answers to the decisions that agents ask for.
+//! Answers to decisions.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use super::session_id;
 use crate::events::request::{Context, Refused, Reply};
 use crate::events::translate;
 
-/// Names the decision by `toolUseId`, by `requestId`, or by both, which must then belong together.
+/// Refers to the decision by `toolUseId`, by `requestId`, or by both, which must then belong together.
 #[derive(Debug, Deserialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts", optional_fields)]
@@ -20,7 +20,7 @@ pub struct PermissionResponse {
     #[serde(default)]
     pub request_id: Option<String>,
     pub result: PermissionResult,
-    /// The SHA-256, in hex, of the input's JSON as it was shown. If that is not what waits, the answer is refused.
+    /// The SHA-256, in hex, of the input's JSON as it was shown. If the pending input differs, the answer is refused.
     #[serde(default)]
     pub shown: Option<String>,
 }
@@ -35,7 +35,7 @@ pub enum PermissionResult {
         #[ts(optional, type = "Record<string, unknown>")]
         #[schema(value_type = Option<Object>)]
         updated_input: Option<Map<String, Value>>,
-        /// Rules to keep, as the request's `suggestions` offer them.
+        /// Rules to keep, from the request's `suggestions`.
         #[serde(default)]
         #[ts(optional, type = "Array<unknown>")]
         #[schema(value_type = Option<Vec<Object>>)]

@@ -1,4 +1,4 @@
-//! Deleting a session, at once or later, and cancelling that.
+//! Deletes a session, at once or later, and cancels a deletion.
 
 use serde::{Deserialize, Serialize};
 use tiller_core::Timestamp;
@@ -16,7 +16,8 @@ use crate::events::wire::SessionRef;
 #[ts(export_to = "events.ts", optional_fields)]
 pub struct SessionDelete {
     pub session_id: String,
-    /// Until this many milliseconds have passed the deletion can be cancelled. The session's agent is ended at once.
+    /// Delays the deletion by this many milliseconds, during which it can be cancelled. The session's agent is ended at
+    /// once.
     #[serde(default)]
     pub after_ms: Option<u32>,
 }
@@ -35,12 +36,12 @@ pub(in crate::events) fn delete(
 ) -> Handled {
     let order = Ordering::Command.with(&delete.session_id);
     let purpose = session_id(&delete.session_id).map_or(Purpose::Command, Purpose::Delete);
-    let work = carry_out(connection.context(&request.origin), delete);
+    let work = execute(connection.context(&request.origin), delete);
     connection.begin_with(order, request, purpose, work);
     Handled::Underway
 }
 
-async fn carry_out(context: Context, delete: SessionDelete) -> Result<Reply, Refused> {
+async fn execute(context: Context, delete: SessionDelete) -> Result<Reply, Refused> {
     let sessions = context.sessions;
     let session_id = delete.session_id;
     let found = super::session_id(&session_id).ok();

@@ -1,4 +1,4 @@
-//! Forking a session, and rewinding the files that it changed.
+//! Forks sessions, and rewinds the files that they changed.
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
@@ -31,9 +31,9 @@ pub struct SessionForked {
 #[ts(export_to = "events.ts")]
 pub struct SessionRewind {
     pub session_id: String,
-    /// The `uuid` of a prompt: files become what they were before it.
+    /// The `promptId` of a prompt: files are restored to their state before it.
     pub user_message_id: String,
-    /// Only tells what would change.
+    /// Only reports what would change.
     pub dry_run: bool,
 }
 
@@ -48,7 +48,7 @@ pub struct SessionRewound {
     pub files_changed: Vec<String>,
     pub insertions: u32,
     pub deletions: u32,
-    /// Why it can't be done.
+    /// Why the files can't be restored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -62,7 +62,7 @@ pub(in crate::events) async fn fork(context: Context, fork: SessionFork) -> Resu
     }))
 }
 
-/// A dry run changes nothing: the next prompt or stop does not wait for it.
+/// A dry run changes nothing: later commands don't wait for it.
 pub(in crate::events) fn rewind_order(rewind: &SessionRewind) -> Order {
     let ordering = if rewind.dry_run {
         Ordering::Question
@@ -76,7 +76,7 @@ pub(in crate::events) async fn rewind(context: Context, rewind: SessionRewind) -
     let sessions = context.sessions;
     let id = session_id(&rewind.session_id)?;
     let message = rewind.user_message_id;
-    // The agent tells what changes only when it changes nothing.
+    // The agent reports changes only for a dry run.
     let mut rewound = sessions.rewind(id, message.clone(), true).await?;
     if !rewind.dry_run && rewound.possible {
         let done = sessions.rewind(id, message.clone(), false).await?;

@@ -1,4 +1,4 @@
-//! Reading a session's log: a page of its messages, or everything after an event and then live.
+//! Reads a session's log: a page of its messages, or all events after a number and then live.
 
 use serde::Deserialize;
 use ts_rs::TS;
@@ -10,7 +10,8 @@ use crate::events::request::{Handled, Refused, Request};
 use crate::events::socket::Connection;
 use crate::events::translate;
 
-/// `afterSeq` with `limit`: the first after it. `beforeSeq` with `limit`: the last before it. `limit` alone: the last.
+/// `afterSeq` with `limit`: the first ones after it. `beforeSeq` with `limit`: the last ones before it. `limit` alone:
+/// the last ones.
 #[derive(Debug, Deserialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts", optional_fields)]

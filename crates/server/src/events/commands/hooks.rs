@@ -1,4 +1,4 @@
-//! Callbacks of the agent to the client.
+//! Hook calls of the agent to the client.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -18,7 +18,7 @@ pub struct SessionHooks {
     pub events: Vec<HookEvent>,
 }
 
-/// What an agent can call back about.
+/// The hook events of an agent.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, TS, ToSchema)]
 #[ts(export_to = "events.ts")]
 pub enum HookEvent {
@@ -36,7 +36,7 @@ pub enum HookEvent {
 pub struct HookResponse {
     pub session_id: String,
     pub callback_id: String,
-    /// In the agent's own form: `{"continue": true}` and more.
+    /// In the agent's own format: `{"continue": true}` and more.
     #[ts(type = "Record<string, unknown>")]
     #[schema(value_type = Object)]
     pub output: Map<String, Value>,
@@ -49,7 +49,7 @@ pub struct HookCallback {
     pub session_id: String,
     pub callback_id: String,
     pub hook_event: String,
-    /// What has happened, in the agent's own form.
+    /// The event's data, in the agent's own format.
     #[ts(type = "Record<string, unknown>")]
     #[schema(value_type = Object)]
     pub input: RawJson,

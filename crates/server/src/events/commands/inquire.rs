@@ -1,4 +1,4 @@
-//! Questions to a session's agent beside its work.
+//! Questions to a session's agent about itself.
 
 use serde::{Deserialize, Serialize};
 use tiller_core::{CommandError, RawJson};
@@ -16,21 +16,21 @@ use crate::events::translate;
 #[ts(export_to = "events.ts", optional_fields)]
 pub struct SessionInquire {
     pub session_id: String,
-    /// Comes back with the answer.
+    /// Returned with the answer.
     pub request_id: String,
     pub subject: Subject,
     #[serde(default)]
     pub query: Option<String>,
 }
 
-/// What a session's agent can be asked beside its work.
+/// The subject of a question to a session's agent.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts")]
 pub enum Subject {
     ContextUsage,
     McpStatus,
-    /// Files to mention for `query`.
+    /// Files that match `query`, to mention in a prompt.
     FileSuggestions,
     Commands,
     Models,
@@ -73,17 +73,17 @@ pub(in crate::events) fn inquire(
     inquire: SessionInquire,
 ) -> Handled {
     if session_id(&inquire.session_id).is_ok_and(|id| !connection.may_ask(id)) {
-        let error = "The agent has not answered earlier questions. Ask again later.".to_owned();
+        let error = "The agent has not answered earlier questions yet. Try again later.".to_owned();
         let refused = SessionAnswer::to(inquire, None, Some(error));
         return Handled::Answered(refused.into());
     }
     let order = Ordering::Question.with(&inquire.session_id);
-    let work = carry_out(connection.context(&request.origin), inquire);
+    let work = execute(connection.context(&request.origin), inquire);
     connection.begin(order, request, work);
     Handled::Underway
 }
 
-async fn carry_out(context: Context, mut inquire: SessionInquire) -> Result<Reply, Refused> {
+async fn execute(context: Context, mut inquire: SessionInquire) -> Result<Reply, Refused> {
     let id = session_id(&inquire.session_id)?;
     let inquiry = translate::inquiry(inquire.subject, inquire.query.take());
     let (data, error) = match context.sessions.inquire(id, inquiry).await {

@@ -1,4 +1,4 @@
-//! The list of sessions, and one session's entry in it.
+//! The list of sessions, and the entry of a session in it.
 
 use serde::{Deserialize, Serialize};
 use tiller_core::{CommandError, InvalidCursor, ListedSession, SessionId, SessionPage, Sessions};
@@ -15,10 +15,10 @@ use crate::underway::Order;
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts", optional_fields)]
 pub struct SessionList {
-    /// How many sessions the answer has at most. Absent: all.
+    /// The maximum number of sessions in the answer. Absent: all.
     #[serde(default)]
     pub limit: Option<u32>,
-    /// Where the page begins: the `nextCursor` of the page before.
+    /// The start of the page: the `nextCursor` of the previous page.
     #[serde(default)]
     pub cursor: Option<String>,
 }
@@ -28,7 +28,7 @@ pub struct SessionList {
 #[ts(export_to = "events.ts", optional_fields)]
 pub struct SessionListed {
     pub sessions: Vec<SessionInfo>,
-    /// Where the next page begins. Absent: there are no more sessions.
+    /// The start of the next page. Absent: this is the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
@@ -57,15 +57,15 @@ async fn read(context: Context, list: SessionList) -> Result<Reply, Refused> {
     Ok(Reply::Sessions(page))
 }
 
-/// All sessions, for a client that may have missed some.
+/// All sessions, for a client that may have missed changes.
 pub(in crate::events) async fn all(sessions: &Sessions) -> Result<SessionListed, CommandError> {
     let page = sessions.list(None, None).await?;
     Ok(listed(sessions, page))
 }
 
-/// A page as it is told: with what has happened since it was read.
+/// A page as it is sent: with the changes since it was read.
 pub(in crate::events) fn listed(sessions: &Sessions, mut page: SessionPage) -> SessionListed {
-    sessions.bring_up_to_date(&mut page.sessions);
+    sessions.add_live_state(&mut page.sessions);
     let not_shielded = sessions.not_shielded();
     let entries = page.sessions.into_iter().map(|session| match session {
         ListedSession::Readable { record, pending } => {
@@ -80,7 +80,7 @@ pub(in crate::events) fn listed(sessions: &Sessions, mut page: SessionPage) -> S
     }
 }
 
-/// A session's entry in the list. `None` if it was deleted meanwhile, or can't be read.
+/// A session's entry in the list. `None` if it was deleted in the meantime, or can't be read.
 pub(in crate::events) async fn entry(sessions: &Sessions, id: SessionId) -> Option<SessionUpdated> {
     let (record, pending) = sessions.find(id).await.ok()?;
     let entry = translate::session(

@@ -1,4 +1,4 @@
-//! Prompts for a session that is there, and those that are queued.
+//! Prompts for an existing session, and its queue.
 
 use serde::{Deserialize, Serialize};
 use tiller_core::{PromptId, QueueItem};
@@ -16,7 +16,7 @@ use crate::events::wire::{QueuedPrompt, SessionRef, UiContext, prompt_id};
 pub struct SessionContinue {
     pub session_id: String,
     pub prompt: String,
-    /// The prompt's id, a UUID of the client's choice. The same id again is acknowledged and runs once.
+    /// The prompt's id, a UUID of the client's choice. A duplicate is acknowledged and runs once.
     #[serde(default, deserialize_with = "prompt_id")]
     #[ts(optional, type = "string")]
     #[schema(value_type = Option<String>, format = "uuid")]
@@ -46,13 +46,13 @@ pub struct NewAttachment {
 pub struct ReplaceQueue {
     pub session_id: String,
     pub prompts: Vec<QueueEntry>,
-    /// What the client believes to be queued; refused if something else is.
+    /// The queue that the client expects; refused if it differs.
     #[serde(default)]
     pub expected: Option<Vec<QueueEntry>>,
 }
 
-/// A queued prompt: by its id, with the words that it has or gets; or by its words alone. Words that are not queued are a
-/// new prompt.
+/// A queued prompt: by its id, with its current or new text; or by its text alone. A text that is not queued is a new
+/// prompt.
 #[derive(Debug, Deserialize, TS, ToSchema)]
 #[serde(untagged)]
 #[ts(export_to = "events.ts")]
@@ -97,12 +97,12 @@ pub struct SessionQueue {
 
 pub(in crate::events) async fn send(context: Context, more: SessionContinue) -> Result<Reply, Refused> {
     let id = session_id(&more.session_id)?;
-    // An unknown session is the graver mistake, so it is reported first.
+    // An unknown session is reported first: it is the more serious mistake.
     context.sessions.find(id).await?;
     let prompt = translate::prompt(more.prompt_id, more.prompt, more.attachments, more.context)?;
     let accepted = context.sessions.prompt(id, prompt).await?;
     Ok(if accepted.duplicate {
-        Reply::Again(None, id)
+        Reply::Duplicate(None, id)
     } else {
         Reply::Nothing
     })

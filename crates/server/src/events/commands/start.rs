@@ -1,4 +1,4 @@
-//! Starting a session.
+//! Starts a session.
 
 use serde::{Deserialize, Serialize};
 use tiller_core::{Accepted, CommandError, PromptId, SessionId, Sessions};
@@ -21,11 +21,11 @@ with_settings! {
     #[serde(rename_all = "camelCase")]
     #[ts(export_to = "events.ts", optional_fields)]
     pub struct SessionStart {
-        /// Empty or absent: a readable one is made from the prompt.
+        /// Empty or absent: created from the prompt.
         #[serde(default)]
         pub title: Option<String>,
         pub prompt: String,
-        /// The prompt's id, a UUID of the client's choice. The same id again is the same session: none is made.
+        /// The prompt's id, a UUID of the client's choice. A duplicate returns the first session and creates none.
         #[serde(default, deserialize_with = "prompt_id")]
         #[ts(optional, type = "string")]
         #[schema(value_type = Option<String>, format = "uuid")]
@@ -33,14 +33,15 @@ with_settings! {
         /// Absent: the server's default working directory.
         #[serde(default)]
         pub cwd: Option<String>,
-        /// The agent that runs the session: a backend by its name, or `auto`. An unknown one is refused.
+        /// The session's agent: the name of a backend, or `auto`. An unknown name is refused.
         #[serde(default)]
         pub backend: Option<String>,
-        /// The id of a conversation in the agent's own history to go on with; its folder is then the session's.
+        /// The id of a conversation in the agent's own history to resume; the session then works in the conversation's
+        /// folder.
         #[serde(default)]
         pub resume: Option<String>,
-        /// With `resume`: begins with a copy of that conversation and leaves the original alone, also while another process
-        /// drives it.
+        /// With `resume`: begins with a copy of that conversation and leaves the original unchanged, even while another
+        /// process uses it.
         #[serde(default)]
         #[ts(optional, as = "Option<bool>")]
         pub fork: bool,
@@ -49,7 +50,7 @@ with_settings! {
         pub attachments: Vec<NewAttachment>,
         #[serde(default)]
         pub context: Option<UiContext>,
-        /// An id of the client's own: `session.started` comes back with it and tells which session this became.
+        /// An id of the client's choice: `session.started` returns it with the new session's id.
         #[serde(default)]
         pub request_id: Option<String>,
     }
@@ -69,20 +70,20 @@ pub(in crate::events) fn start(
     start: SessionStart,
 ) -> Handled {
     let new = SessionId::random();
-    // A client that wants to know which session it became is told that before anything else of the session.
+    // A client that asked for it gets `session.started` before any event of the session.
     if start.request_id.is_some() {
         connection.hold_back(new);
     }
-    // A session whose conversation got another id than its own is not found by it here. Its commands have an order of
-    // their own all the same: its actor takes one at a time.
+    // A session whose conversation has another id is not found here by it. Its commands are ordered all the same: its
+    // actor executes one at a time.
     let resumed = resumed(&start).and_then(|id| id.parse().ok());
     let order = Order::Command(resumed.unwrap_or(new));
-    let work = carry_out(connection.context(&request.origin), start, new);
+    let work = execute(connection.context(&request.origin), start, new);
     connection.begin_with(order, request, Purpose::Start(new), work);
     Handled::Underway
 }
 
-async fn carry_out(context: Context, mut start: SessionStart, new: SessionId) -> Result<Reply, Refused> {
+async fn execute(context: Context, mut start: SessionStart, new: SessionId) -> Result<Reply, Refused> {
     let request_id = start.request_id.take();
     let accepted = begin(&context, start, new).await?;
     let session_id = accepted.session.to_string();
@@ -91,19 +92,19 @@ async fn carry_out(context: Context, mut start: SessionStart, new: SessionId) ->
         request_id,
     });
     Ok(match (started, accepted.duplicate) {
-        (started, true) => Reply::Again(started.map(ServerEvent::from).map(Box::new), accepted.session),
+        (started, true) => Reply::Duplicate(started.map(ServerEvent::from).map(Box::new), accepted.session),
         (Some(started), false) => Reply::from(started),
         (None, false) => Reply::Nothing,
     })
 }
 
-/// The conversation that is to be resumed, if one is.
+/// The id of the conversation to resume, if any.
 fn resumed(start: &SessionStart) -> Option<&str> {
     start.resume.as_deref().filter(|id| !id.trim().is_empty())
 }
 
-/// Starts a session. A conversation that belongs to a session continues there; one from the agent's own
-/// history becomes a session in its own folder.
+/// Starts a session. A conversation that belongs to a session continues there; one from the agent's own history becomes
+/// a session in its own folder.
 async fn begin(
     Context { app, sessions }: &Context,
     start: SessionStart,
@@ -111,7 +112,7 @@ async fn begin(
 ) -> Result<Accepted, CommandError> {
     let resume = resumed(&start).map(str::to_owned);
     let forks = start.fork;
-    // A repeated prompt id: the answer is the session of the first time.
+    // A duplicate prompt id: the answer is the first session.
     if let Some(accepted) = sessions.accepted(start.prompt_id).await? {
         return Ok(accepted);
     }
@@ -131,7 +132,7 @@ async fn begin(
     }
     let conversation = session_id(&resume)?;
     if sessions.viewer().key.is_some() {
-        // Whether there is such a transcript, and whether its folder is still there, is not for a key to learn.
+        // A key must not learn whether such a transcript and its folder exist.
         return Err(CommandError::UnknownSession);
     }
     let found = app.history.conversation(resume.clone()).await;
@@ -146,19 +147,19 @@ async fn begin(
     sessions.start(wanted).await
 }
 
-/// What a conversation has cost before it is resumed here. Where that can't be found out, all of it counts.
+/// The cost of a conversation before it is resumed here. If that can't be determined, all of its cost counts.
 async fn spent_before(app: &App, conversation: String) -> f64 {
     match app.history.spent(conversation).await {
         Ok(spent) => spent.unwrap_or(0.0),
         Err(error) => {
-            tracing::warn!(?error, "can't find out what a conversation has cost so far");
+            tracing::warn!(?error, "can't determine the earlier cost of a conversation");
             0.0
         }
     }
 }
 
-/// Who answers where the client does not say: as its key or the server is configured. Only a client that may approve can
-/// have everything approved.
+/// The approval mode if the client does not choose one: from its key or the server's configuration. Only a client with
+/// the scope `approve` can have everything approved.
 fn default_approval(app: &App, sessions: &Sessions) -> tiller_core::Approval {
     let viewer = sessions.viewer();
     if viewer.scopes.approve {

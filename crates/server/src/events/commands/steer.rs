@@ -1,4 +1,4 @@
-//! Stopping a session, and changing what it is called, where it is listed and how it works.
+//! Stops sessions, and changes their titles, settings and place in the list.
 
 use serde::Deserialize;
 use tiller_core::CommandError;
@@ -11,7 +11,7 @@ use crate::events::settings::with_settings;
 use crate::events::wire::{Approval, PermissionMode, SessionRef};
 
 with_settings! {
-    /// A setting that is absent is unchanged; `null` is the default.
+    /// An absent setting is unchanged; `null` is the default.
     #[derive(Debug, Deserialize, TS, ToSchema)]
     #[serde(rename_all = "camelCase")]
     #[ts(export_to = "events.ts", optional_fields)]
@@ -42,7 +42,7 @@ pub(in crate::events) async fn stop(context: Context, session: SessionRef) -> Re
         Err(error) => Err(error),
     };
     match stopped {
-        // Nothing runs, which is what the client wanted.
+        // No turn is running, which is what the client wanted.
         Ok(()) | Err(CommandError::UnknownSession) => Ok(Reply::Nothing),
         Err(error) => Err(error.into()),
     }

@@ -1,4 +1,4 @@
-//! Payloads of events that the server sends of its own accord.
+//! Payloads of events that the server sends without being asked.
 
 use serde::Serialize;
 use tiller_core::RawJson;
@@ -28,7 +28,7 @@ pub struct StreamUserPrompt {
     /// The prompt's id. Files can be rewound to it.
     #[ts(optional, as = "Option<String>")]
     pub prompt_id: String,
-    /// The same, under the name that it had before.
+    /// The same id, under its earlier name.
     pub uuid: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[ts(optional, as = "Option<Vec<Attachment>>")]
@@ -44,7 +44,7 @@ pub struct StreamUserPrompt {
 #[ts(export_to = "events.ts")]
 pub struct StreamMessage {
     pub session_id: String,
-    /// The agent's own message, untouched.
+    /// The agent's own message, unchanged.
     #[ts(type = "Record<string, unknown>")]
     #[schema(value_type = Object)]
     pub message: RawJson,
@@ -70,12 +70,12 @@ pub struct PermissionResolved {
 pub struct RunnerError {
     /// In English.
     pub message: String,
-    /// For programs, and for pages in other languages.
+    /// The error as a code, for programs and for translated pages.
     pub code: ErrorCode,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// With the code `driven_elsewhere`: the process that drives the session's conversation. The user may watch
-    /// it, take the session over, or fork it.
+    /// With the code `driven_elsewhere`: the process that uses the session's conversation. The user can watch it, take
+    /// the session over, or fork it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<DriverInfo>,
 }
@@ -87,7 +87,7 @@ pub struct DriverInfo {
     pub pid: u32,
     /// The beginning of its command line.
     pub command: String,
-    /// When it was started.
+    /// When the process was started.
     #[ts(type = "number")]
     pub since: i64,
 }
@@ -100,7 +100,7 @@ pub struct SessionInfo {
     pub title: String,
     pub status: SessionStatus,
     pub cwd: String,
-    /// The agent's own id for this conversation, known once it has started.
+    /// The agent's own id of this conversation, known once the agent has started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claude_session_id: Option<String>,
     #[ts(type = "number")]
@@ -117,15 +117,15 @@ pub struct SessionInfo {
     pub approval: Approval,
     pub settings: SettingsInfo,
     pub archived: bool,
-    /// How many decisions wait for the user.
+    /// The number of pending decisions.
     pub pending: u32,
-    /// The prompts that wait for the running turn to end.
+    /// The session's queue.
     pub queue: Vec<String>,
     /// The same prompts with their ids.
     #[ts(optional, as = "Option<Vec<QueuedPrompt>>")]
     pub queue_items: Vec<QueuedPrompt>,
     pub agent: AgentInfo,
-    /// When the session is going to be deleted for good, unless that is taken back.
+    /// When the session will be deleted, unless the deletion is cancelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional, type = "number")]
     pub delete_at: Option<i64>,
@@ -158,10 +158,11 @@ pub struct AgentInfo {
     /// The share of one processor, of the whole process tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<f64>,
-    /// Whether agents that are started now are shielded: they see nothing of Tiller's and leave nothing behind.
+    /// Whether agents that are started now are shielded: they can't see Tiller's own files and processes, and leave no
+    /// processes behind.
     #[ts(optional, as = "Option<bool>")]
     pub shielded: bool,
-    /// Why not, and what to do about it. In English.
+    /// Why agents are not shielded, and what to do about it. In English.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_shielded: Option<String>,
 }
@@ -174,7 +175,7 @@ pub enum AgentState {
     Starting,
     Running,
     Idle,
-    /// Ended to save memory; the next message wakes it.
+    /// Ended to save memory; the next prompt starts it again.
     Hibernated,
 }
 
@@ -191,7 +192,7 @@ pub struct Attachment {
     pub size: u64,
 }
 
-/// What an entry of a history is.
+/// The kind of a history entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, TS, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[ts(export_to = "events.ts")]
@@ -208,26 +209,28 @@ pub enum HistoryKind {
 pub struct History {
     pub session_id: String,
     pub status: SessionStatus,
-    /// `{type: "user_prompt", prompt, promptId, uuid, attachments?, context?}` or the agent's own message, oldest first.
+    /// `{type: "user_prompt", prompt, promptId, uuid, attachments?, context?}` or the agent's own message, oldest
+    /// first.
     #[ts(type = "Array<Record<string, unknown>>")]
     #[schema(value_type = Vec<Object>)]
     pub messages: Vec<RawJson>,
     /// The `seq` of each message.
     #[ts(type = "Array<number>")]
     pub seqs: Vec<u64>,
-    /// What each message is. Its JSON does not tell: an agent may write anything, also what looks like a prompt.
+    /// The kind of each message. Its JSON does not tell: an agent may write anything, including JSON that looks like a
+    /// prompt.
     pub kinds: Vec<HistoryKind>,
-    /// The session's newest: subscribe after this one to go on live.
+    /// The number of the session's last event: subscribe after it to continue live.
     #[ts(type = "number")]
     pub last_seq: u64,
-    /// The totals of the whole session, whatever page was asked for.
+    /// The totals of the whole session, whichever page was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     #[schema(value_type = Option<Object>)]
     pub summary: Option<SummaryView>,
-    /// The decisions that wait for the user right now.
+    /// The pending decisions.
     pub pending: Vec<PermissionRequest>,
-    /// The prompts that wait for the running turn to end.
+    /// The session's queue.
     pub queue: Vec<String>,
     /// The same prompts with their ids.
     #[ts(optional, as = "Option<Vec<QueuedPrompt>>")]
@@ -246,8 +249,7 @@ pub struct StatusChange {
     pub cwd: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Absent where it is no event of a session's log: in answer to a prompt that was accepted before, and to a start that
-    /// was refused.
+    /// Absent if this is not an event of a session's log: in the answer to a duplicate prompt, and to a refused start.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional, type = "number")]
     pub seq: Option<u64>,
@@ -258,9 +260,9 @@ pub struct StatusChange {
 #[ts(export_to = "events.ts", optional_fields)]
 pub struct PermissionRequest {
     pub session_id: String,
-    /// The id of the `tool_use` block that asks, so that a request and its card match exactly.
+    /// The id of the `tool_use` block that needs the decision, so that a request and its card match exactly.
     pub tool_use_id: String,
-    /// Ours, unique.
+    /// The server's own unique id.
     pub request_id: String,
     pub tool_name: String,
     #[ts(type = "Record<string, unknown>")]
@@ -268,14 +270,14 @@ pub struct PermissionRequest {
     pub input: RawJson,
     /// The SHA-256, in hex, of the input's JSON. An answer that carries it as `shown` counts only for this input.
     pub shown: String,
-    /// Rules that the agent offers to keep, for 'always allow'.
+    /// Rules that the agent suggests for 'always allow'.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional, type = "Array<unknown>")]
     #[schema(value_type = Option<Vec<Object>>)]
     pub suggestions: Option<RawJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Absent among a history's `pending`, and where a request that waits is sent again.
+    /// Absent in a history's `pending`, and if a pending request is sent again.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional, type = "number")]
     pub seq: Option<u64>,

@@ -1,5 +1,5 @@
-//! The bytes of one connection. It holds its seat for as long as it lives, and who does not take what is written to them
-//! does not live for long. It knows nothing of what the bytes say.
+//! The byte stream of one connection. It holds the connection's slot as long as it lives, and ends if the client does
+//! not read. It does not look at the content.
 
 use std::io;
 use std::pin::Pin;
@@ -12,46 +12,46 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
-use super::Seat;
+use super::Slot;
 
-/// Nothing sent for so long: the system asks whether the other side is still there. A stream of events says something more
-/// often; a task that is waited for does not.
+/// After this time without traffic the system probes whether the client is still there. A stream of events has traffic
+/// more often; a task that is waited for does not.
 const ASK_AFTER: Duration = Duration::from_mins(1);
 
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
-/// A connection that holds its seat, also when it has become a WebSocket.
-pub(super) struct Seated {
+/// A connection that holds its slot, also as a WebSocket.
+pub(super) struct SlottedStream {
     stream: TcpStream,
-    seat: Arc<Seat>,
-    /// How long a write may wait for a reader that takes nothing.
+    slot: Arc<Slot>,
+    /// How long a write may wait for a client that does not read.
     patience: Duration,
     /// Runs while a write waits.
     stuck: Option<Pin<Box<Sleep>>>,
-    /// Runs while something is arriving.
+    /// Runs while a message is arriving.
     late: Option<Pin<Box<Sleep>>>,
 }
 
-impl Seated {
-    pub(super) fn new(stream: TcpStream, seat: Arc<Seat>, patience: Duration) -> Self {
+impl SlottedStream {
+    pub(super) fn new(stream: TcpStream, slot: Arc<Slot>, patience: Duration) -> Self {
         let prepared = prepare(&stream);
-        // Much of what is written lies in the system's memory, where no write of ours waits for it: over a link that was cut
-        // the system would try for a quarter of an hour, and for a reader that has stopped, for ever.
+        // Written bytes are buffered by the system, where no write of ours waits for them: over a broken link the
+        // system would retry for a quarter of an hour, and for a client that stopped reading, forever.
         #[cfg(target_os = "linux")]
         let prepared = prepared.and_then(|()| SockRef::from(&stream).set_tcp_user_timeout(Some(patience)));
         if let Err(error) = prepared {
-            tracing::debug!(%error, "a connection is not set up as it should be");
+            tracing::debug!(%error, "can't set the options of a connection");
         }
         Self {
             stream,
-            seat,
+            slot,
             late: None,
             patience,
             stuck: None,
         }
     }
 
-    /// The outcome of a write, or its end if there has been no progress for too long.
+    /// The outcome of a write, or an error if there was no progress for too long.
     fn in_time<T>(&mut self, context: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if outcome.is_ready() {
             self.stuck = None;
@@ -62,19 +62,19 @@ impl Seated {
             .stuck
             .get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
         ready!(stuck.as_mut().poll(context));
-        let error = "the other side does not read";
+        let error = "the client does not read";
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, error)))
     }
 }
 
 fn prepare(stream: &TcpStream) -> io::Result<()> {
-    // Small frames must not wait for the acknowledgement of the last one: that costs 40 ms each.
+    // Small frames must not wait for the acknowledgement of the previous one: that costs 40 ms each.
     stream.set_nodelay(true)?;
     let questions = TcpKeepalive::new().with_time(ASK_AFTER).with_interval(ASK_AGAIN);
     SockRef::from(stream).set_tcp_keepalive(&questions)
 }
 
-impl AsyncRead for Seated {
+impl AsyncRead for SlottedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -85,13 +85,13 @@ impl AsyncRead for Seated {
         if read.is_ready() {
             self.late = None;
             let bytes = buffer.filled().len() - before;
-            if bytes > 0 && !self.seat.meter.read(bytes) {
-                let error = "too much is under way that is not finished";
+            if bytes > 0 && !self.slot.meter.read(bytes) {
+                let error = "too many unfinished messages";
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::OutOfMemory, error)));
             }
             return read;
         }
-        let Some(deadline) = self.seat.meter.deadline() else {
+        let Some(deadline) = self.slot.meter.deadline() else {
             self.late = None;
             return Poll::Pending;
         };
@@ -99,12 +99,12 @@ impl AsyncRead for Seated {
             .late
             .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
         ready!(late.as_mut().poll(context));
-        let error = "what has begun to come does not end";
+        let error = "an unfinished message does not arrive";
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, error)))
     }
 }
 
-impl AsyncWrite for Seated {
+impl AsyncWrite for SlottedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -142,19 +142,21 @@ mod tests {
 
     use tokio::net::TcpListener;
 
-    use super::super::Guests;
+    use super::super::Connections;
     use super::*;
 
-    /// What can't be tried on one machine: a link that is cut.
+    /// A broken link can't be tested on one machine, so the socket's options are.
     #[tokio::test]
     async fn the_system_is_told_when_to_give_up() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (_client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
-        let seat = Arc::new(Guests::default()).admit(address.ip(), false).unwrap();
+        let slot = Arc::new(Connections::default())
+            .admit(address.ip(), false)
+            .unwrap();
         let patience = Duration::from_secs(30);
-        let seated = Seated::new(accepted.unwrap().0, seat, patience);
-        let socket = SockRef::from(&seated.stream);
+        let stream = SlottedStream::new(accepted.unwrap().0, slot, patience);
+        let socket = SockRef::from(&stream.stream);
         assert_eq!(socket.tcp_user_timeout().unwrap(), Some(patience));
         assert!(socket.keepalive().unwrap());
     }

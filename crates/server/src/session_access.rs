@@ -1,4 +1,4 @@
-//! What the doors share of this server's sessions: they get them through a viewer, or not at all.
+//! How doors get the server's sessions: with a viewer's rights only.
 
 use std::sync::Arc;
 
@@ -6,25 +6,25 @@ use tiller_core::backend::Connections;
 use tiller_core::credentials::Viewer;
 use tiller_core::{BackendChoice, BackendInfo, PathPolicy, Sessions};
 
-/// The sessions of this server. Whoever reads or changes one says first for whom. Cheap to clone.
+/// The sessions of this server. Doors read and change them only for a viewer. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct House {
-    /// With all rights, so it does not leave this file but for what the server does of its own accord.
+pub(crate) struct SessionAccess {
+    /// With all rights, so it is only used here and for work of the server itself.
     sessions: Sessions,
 }
 
-impl House {
+impl SessionAccess {
     pub(crate) fn new(sessions: Sessions) -> Self {
         Self { sessions }
     }
 
-    /// The sessions as someone may see and use them who has come in.
+    /// The sessions with the rights of an authenticated viewer.
     pub(crate) fn for_viewer(&self, viewer: Viewer) -> Sessions {
         self.sessions.for_viewer(viewer)
     }
 
-    /// The sessions for what was promised to someone who may be gone: the time limits and refusals of tasks. Only the
-    /// supervision of tasks may ask for it; a test looks.
+    /// The sessions with all rights, for promises to clients that may be gone: the time limits and denials of tasks.
+    /// Only the supervision of tasks and of revoked keys may call it; a test enforces this.
     pub(crate) fn for_supervision(&self) -> &Sessions {
         &self.sessions
     }
@@ -33,17 +33,17 @@ impl House {
         self.sessions.paths()
     }
 
-    /// The default one.
+    /// The default backend.
     pub(crate) fn backend(&self) -> BackendInfo {
         self.sessions.backend()
     }
 
-    /// All of them with their options, the default one first.
+    /// All backends with their options, the default one first.
     pub(crate) async fn backends(&self) -> Vec<BackendChoice> {
         self.sessions.backends().await
     }
 
-    /// Where the connections of agents go that connect to us.
+    /// Accepts the connections of agents that connect to the server.
     pub(crate) fn connections(&self) -> Option<Arc<dyn Connections>> {
         self.sessions.connections()
     }
@@ -77,17 +77,22 @@ mod tests {
     }
 
     #[test]
-    fn no_door_has_more_rights_than_its_visitor() {
-        // Every right there is, for the server itself and for whoever has shown to be the person at the machine.
+    fn no_door_has_more_rights_than_its_caller() {
+        // All rights, for the server itself and for a caller that has proved to be the person at the machine.
         let all = elsewhere(
             "for_supervision()",
-            &["house.rs", "app.rs", "revocation.rs", "task/supervise.rs"],
+            &[
+                "session_access.rs",
+                "app.rs",
+                "revocation.rs",
+                "task/supervise.rs",
+            ],
         );
         assert_eq!(all, Vec::<PathBuf>::new());
-        let person = elsewhere("Viewer::PERSON", &["house.rs", "auth.rs"]);
+        let person = elsewhere("Viewer::PERSON", &["session_access.rs", "auth.rs"]);
         assert_eq!(person, Vec::<PathBuf>::new());
-        // Sessions that were given to one viewer are not turned into another's.
-        let turned = elsewhere("sessions.for_viewer(Viewer", &["house.rs"]);
+        // Sessions for one viewer are not turned into those of another.
+        let turned = elsewhere("sessions.for_viewer(Viewer", &["session_access.rs"]);
         assert_eq!(turned, Vec::<PathBuf>::new());
     }
 }
