@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tiller_message::{Message, UnreadableReason};
 
+use crate::arrangement::Arranged;
 use crate::backend::HookCall;
 use crate::credentials::SecretHash;
 use crate::ids::{Cause, RequestId, SessionId, Timestamp};
@@ -190,18 +191,22 @@ pub enum Notice {
         agent_request: String,
     },
     Deleted(SessionId),
+    /// The viewer has arranged their sessions in another way. No one else gets this.
+    Arranged(Arc<Arranged>),
 }
 
 impl Notice {
-    pub fn session(&self) -> SessionId {
+    /// The session that it is about. `None`: it is about the viewer's list.
+    pub fn session(&self) -> Option<SessionId> {
         match self {
-            Self::Event(event) => event.session,
+            Self::Arranged(_) => None,
+            Self::Event(event) => Some(event.session),
             Self::HeldUp { session, .. }
             | Self::Queue { session, .. }
             | Self::Updated(session)
             | Self::Hook { session, .. }
             | Self::HookClosed { session, .. }
-            | Self::Deleted(session) => *session,
+            | Self::Deleted(session) => Some(*session),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
+use crate::arrangement::Arranged;
 use crate::credentials::Viewer;
 use crate::event::{Event, EventBody, Notice};
 use crate::ids::SessionId;
@@ -58,6 +59,8 @@ struct Published {
 enum Content {
     Events(Arc<[Arc<Event>]>),
     Notice(Box<Notice>),
+    /// For the viewer that is named as the owner, and for no one else.
+    Arranged(Arc<Arranged>),
 }
 
 impl Hub {
@@ -79,6 +82,16 @@ impl Hub {
             let bytes = events.iter().map(|event| EVENT_BYTES + words(event)).sum();
             self.add(owner, Content::Events(events.into()), bytes);
         }
+    }
+
+    /// `viewer`: whose arrangement it is.
+    pub(crate) fn publish_arranged(&self, viewer: Option<String>, arranged: Arranged) {
+        let viewer = viewer.map(Arc::from);
+        self.add(
+            viewer.as_ref(),
+            Content::Arranged(Arc::new(arranged)),
+            EVENT_BYTES,
+        );
     }
 
     fn add(&self, owner: Option<&Arc<str>>, content: Content, bytes: usize) {
@@ -120,7 +133,8 @@ impl Content {
     fn session(&self) -> Option<SessionId> {
         match self {
             Self::Events(events) => events.first().map(|event| event.session),
-            Self::Notice(notice) => Some(notice.session()),
+            Self::Notice(notice) => notice.session(),
+            Self::Arranged(_) => None,
         }
     }
 }
@@ -236,11 +250,21 @@ impl LiveFeed {
             }
             match self.place.read()? {
                 Ok(published) if !self.viewer.may_see(published.owner.as_deref()) => {}
+                Ok(Published {
+                    owner,
+                    content: Content::Arranged(arranged),
+                }) => {
+                    // The person sees everyone's sessions, but has an arrangement of their own, and so has every key.
+                    if self.viewer.key.as_deref() == owner.as_deref() && !self.viewer.only_decides() {
+                        return Some(Ok(Notice::Arranged(arranged)));
+                    }
+                }
                 Ok(published) => match published.content {
                     Content::Events(events) => self.batch = Some((events, 0)),
                     Content::Notice(notice)
                         if self.viewer.only_decides() && matches!(*notice, Notice::Queue { .. }) => {}
                     Content::Notice(notice) => return Some(Ok(*notice)),
+                    Content::Arranged(_) => {}
                 },
                 Err(lagged) => return Some(Err(lagged)),
             }

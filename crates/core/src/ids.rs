@@ -15,6 +15,9 @@ use uuid::fmt::Hyphenated;
 pub struct SessionId(Uuid);
 
 impl SessionId {
+    /// The id of no session.
+    pub const NOBODY: Self = Self(Uuid::nil());
+
     pub fn random() -> Self {
         Self(Uuid::new_v4())
     }

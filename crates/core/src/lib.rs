@@ -4,6 +4,7 @@
 //! does not know HTTP, SQL, or the message format of any agent. It needs two traits: [`Store`], which stores sessions
 //! and events, and [`Backend`], which starts agents.
 
+mod arrangement;
 pub mod backend;
 pub mod credentials;
 mod event;
@@ -19,6 +20,10 @@ pub mod session;
 mod store;
 mod title;
 
+pub use arrangement::{
+    Arrange, Arranged, Arrangement, ArrangementRefused, Choice, GroupId, Placement, PlacementPatch,
+    SessionGroup, Sorting,
+};
 pub use backend::{
     Backend, BackendInfo, Driver, HookCall, Inquiry, InquiryFailed, Offers, OptionChange, OptionRefused,
     Options,
@@ -38,7 +43,8 @@ pub use session::{
     SessionStatus, Settings, SettingsPatch, TitleSource, TurnRecord,
 };
 pub use store::{
-    AcceptedPrompt, Commit, DamagedSession, Epoch, HistoryEntry, HistoryKind, InvalidCursor, ListedSession,
-    Owners, SessionCursor, SessionQuery, Store, StoreError, StoreFuture, StoredSession, UnfinishedSession,
+    AcceptedPrompt, Commit, DamagedSession, Epoch, HistoryEntry, HistoryKind, InvalidCursor, ListFilter,
+    ListedSession, Owners, SessionCursor, SessionQuery, Store, StoreError, StoreFuture, StoredSession,
+    UnfinishedSession,
 };
 pub use title::{title_from_model, title_from_prompt};

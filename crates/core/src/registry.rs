@@ -10,6 +10,7 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 
 use tiller_message::Summary;
 
+use crate::arrangement::ArrangementRefused;
 use crate::backend::{
     Backend, BackendInfo, Backends, Driver, InquiryFailed, OptionInfo, OptionRefused, Options, UnknownBackend,
 };
@@ -34,6 +35,7 @@ const TITLES_AT_ONCE: usize = 2;
 
 mod abilities;
 mod accept;
+mod arrange;
 mod decide;
 mod hibernate;
 mod load;
@@ -179,6 +181,8 @@ pub enum CommandError {
     Takeover(String),
     #[error("A title must have 1 to {MAX_TITLE} characters.")]
     Title,
+    #[error(transparent)]
+    Arrangement(#[from] ArrangementRefused),
     #[error(transparent)]
     Inquiry(#[from] InquiryFailed),
     #[error(transparent)]

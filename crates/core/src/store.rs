@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tiller_message::Summary;
 
+use crate::arrangement::{Arrange, Arranged, Arrangement};
 use crate::event::{DecisionRequest, Event};
 use crate::ids::{PromptId, SessionId, Timestamp};
 use crate::json::RawJson;
@@ -111,6 +112,13 @@ pub trait Store: Send + Sync + 'static {
 
     /// Deletes the session's notes whose keys begin with `prefix`.
     fn erase_notes(&self, session: SessionId, prefix: String) -> StoreFuture<'_, ()>;
+
+    /// How the viewer has arranged their sessions: a key by its id, or the person at the machine.
+    fn arrangement(&self, viewer: Option<String>) -> StoreFuture<'_, Arrangement>;
+
+    /// Changes a viewer's arrangement, and nobody else's; what has changed. `None`: there is no such session. A placement
+    /// goes away with its session. A session that is put into a group that does not exist is in none.
+    fn arrange(&self, viewer: Option<String>, change: Arrange) -> StoreFuture<'_, Option<Arranged>>;
 
     /// Writes a new session with a copy of the events of `source`, numbered from 1. Returns the number of its last
     /// event.
@@ -224,10 +232,23 @@ pub struct SessionQuery {
     pub conversations: Vec<String>,
     /// Only sessions that are stored without totals.
     pub without_summary: bool,
+    /// Only these. `None`: all.
+    pub only: Option<ListFilter>,
     /// Begins after this position.
     pub after: Option<SessionCursor>,
     /// `None`: all.
     pub limit: Option<u32>,
+}
+
+/// Which sessions a list is limited to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ListFilter {
+    /// Those in which a decision waits.
+    Waiting,
+    /// Those in which a turn runs.
+    Running,
+    /// Those for which this viewer has chosen something: a key by its id, or the person at the machine.
+    ArrangedBy(Option<String>),
 }
 
 /// An entry of a session's history.

@@ -84,14 +84,14 @@ impl Follow {
             match self.feed.next().await {
                 None => return Step::Closed,
                 Some(Err(_lagged)) => self.behind = true,
-                Some(Ok(notice)) if notice.session() != self.session => {}
+                Some(Ok(notice)) if notice.session() != Some(self.session) => {}
                 Some(Ok(Notice::Deleted(_))) => return Step::Deleted,
                 Some(Ok(Notice::Queue { prompts, .. })) => {
                     return Step::Queue(prompts.into_iter().map(|prompt| prompt.text).collect());
                 }
                 Some(Ok(Notice::Updated(_))) => return Step::Updated,
                 Some(Ok(Notice::Hook { call, .. })) => return Step::Hook(call),
-                Some(Ok(Notice::HookClosed { .. } | Notice::HeldUp { .. })) => {}
+                Some(Ok(Notice::HookClosed { .. } | Notice::HeldUp { .. } | Notice::Arranged(_))) => {}
                 Some(Ok(Notice::Event(event))) if event.seq == self.last + 1 => {
                     self.last = event.seq;
                     return Step::Event(event);

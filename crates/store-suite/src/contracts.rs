@@ -4,6 +4,7 @@
     reason = "a contract that can't go on fails, and says where"
 )]
 
+pub mod arrangement;
 pub mod commits;
 pub mod compaction;
 pub mod credentials;

@@ -36,6 +36,11 @@ macro_rules! conformance {
                 missing_totals_are_stored_once_and_change_nothing_else,
                 only_sessions_that_need_someone_are_unfinished_or_due,
             }
+            arrangement {
+                an_arrangement_is_its_viewers_alone_and_there_after_a_restart,
+                what_was_chosen_goes_with_its_session_and_its_group,
+                a_list_finds_what_waits_runs_or_was_arranged,
+            }
             prompts {
                 an_id_is_accepted_once_for_each_owner,
                 one_of_two_that_accept_an_id_at_once_is_refused_and_no_other,
@@ -82,6 +87,7 @@ mod tests {
             include_str!("contracts/whole_sessions.rs"),
             include_str!("contracts/fencing.rs"),
             include_str!("contracts/listing.rs"),
+            include_str!("contracts/arrangement.rs"),
             include_str!("contracts/prompts.rs"),
             include_str!("contracts/compaction.rs"),
             include_str!("contracts/credentials.rs"),

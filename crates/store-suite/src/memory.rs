@@ -3,6 +3,7 @@
 //! Clones share their data. A test can hold writes up, refuse them, and damage sessions, which with a store on disk takes
 //! a full disk or a second process.
 
+mod arrangement;
 mod credentials;
 mod sessions;
 
@@ -15,6 +16,7 @@ use tiller_core::{
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use self::arrangement::Arrangements;
 use self::credentials::Credentials;
 use crate::Harness;
 
@@ -55,6 +57,7 @@ struct Data {
     names: HashMap<(Option<String>, String), SessionId>,
     /// By owner and id.
     prompts: HashMap<(Option<String>, PromptId), AcceptedPrompt>,
+    arrangements: Arrangements,
     credentials: Credentials,
 }
 
@@ -84,6 +87,7 @@ impl Default for MemoryStore {
             sessions: BTreeMap::new(),
             names: HashMap::new(),
             prompts: HashMap::new(),
+            arrangements: Arrangements::default(),
             credentials: Credentials::new(),
         })
     }

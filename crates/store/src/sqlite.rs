@@ -1,5 +1,6 @@
 //! One file, one writer thread, readers beside it.
 
+mod arrangement;
 mod codec;
 mod compact;
 mod credentials;

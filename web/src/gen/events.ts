@@ -32,6 +32,48 @@ export type AgentState = "absent" | "starting" | "running" | "idle" | "hibernate
 export type Approval = "ask" | "auto";
 
 /**
+ * What is absent stays as it is; `null` takes it back.
+ */
+export type ArrangeSession = { sessionId: string, 
+/**
+ * The place among the pinned sessions, the smallest first. `null`: not pinned.
+ */
+pinned?: number | null, 
+/**
+ * The id of a group. `null`: in none.
+ */
+group?: string | null, 
+/**
+ * The place in its group or folder in the viewer's own order, the largest first. `null`: when the session was created,
+ * in milliseconds.
+ */
+place?: number | null, tags?: Array<string>, };
+
+/**
+ * One of the fields.
+ */
+export type ArrangementChanged = { session?: PlacementInfo, 
+/**
+ * A group that is new, or has another name or place.
+ */
+group?: SessionGroupInfo, 
+/**
+ * The id of a group that is gone. Its sessions are in no group.
+ */
+removedGroup?: string, sorting?: Sorting, };
+
+/**
+ * Nothing is asked for beside the arrangement itself.
+ */
+export type ArrangementGet = Record<symbol, never>;
+
+export type ArrangementInfo = { sorting: Sorting, groups: Array<SessionGroupInfo>, 
+/**
+ * The sessions for which something was chosen.
+ */
+sessions: Array<PlacementInfo>, };
+
+/**
  * An image of a prompt. Its bytes are at `/api/sessions/SESSION/images/ID`.
  */
 export type Attachment = { id: string, mediaType: string, name?: string, size: number, };
@@ -82,6 +124,16 @@ export type ClientEvent =
   | { type: "session.hooks", commandId?: string, payload: SessionHooks }
   /** Answers a `hook.callback`. */
   | { type: "hook.response", commandId?: string, payload: HookResponse }
+  /** Asks how the viewer has arranged their sessions. */
+  | { type: "arrangement.get", commandId?: string, payload?: ArrangementGet }
+  /** Pins a session, puts it into a group, gives it tags, or moves it. `arrangement.changed` tells all of the viewer's clients. */
+  | { type: "arrangement.session", commandId?: string, payload: ArrangeSession }
+  /** Makes a group of sessions, or gives one another name or place. */
+  | { type: "arrangement.group", commandId?: string, payload: SessionGroupInfo }
+  /** Removes a group. Its sessions stay, in no group. */
+  | { type: "arrangement.removeGroup", commandId?: string, payload: RemoveGroup }
+  /** Chooses the order of the sessions in a folder or group. */
+  | { type: "arrangement.sort", commandId?: string, payload: SortSessions }
   /** Subscribes to `statistics`, sent once a second. */
   | { type: "statistics.subscribe", commandId?: string, payload?: StatisticsSubscribe };
 
@@ -162,6 +214,11 @@ export type HookResponse = { sessionId: string, callbackId: string,
 output: Record<string, unknown>, };
 
 /**
+ * Which sessions a list is limited to.
+ */
+export type ListOnly = "waiting" | "running" | "arranged";
+
+/**
  * Shares from 0 to 1.
  */
 export type MachineLoad = { cpuUsage: number, ramUsage: number, storageUsage: number, };
@@ -230,6 +287,11 @@ updatedPermissions?: Array<unknown>, } | { "behavior": "deny", message?: string,
 interrupt?: boolean, };
 
 /**
+ * What was chosen for one session. Without anything but the id: nothing.
+ */
+export type PlacementInfo = { sessionId: string, pinned?: number, group?: string, place?: number, tags: Array<string>, };
+
+/**
  * A queued prompt: by its id, with its current or new text; or by its text alone. A text that is not queued is a new
  * prompt.
  */
@@ -243,6 +305,8 @@ export type QueuedPrompt = {
  * The prompt's id, by which it can be edited, moved and removed.
  */
 promptId: string, prompt: string, };
+
+export type RemoveGroup = { id: string, };
 
 export type ReplaceQueue = { sessionId: string, prompts: Array<QueueEntry>, 
 /**
@@ -307,6 +371,10 @@ export type ServerEvent =
   | { type: "hook.callback", commandId?: string, payload: HookCallback }
   /** The hook call no longer waits: a client answered it, or the agent continued without an answer. */
   | { type: "hook.resolved", commandId?: string, payload: HookResolved }
+  /** How the viewer has arranged their sessions. */
+  | { type: "arrangement", commandId?: string, payload: ArrangementInfo }
+  /** The viewer has changed the arrangement, here or elsewhere. */
+  | { type: "arrangement.changed", commandId?: string, payload: ArrangementChanged }
   /** The load of the machine. */
   | { type: "statistics", commandId?: string, payload: MachineLoad }
   /** A frame was refused, or a session can't continue. */
@@ -372,6 +440,19 @@ export type SessionFork = { sessionId: string, title?: string, };
 
 export type SessionForked = { sessionId: string, newSessionId: string, };
 
+/**
+ * Makes a group, or gives one another name or place.
+ */
+export type SessionGroupInfo = { 
+/**
+ * A UUID that the client chooses.
+ */
+id: string, name: string, 
+/**
+ * The place among the groups, the smallest first.
+ */
+place: number, };
+
 export type SessionHooks = { sessionId: string, events: Array<HookEvent>, };
 
 export type SessionInfo = { id: string, title: string, status: SessionStatus, cwd: string, 
@@ -423,7 +504,11 @@ limit?: number,
 /**
  * The start of the page: the `nextCursor` of the previous page.
  */
-cursor?: string, };
+cursor?: string, 
+/**
+ * Absent: all sessions.
+ */
+only?: ListOnly, };
 
 export type SessionListed = { sessions: Array<SessionInfo>, 
 /**
@@ -568,6 +653,13 @@ maxBudgetUsd?: number,
  * Other options that are set, by the agent's names.
  */
 options?: Record<string, unknown>, };
+
+export type SortSessions = { sorting: Sorting, };
+
+/**
+ * In which order the sessions of a folder or group stand.
+ */
+export type Sorting = "activity" | "own";
 
 export type StatisticsSubscribe = Record<symbol, never>;
 

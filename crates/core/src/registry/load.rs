@@ -17,7 +17,8 @@ use crate::session::{
     totals,
 };
 use crate::store::{
-    DamagedSession, Epoch, ListedSession, Owners, SessionCursor, SessionQuery, StoreError, StoredSession,
+    DamagedSession, Epoch, ListFilter, ListedSession, Owners, SessionCursor, SessionQuery, StoreError,
+    StoredSession,
 };
 
 /// How many of a session's latest events are compared with the output of an agent after a reconnect: a duplicate line
@@ -96,11 +97,13 @@ impl Sessions {
     /// A page of sessions, the most recently changed first, each with the number of pending decisions.
     pub async fn list(
         &self,
+        only: Option<ListFilter>,
         after: Option<SessionCursor>,
         limit: Option<u32>,
     ) -> Result<SessionPage, CommandError> {
         let query = SessionQuery {
             owners: self.owners(),
+            only,
             after,
             // One more than requested, to know whether there is another page.
             limit: limit.map(|limit| limit.saturating_add(1)),
@@ -122,7 +125,7 @@ impl Sessions {
     pub async fn for_each(&self, mut each: impl FnMut(ListedSession)) -> Result<(), CommandError> {
         let mut after = None;
         loop {
-            let page = self.list(after, Some(LIST_PAGE)).await?;
+            let page = self.list(None, after, Some(LIST_PAGE)).await?;
             page.sessions.into_iter().for_each(&mut each);
             match page.next {
                 Some(next) => after = Some(next),

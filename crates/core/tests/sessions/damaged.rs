@@ -44,7 +44,7 @@ async fn a_damaged_session_is_listed_and_deleted_and_stops_no_other() {
     )
     .await
     .unwrap();
-    let listed = sessions.list(None, None).await.unwrap().sessions;
+    let listed = sessions.list(None, None, None).await.unwrap().sessions;
     assert_eq!(listed.len(), 3);
     for session in &listed {
         let is_damaged = matches!(session, ListedSession::Damaged(_));

@@ -41,7 +41,7 @@ async fn older_sessions_get_their_totals_in_the_background_and_damaged_ones_are_
     let sessions = sessions.await.unwrap();
 
     sessions.backfill_totals().await.unwrap();
-    let page = sessions.list(None, None).await.unwrap();
+    let page = sessions.list(None, None, None).await.unwrap();
     assert_eq!(page.sessions.len(), records.len());
     for session in page.sessions {
         match session {

@@ -47,7 +47,7 @@ async fn old_sessions_are_removed_unless_something_waits_in_them() {
     .await
     .unwrap();
     let titles = async || {
-        let page = sessions.list(None, None).await.unwrap();
+        let page = sessions.list(None, None, None).await.unwrap();
         let mut titles: Vec<_> = page
             .sessions
             .into_iter()

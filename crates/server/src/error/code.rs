@@ -76,6 +76,7 @@ impl From<&CommandError> for ErrorCode {
             | CommandError::Option(_)
             | CommandError::Backend(_)
             | CommandError::Title
+            | CommandError::Arrangement(_)
             | CommandError::Name
             | CommandError::Refused(Refusal::PromptIdUsed) => Self::InvalidRequest,
             CommandError::Prompt(

@@ -6,7 +6,7 @@ use tiller_core::{CommandError, Lagged, Notice, SessionId};
 
 use super::commands::delete::SessionDeleted;
 use super::commands::hooks::HookResolved;
-use super::commands::list;
+use super::commands::{arrange, list};
 use super::socket::{Connection, Gone};
 use super::translate;
 use super::wire::{RunnerError, SessionReset};
@@ -49,7 +49,9 @@ impl Connection {
     }
 
     async fn notice(&mut self, notice: Notice) -> Result<(), Gone> {
-        if let Some(reading) = self.readings.get_mut(&notice.session()) {
+        if let Some(session) = notice.session()
+            && let Some(reading) = self.readings.get_mut(&session)
+        {
             if let Notice::Event(event) = &notice {
                 self.causes.keep_back(event);
             }
@@ -60,7 +62,11 @@ impl Connection {
     }
 
     pub(super) async fn tell(&mut self, notice: &Notice) -> Result<(), Gone> {
-        if !self.receives(notice.session()) {
+        let is_received = match notice.session() {
+            Some(session) => self.receives(session),
+            None => self.receives_all(),
+        };
+        if !is_received {
             return self.answer_unsubscribed(notice).await;
         }
         match notice {
@@ -107,6 +113,7 @@ impl Connection {
                 })
                 .await
             }
+            Notice::Arranged(arranged) => self.send(arrange::changed(arranged)).await,
             Notice::Deleted(session) => {
                 self.delivered.remove(session);
                 self.deleting.remove(session);
@@ -157,7 +164,13 @@ impl Connection {
             }
         }
         match list::all(&self.sessions).await {
-            Ok(listed) => self.send(listed).await,
+            Ok(listed) => self.send(listed).await?,
+            Err(error) => self.send(translate::refusal(&error, None)).await?,
+        }
+        // A client that may not read the arrangement has missed nothing of it.
+        match self.sessions.arrangement().await {
+            Ok(arrangement) if self.receives_all() => self.send(arrange::whole(arrangement)).await,
+            Ok(_) | Err(CommandError::Forbidden) => Ok(()),
             Err(error) => self.send(translate::refusal(&error, None)).await,
         }
     }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use ts_rs::{Config, TS, TypeVisitor};
 
 use super::commands::{
-    decisions, delete, fork, history, hooks, inquire, list, prompts, start, statistics, steer,
+    arrange, decisions, delete, fork, history, hooks, inquire, list, prompts, start, statistics, steer,
 };
 use super::parse;
 use super::protocol::{
@@ -204,6 +204,51 @@ client_events! {
         answers: [],
         handler: hooks::answer,
     }
+    /// Asks how the viewer has arranged their sessions.
+    ArrangementGet(arrange::ArrangementGet) = "arrangement.get" {
+        chinese: "查询会话列表的排列方式",
+        session: none,
+        scope: Read,
+        order: Command by arrange::in_order,
+        answers: [Arrangement],
+        handler: arrange::get,
+    }
+    /// Pins a session, puts it into a group, gives it tags, or moves it. `arrangement.changed` tells all of the viewer's clients.
+    ArrangementSession(arrange::ArrangeSession) = "arrangement.session" {
+        chinese: "置顶会话、放入分组、设置标签或移动位置；以 arrangement.changed 告知该用户的所有客户端",
+        session: session_id,
+        scope: Run,
+        order: Command by arrange::in_order,
+        answers: [],
+        handler: arrange::session,
+    }
+    /// Makes a group of sessions, or gives one another name or place.
+    ArrangementGroup(arrange::SessionGroupInfo) = "arrangement.group" {
+        chinese: "新建会话分组，或更改其名称或位置",
+        session: none,
+        scope: Run,
+        order: Command by arrange::in_order,
+        answers: [],
+        handler: arrange::group,
+    }
+    /// Removes a group. Its sessions stay, in no group.
+    ArrangementRemoveGroup(arrange::RemoveGroup) = "arrangement.removeGroup" {
+        chinese: "删除分组；其中的会话保留，不再属于任何分组",
+        session: none,
+        scope: Run,
+        order: Command by arrange::in_order,
+        answers: [],
+        handler: arrange::remove_group,
+    }
+    /// Chooses the order of the sessions in a folder or group.
+    ArrangementSort(arrange::SortSessions) = "arrangement.sort" {
+        chinese: "选择文件夹或分组内会话的排序方式",
+        session: none,
+        scope: Run,
+        order: Command by arrange::in_order,
+        answers: [],
+        handler: arrange::sort,
+    }
     /// Subscribes to `statistics`, sent once a second.
     StatisticsSubscribe(statistics::StatisticsSubscribe) = "statistics.subscribe" {
         chinese: "此后每秒接收一次 statistics",
@@ -269,6 +314,13 @@ server_events! {
     /// The hook call no longer waits: a client answered it, or the agent continued without an answer.
     HookResolved(hooks::HookResolved) = "hook.resolved" {
         chinese: "回调不再等待：已被回答，或代理已自行继续",
+        seq: false,
+    }
+    /// How the viewer has arranged their sessions.
+    Arrangement(arrange::ArrangementInfo) = "arrangement" { chinese: "会话列表的排列方式", seq: false }
+    /// The viewer has changed the arrangement, here or elsewhere.
+    ArrangementChanged(arrange::ArrangementChanged) = "arrangement.changed" {
+        chinese: "排列方式已更改（在此或别处）",
         seq: false,
     }
     /// The load of the machine.

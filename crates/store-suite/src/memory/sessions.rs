@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use tiller_core::{
-    AcceptedPrompt, Commit, Epoch, Event, EventBody, HistoryEntry, HistoryKind, Image, ListedSession, Owners,
-    Page, PromptId, RawJson, SessionId, SessionQuery, SessionRecord, SessionStatus, Store, StoreError,
-    StoreFuture, StoredSession, Timestamp, UnfinishedSession,
+    AcceptedPrompt, Arrange, Arranged, Arrangement, Commit, Epoch, Event, EventBody, HistoryEntry,
+    HistoryKind, Image, ListFilter, ListedSession, Owners, Page, PromptId, RawJson, SessionId, SessionQuery,
+    SessionRecord, SessionStatus, Store, StoreError, StoreFuture, StoredSession, Timestamp,
+    UnfinishedSession,
 };
 use tiller_message::{PieceEntry, StreamedPieces, Summary};
 
@@ -80,7 +81,9 @@ impl Store for MemoryStore {
     fn list(&self, query: SessionQuery) -> StoreFuture<'_, Vec<ListedSession>> {
         self.read(move |data| {
             let mut found: Vec<_> = newest_first(data, &query.owners)
-                .filter(|session| is_wanted(&session.record, &query))
+                .filter(|session| {
+                    is_wanted(&session.record, &query) && is_among(data, session, query.only.as_ref())
+                })
                 .map(MemorySession::listed)
                 .collect();
             if let Some(limit) = query.limit {
@@ -137,6 +140,7 @@ impl Store for MemoryStore {
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {
         self.write(move |data| {
             data.sessions.remove(&session);
+            data.arrangements.forget(session);
             data.names.retain(|_, named| *named != session);
             data.prompts.retain(|_, accepted| accepted.session != session);
             Ok(())
@@ -230,6 +234,21 @@ impl Store for MemoryStore {
                 session.notes.retain(|key, _| !key.starts_with(&prefix));
             }
             Ok(())
+        })
+    }
+
+    fn arrangement(&self, viewer: Option<String>) -> StoreFuture<'_, Arrangement> {
+        self.read(move |data| Ok(data.arrangements.of(viewer.as_deref())))
+    }
+
+    fn arrange(&self, viewer: Option<String>, change: Arrange) -> StoreFuture<'_, Option<Arranged>> {
+        self.write(move |data| {
+            if let Arrange::Session(session, _) = change
+                && data.find(session).is_none()
+            {
+                return Ok(None);
+            }
+            Ok(Some(data.arrangements.change(viewer, change)))
         })
     }
 
@@ -390,6 +409,15 @@ fn newest_first<'a>(data: &'a Data, owners: &Owners) -> impl Iterator<Item = &'a
     let mut sessions: Vec<_> = data.sessions.values().filter(is_theirs).collect();
     sessions.sort_by_key(|session| Reverse(session.record.updated_at));
     sessions.into_iter()
+}
+
+fn is_among(data: &Data, session: &MemorySession, only: Option<&ListFilter>) -> bool {
+    match only {
+        None => true,
+        Some(ListFilter::Waiting) => session.has_pending(),
+        Some(ListFilter::Running) => session.record.status == SessionStatus::Running,
+        Some(ListFilter::ArrangedBy(viewer)) => data.arrangements.has(viewer.as_deref(), session.record.id),
+    }
 }
 
 fn is_wanted(record: &SessionRecord, query: &SessionQuery) -> bool {

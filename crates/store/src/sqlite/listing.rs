@@ -4,8 +4,8 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use tiller_core::{
-    DamagedSession, DecisionRequest, Epoch, ListedSession, Owners, SessionId, SessionQuery, StoreError,
-    StoredSession, Timestamp, UnfinishedSession,
+    DamagedSession, DecisionRequest, Epoch, ListFilter, ListedSession, Owners, SessionId, SessionQuery,
+    StoreError, StoredSession, Timestamp, UnfinishedSession,
 };
 
 use super::codec::{self, SESSION_COLUMNS};
@@ -147,6 +147,17 @@ pub(super) fn list(connection: &Connection, query: &SessionQuery) -> Result<Vec<
     }
     if query.without_summary {
         conditions.push("summary IS NULL");
+    }
+    match &query.only {
+        None => {}
+        Some(ListFilter::Waiting) => conditions.push(
+            "id IN (SELECT session_id FROM decisions INDEXED BY decisions_open WHERE behavior IS NULL)",
+        ),
+        Some(ListFilter::Running) => conditions.push("status = 'running'"),
+        Some(ListFilter::ArrangedBy(viewer)) => {
+            conditions.push("id IN (SELECT session_id FROM placements WHERE viewer = ?)");
+            values.push(viewer.clone().unwrap_or_default().into());
+        }
     }
     if let Some(after) = &query.after {
         conditions.push("updated_at <= ? AND (updated_at < ? OR id > ?)");

@@ -312,6 +312,31 @@ const MIGRATIONS: &[&str] = &[
     -- The totals of the session, as of its last event. Null: to be counted from the log.
     ALTER TABLE sessions ADD COLUMN summary TEXT;
 ",
+    "
+    -- How viewers have arranged their sessions: a viewer is a key's id, empty for the person at the machine. `tags` is a JSON
+    -- list.
+    CREATE TABLE placements (
+        viewer     TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        pinned     REAL,
+        group_id   TEXT,
+        place      REAL,
+        tags       TEXT NOT NULL DEFAULT '[]',
+        PRIMARY KEY (viewer, session_id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX placements_by_session ON placements (session_id);
+    CREATE TABLE session_groups (
+        viewer TEXT NOT NULL,
+        id     TEXT NOT NULL,
+        name   TEXT NOT NULL,
+        place  REAL NOT NULL,
+        PRIMARY KEY (viewer, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE arrangements (
+        viewer  TEXT PRIMARY KEY,
+        sorting TEXT NOT NULL
+    ) STRICT;
+",
 ];
 
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {

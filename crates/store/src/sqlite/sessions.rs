@@ -4,15 +4,15 @@ use std::sync::{Arc, LazyLock};
 
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use tiller_core::{
-    AcceptedPrompt, Behavior, Commit, DecisionAnswer, Epoch, Event, EventBody, HistoryEntry, Image,
-    ListedSession, Owners, Page, PromptId, RawJson, SessionId, SessionQuery, SessionRecord, Store,
-    StoreError, StoreFuture, StoredSession, Timestamp, UnfinishedSession,
+    AcceptedPrompt, Arrange, Arranged, Arrangement, Behavior, Commit, DecisionAnswer, Epoch, Event,
+    EventBody, HistoryEntry, Image, ListedSession, Owners, Page, PromptId, RawJson, SessionId, SessionQuery,
+    SessionRecord, Store, StoreError, StoreFuture, StoredSession, Timestamp, UnfinishedSession,
 };
 use tiller_message::Summary;
 
 use super::codec::{self, Encoded, Kind};
 use super::whole::make_room;
-use super::{SqliteStore, listing, prompts, refuse, store_error};
+use super::{SqliteStore, arrangement, listing, prompts, refuse, store_error};
 
 /// Where in `messages` the session `?1` begins. The place of a message is this plus its `seq`.
 pub(super) const START: &str = "(SELECT number << 32 FROM sessions WHERE id = ?1)";
@@ -182,6 +182,16 @@ impl Store for SqliteStore {
             let values = params![session.to_string(), prefix];
             connection.prepare_cached(sql)?.execute(values).map(drop)
         }))
+    }
+
+    fn arrangement(&self, viewer: Option<String>) -> StoreFuture<'_, Arrangement> {
+        let viewer = viewer.unwrap_or_default();
+        Box::pin(self.read(move |connection| arrangement::read(connection, &viewer)))
+    }
+
+    fn arrange(&self, viewer: Option<String>, change: Arrange) -> StoreFuture<'_, Option<Arranged>> {
+        let viewer = viewer.unwrap_or_default();
+        Box::pin(self.write_returning(move |connection| arrangement::write(connection, &viewer, &change)))
     }
 
     fn agent_input_since(&self, session: SessionId, since: u64) -> StoreFuture<'_, Vec<Event>> {

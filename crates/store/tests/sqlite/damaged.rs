@@ -83,7 +83,7 @@ async fn a_damaged_session_is_listed_and_deleted_and_stops_nobody() {
     let sessions = Sessions::open(Arc::new(store), Arc::new(NoAgents), paths, TitlePolicy::Prompt)
         .await
         .unwrap();
-    let listed = sessions.list(None, None).await.unwrap().sessions;
+    let listed = sessions.list(None, None, None).await.unwrap().sessions;
     assert_eq!(listed.len(), damaged.len() + 1);
     for session in &listed {
         let is_damaged = matches!(session, ListedSession::Damaged(_));
@@ -112,7 +112,7 @@ async fn a_damaged_session_is_listed_and_deleted_and_stops_nobody() {
         assert_eq!(rows(kept), 0, "{title}");
         assert!(!sessions.exists(*id).await.unwrap());
     }
-    assert_eq!(sessions.list(None, None).await.unwrap().sessions.len(), 1);
+    assert_eq!(sessions.list(None, None, None).await.unwrap().sessions.len(), 1);
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@
 mod acceptance;
 mod access;
 mod acp;
+mod arrangement;
 mod chat;
 mod chat_faults;
 mod client;

@@ -1,7 +1,7 @@
 //! The list of sessions, and the entry of a session in it.
 
 use serde::{Deserialize, Serialize};
-use tiller_core::{CommandError, InvalidCursor, ListedSession, SessionId, SessionPage, Sessions};
+use tiller_core::{CommandError, InvalidCursor, ListFilter, ListedSession, SessionId, SessionPage, Sessions};
 use ts_rs::TS;
 use utoipa::ToSchema;
 
@@ -21,6 +21,22 @@ pub struct SessionList {
     /// The start of the page: the `nextCursor` of the previous page.
     #[serde(default)]
     pub cursor: Option<String>,
+    /// Absent: all sessions.
+    #[serde(default)]
+    pub only: Option<ListOnly>,
+}
+
+/// Which sessions a list is limited to.
+#[derive(Clone, Copy, Debug, Deserialize, TS, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[ts(export_to = "events.ts")]
+pub enum ListOnly {
+    /// Those in which a decision waits.
+    Waiting,
+    /// Those in which a turn runs.
+    Running,
+    /// Those that are pinned, in a group, tagged, or moved.
+    Arranged,
 }
 
 #[derive(Debug, Serialize, TS, ToSchema)]
@@ -53,13 +69,18 @@ async fn read(context: Context, list: SessionList) -> Result<Reply, Refused> {
     if list.limit == Some(0) {
         return Err(Refused::Invalid("'limit' must be at least 1.".to_owned()));
     }
-    let page = context.sessions.list(cursor, list.limit).await?;
+    let only = list.only.map(|only| match only {
+        ListOnly::Waiting => ListFilter::Waiting,
+        ListOnly::Running => ListFilter::Running,
+        ListOnly::Arranged => ListFilter::ArrangedBy(context.sessions.viewer().key.clone()),
+    });
+    let page = context.sessions.list(only, cursor, list.limit).await?;
     Ok(Reply::Sessions(page))
 }
 
 /// All sessions, for a client that may have missed changes.
 pub(in crate::events) async fn all(sessions: &Sessions) -> Result<SessionListed, CommandError> {
-    let page = sessions.list(None, None).await?;
+    let page = sessions.list(None, None, None).await?;
     Ok(listed(sessions, page))
 }
 
