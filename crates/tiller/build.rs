@@ -1,7 +1,8 @@
 //! Builds the web UI and lays it out for embedding (see `src/assets.rs`).
 //!
-//! `OUT_DIR/web/plain` holds the files as they are and `OUT_DIR/web/gzip` the compressed ones of those that shrink. The copy
-//! belongs to this build alone, so that a debug and a release build may run side by side.
+//! `OUT_DIR/web/gzip` holds the compressed form of every file that shrinks and `OUT_DIR/web/plain` the other files as they are:
+//! each file is in the executable once. `OUT_DIR/web/source` is what both were made from. All three belong to this build
+//! alone, so that a debug and a release build may run side by side.
 
 #[path = "build/web.rs"]
 #[allow(dead_code, reason = "xtask uses the rest")]
@@ -93,9 +94,9 @@ fn declare(embedded: &Path) -> Result<()> {
 
 /// Makes `embedded` the image of `dist`. What is there already and unchanged is left alone: compressing takes longest.
 fn lay_out(dist: &Path, embedded: &Path) -> Result<()> {
-    let (plain, gzip) = (embedded.join("plain"), embedded.join("gzip"));
+    let [source, plain, gzip] = ["source", "plain", "gzip"].map(|name| embedded.join(name));
     let files = files_below(dist)?;
-    for folder in [&plain, &gzip] {
+    for folder in [&source, &plain, &gzip] {
         fs::create_dir_all(folder)?;
         for stale in files_below(folder)?.iter().filter(|file| !files.contains(file)) {
             fs::remove_file(folder.join(stale))?;
@@ -103,16 +104,19 @@ fn lay_out(dist: &Path, embedded: &Path) -> Result<()> {
     }
     for file in &files {
         let content = fs::read(dist.join(file)).with_context(|| file.display().to_string())?;
-        if fs::read(plain.join(file)).is_ok_and(|before| before == content) {
+        if fs::read(source.join(file)).is_ok_and(|before| before == content) {
             continue;
         }
-        // The compressed file goes first: if this is interrupted, the plain one still differs and both are written anew.
-        match compress(&content)? {
-            Some(compressed) => write(&gzip.join(file), &compressed)?,
-            None if gzip.join(file).exists() => fs::remove_file(gzip.join(file))?,
-            None => {}
+        let (form, other, bytes) = match compress(&content)? {
+            Some(compressed) => (&gzip, &plain, compressed),
+            None => (&plain, &gzip, content.clone()),
+        };
+        write(&form.join(file), &bytes)?;
+        if other.join(file).exists() {
+            fs::remove_file(other.join(file))?;
         }
-        write(&plain.join(file), &content)?;
+        // Last: if this is interrupted, the source still differs and the file is made again.
+        write(&source.join(file), &content)?;
     }
     Ok(())
 }

@@ -10,8 +10,6 @@ use tiller_core::credentials::{CredentialStore, SecretHash};
 use tiller_core::{Approval, Sessions};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::arrival::Pace;
 use crate::auth::Authenticator;
@@ -21,6 +19,7 @@ use crate::history::{self, HistoryHandle};
 use crate::listen::listen;
 use crate::pages::Assets;
 use crate::proxy::TrustedProxies;
+use crate::routes::{Routes, routes};
 use crate::session_access::SessionAccess;
 use crate::statistics::Statistics;
 use crate::task::{self, Tasks};
@@ -87,11 +86,11 @@ impl App {
     }
 
     fn router(self) -> Router {
-        let (protected, _) = protected_routes().split_for_parts();
-        let (open, _) = open_routes().split_for_parts();
-        let protected = protected.route_layer(from_fn_with_state(self.clone(), auth::require_credential));
+        let protected = protected_routes()
+            .into_router()
+            .route_layer(from_fn_with_state(self.clone(), auth::require_credential));
         protected
-            .merge(open)
+            .merge(open_routes().into_router())
             .route("/", get(pages::index))
             .fallback(pages::asset)
             .method_not_allowed_fallback(error::method_not_allowed)
@@ -105,7 +104,7 @@ impl App {
 }
 
 /// All routes that need a credential, with their descriptions.
-fn protected_routes() -> OpenApiRouter<App> {
+fn protected_routes() -> Routes {
     task::routes()
         .merge(chat::routes())
         .merge(events::routes())
@@ -124,15 +123,15 @@ fn protected_routes() -> OpenApiRouter<App> {
 }
 
 /// All routes that need no credential, with their descriptions.
-fn open_routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+fn open_routes() -> Routes {
+    Routes::new()
         .routes(routes!(system::health))
         .routes(routes!(cli::upgrade))
 }
 
-/// The description of all routes, from the same registration as the router.
-pub(crate) fn described_routes() -> utoipa::openapi::OpenApi {
-    protected_routes().merge(open_routes()).into_openapi()
+/// All routes, for what derives from them: the description, the scopes.
+pub(crate) fn all_routes() -> Routes {
+    protected_routes().merge(open_routes())
 }
 
 /// Resumes the tasks of the last server and serves forever. The caller ends it by dropping the future; connections that

@@ -9,11 +9,8 @@ mod socket;
 mod translate;
 mod wire;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use crate::routes::{Routes, routes};
 
-use crate::app::App;
-
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(socket::upgrade))
+pub(crate) fn routes() -> Routes {
+    Routes::new().routes(routes!(socket::upgrade))
 }

@@ -15,16 +15,13 @@ mod table;
 mod translate;
 mod wire;
 
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
-
-use crate::app::App;
+use crate::routes::{Routes, routes};
 
 pub(crate) use protocol::{ClientRow, Ordering, Schemas, ServerRow};
 pub use table::{ClientEvent, ServerEvent};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub(crate) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(socket::upgrade))
         .routes(routes!(images::image))
 }

@@ -26,6 +26,7 @@ mod proxy;
 mod pulse;
 mod revocation;
 mod route_scopes;
+mod routes;
 mod session_access;
 mod sign_ins;
 mod statistics;

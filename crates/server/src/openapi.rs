@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 
-use crate::app::described_routes;
+use crate::app::all_routes;
 use crate::error::{ApiError, Language};
 use crate::task::TOOLS;
 
@@ -71,7 +71,7 @@ fn description() -> serde_json::Result<&'static Value> {
 
 fn describe() -> serde_json::Result<Value> {
     let mut described = Shared::openapi();
-    described.merge(described_routes());
+    described.merge(all_routes().describe());
     let mut description = serde_json::to_value(described)?;
     // What attributes can't express.
     let task = &mut description["components"]["schemas"]["TaskRequest"];

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use axum::http::Method;
-use serde_json::Value;
 use tiller_core::credentials::Scopes;
+use utoipa::openapi::path::Operation;
 
-use crate::app::described_routes;
+use crate::app::all_routes;
 use crate::auth::Visitor;
 
 /// The right that a route needs.
@@ -67,21 +67,16 @@ pub(crate) fn may_use(visitor: &Visitor, method: &Method, route: &str) -> bool {
 fn table() -> &'static HashMap<(Method, String), Needed> {
     static TABLE: OnceLock<HashMap<(Method, String), Needed>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        // Only strings and lists, which can always be serialized.
-        let description = serde_json::to_value(described_routes()).unwrap_or_default();
-        let paths = description["paths"].as_object().into_iter().flatten();
-        let operations = paths.flat_map(|(path, operations)| {
-            let operations = operations.as_object().into_iter().flatten();
-            operations.filter_map(move |(method, operation)| entry(path, method, operation))
-        });
-        operations.collect()
+        let needed = all_routes()
+            .operations()
+            .filter_map(|(method, path, operation)| Some(((method, path), needed_by(&operation)?)));
+        needed.collect()
     })
 }
 
-fn entry(path: &str, method: &str, operation: &Value) -> Option<((Method, String), Needed)> {
-    let needed = operation["x-scope"].as_str().and_then(Needed::parse)?;
-    let method = Method::from_bytes(method.to_uppercase().as_bytes()).ok()?;
-    Some(((method, path.to_owned()), needed))
+fn needed_by(operation: &Operation) -> Option<Needed> {
+    let scope = operation.extensions.as_ref()?.get("x-scope")?;
+    Needed::parse(scope.as_str()?)
 }
 
 #[cfg(test)]
@@ -90,16 +85,10 @@ mod tests {
 
     #[test]
     fn every_route_with_a_credential_says_what_it_needs() {
-        let description = serde_json::to_value(described_routes()).unwrap();
-        for (path, operations) in description["paths"].as_object().unwrap() {
-            for (method, operation) in operations.as_object().unwrap() {
-                let is_open = operation["security"] == serde_json::json!([{}]);
-                assert_eq!(
-                    entry(path, method, operation).is_none(),
-                    is_open,
-                    "{method} {path}"
-                );
-            }
+        for (method, path, operation) in all_routes().operations() {
+            let security = serde_json::to_value(&operation.security).unwrap();
+            let is_open = security == serde_json::json!([{}]);
+            assert_eq!(needed_by(&operation).is_none(), is_open, "{method} {path}");
         }
     }
 }

@@ -15,11 +15,9 @@ mod wire;
 use std::time::Duration;
 
 use tiller_core::{CommandError, Sessions};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use crate::app::App;
 use crate::limit::Tally;
+use crate::routes::{Routes, routes};
 
 pub(crate) use decide::{AnswerRequest, Done, PermissionAnswer, StopRequest};
 pub(crate) use wire::{TOOLS, TaskRequest, TaskResponse};
@@ -49,8 +47,8 @@ impl Tasks {
     }
 }
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub(crate) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(handlers::run))
         .routes(routes!(handlers::run_streamed))
         .routes(routes!(handlers::watch))

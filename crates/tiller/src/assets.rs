@@ -1,38 +1,63 @@
 //! The web UI inside the executable. `build.rs` builds and lays it out; this module finds a file of it for the server.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::io::Read as _;
 
 use rust_embed::EmbeddedFile;
 use tiller_server::{Asset, Assets};
 
-// `Plain` and `Gzip`: the files as they are, and the compressed ones of those that shrink.
+// `Gzip` has the files that shrink, compressed, and `Plain` the others.
 include!(concat!(env!("OUT_DIR"), "/web.rs"));
 
 pub(crate) struct EmbeddedAssets;
 
 impl Assets for EmbeddedAssets {
     fn find(&self, path: &str, accept_gzip: bool) -> Option<Asset> {
-        let compressed = if accept_gzip { Gzip::get(path) } else { None };
-        let gzip = compressed.is_some();
-        let file = compressed.or_else(|| Plain::get(path))?;
-        Some(Asset {
+        let asset = |file: &EmbeddedFile, form: Form, body: Cow<'static, [u8]>| Asset {
             content_type: content_type(path),
-            etag: etag(&file),
-            gzip,
+            etag: etag(file, form),
+            gzip: form == Form::Compressed,
             // The build puts the content's hash into the names of these, and of these only.
             immutable: path.starts_with("assets/"),
-            body: file.data,
-        })
+            body,
+        };
+        let Some(compressed) = Gzip::get(path) else {
+            let plain = Plain::get(path)?;
+            return Some(asset(&plain, Form::AsEmbedded, plain.data.clone()));
+        };
+        if accept_gzip {
+            return Some(asset(&compressed, Form::Compressed, compressed.data.clone()));
+        }
+        // Every browser accepts gzip; programs that don't are few, and wait for this.
+        let mut unpacked = Vec::new();
+        if let Err(error) = flate2::read::GzDecoder::new(compressed.data.as_ref()).read_to_end(&mut unpacked)
+        {
+            tracing::error!(%error, path, "a file of the page can't be unpacked");
+            return None;
+        }
+        Some(asset(&compressed, Form::Unpacked, unpacked.into()))
     }
 }
 
-/// A strong validator. The plain and the compressed form are different files and have different ones.
-fn etag(file: &EmbeddedFile) -> String {
+/// How a file is sent, beside how it is embedded.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Form {
+    AsEmbedded,
+    Compressed,
+    Unpacked,
+}
+
+/// A strong validator: the hash of what is embedded, and a mark where something else is sent.
+fn etag(file: &EmbeddedFile, form: Form) -> String {
     let mut etag = String::from("\"");
     // Half of the hash tells any two files apart.
     for byte in &file.metadata.sha256_hash()[..16] {
         // Writing to a string can't fail.
         write!(etag, "{byte:02x}").ok();
+    }
+    if form == Form::Unpacked {
+        etag.push_str("-unpacked");
     }
     etag.push('"');
     etag
@@ -59,9 +84,11 @@ fn content_type(path: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
-
     use super::*;
+
+    fn paths() -> Vec<String> {
+        Plain::iter().chain(Gzip::iter()).map(Cow::into_owned).collect()
+    }
 
     fn find(path: &str, accept_gzip: bool) -> Option<Asset> {
         EmbeddedAssets.find(path, accept_gzip)
@@ -93,12 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn the_compressed_form_unpacks_to_the_plain_one_under_another_etag() {
+    fn a_file_is_embedded_once_and_sent_in_both_forms_under_different_etags() {
         let mut compressed = 0;
-        for path in Plain::iter() {
+        for path in paths() {
             let plain = find(&path, false).unwrap();
             let asset = find(&path, true).unwrap();
+            assert!(!plain.gzip, "{path}");
             assert_eq!(asset.content_type, plain.content_type);
+            assert_eq!(asset.gzip, Plain::get(&path).is_none(), "{path}");
             if !asset.gzip {
                 assert_eq!(asset.etag, plain.etag, "{path}");
                 continue;
@@ -117,7 +146,7 @@ mod tests {
 
     #[test]
     fn every_file_has_a_content_type_that_browsers_accept_under_nosniff() {
-        for path in Plain::iter() {
+        for path in paths() {
             assert_ne!(
                 content_type(&path),
                 "application/octet-stream",

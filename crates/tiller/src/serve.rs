@@ -27,6 +27,9 @@ pub(crate) const DEFAULT_PORT: u16 = 8080;
 /// How long a browser may take to start.
 const OPENER_LIFETIME: Duration = Duration::from_mins(1);
 
+/// How long the background check of the shield waits after the start.
+const SHIELD_CHECK_AFTER: Duration = Duration::from_secs(1);
+
 /// How many ports of the system's choice are tried until one is free in both families.
 const CHOICES_TRIED: u32 = 20;
 
@@ -216,7 +219,7 @@ impl Service {
     }
 }
 
-/// Finds out whether agents can be shielded: beside everything else, unless nothing goes without.
+/// Checks whether agents can be shielded: in the background, or first of all if the server must not run without a shield.
 fn look_at(shield: &Shield) -> anyhow::Result<()> {
     if shield.mode() == ShieldMode::Require {
         let reason = shield.state().why_not();
@@ -228,9 +231,16 @@ fn look_at(shield: &Shield) -> anyhow::Result<()> {
         return Ok(());
     }
     let shield = shield.clone();
-    tokio::task::spawn_blocking(move || {
-        if let Some(reason) = shield.state().why_not() {
-            tracing::warn!("Agents are not shielded. {reason}");
+    tokio::spawn(async move {
+        // After the first page: the check starts processes. A session that starts an agent earlier makes the check itself.
+        tokio::time::sleep(SHIELD_CHECK_AFTER).await;
+        let checked = tokio::task::spawn_blocking(move || {
+            if let Some(reason) = shield.state().why_not() {
+                tracing::warn!("Agents are not shielded. {reason}");
+            }
+        });
+        if let Err(error) = checked.await {
+            tracing::error!(%error, "the check of the shield failed");
         }
     });
     Ok(())

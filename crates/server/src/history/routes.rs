@@ -10,8 +10,6 @@ use tiller_history::{
     History, HistoryError, Page, ProjectId, SearchPage, Session, SessionId, SessionPage, UsageQuery,
     UsageReport,
 };
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::access::{Seen, own_conversations};
 use super::live;
@@ -25,10 +23,11 @@ use crate::app::App;
 use crate::auth::Visitor;
 use crate::error::ApiError;
 use crate::openapi::{BodyRefusals, ErrorBody, Refusals};
+use crate::routes::{Routes, routes};
 use crate::underway::whole;
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub(crate) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(projects))
         .routes(routes!(sessions))
         .routes(routes!(all_sessions))

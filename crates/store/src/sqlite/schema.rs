@@ -339,6 +339,10 @@ const MIGRATIONS: &[&str] = &[
 ",
 ];
 
+/// The schema of [`BASELINE_VERSION`], for new files.
+const BASELINE: &str = include_str!("baseline.sql");
+const BASELINE_VERSION: usize = 20;
+
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let version = |connection: &Connection| {
         connection
@@ -358,6 +362,12 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
             "it was made by a newer version of Tiller (schema {found}; this one knows {}). Use that version.",
             MIGRATIONS.len()
         )));
+    };
+    let missing = if found == 0 {
+        transaction.execute_batch(BASELINE).map_err(store_error)?;
+        &MIGRATIONS[BASELINE_VERSION..]
+    } else {
+        missing
     };
     for migration in missing {
         transaction.execute_batch(migration).map_err(store_error)?;
@@ -447,6 +457,24 @@ mod tests {
             (&run.options, &run.started),
             (&kept("plan"), &kept("bypassPermissions"))
         );
+    }
+
+    #[test]
+    fn a_new_file_has_the_schema_that_the_migrations_lead_to() {
+        let schema = |statements: &[&str]| -> Vec<(String, String)> {
+            let connection = Connection::open_in_memory().unwrap();
+            for statement in statements {
+                connection.execute_batch(statement).unwrap();
+            }
+            let sql = "SELECT name, coalesce(sql, '') FROM sqlite_master ORDER BY name";
+            let mut rows = connection.prepare(sql).unwrap();
+            let rows = rows.query_map([], |row| {
+                let (name, sql): (String, String) = (row.get(0)?, row.get(1)?);
+                Ok((name, sql.split_whitespace().collect::<String>()))
+            });
+            rows.unwrap().collect::<Result<_, _>>().unwrap()
+        };
+        assert_eq!(schema(&[BASELINE]), schema(&MIGRATIONS[..BASELINE_VERSION]));
     }
 
     /// A file with a session each, with this schema.
