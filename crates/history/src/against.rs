@@ -1,4 +1,5 @@
-//! What `benches/against` measures other libraries on: the same files, the same texts, the same words. No part of the API.
+//! Access for `benches/against`, which measures other libraries on the same files, texts and words. Not part of the
+//! API.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use crate::read::place::Projects;
 use crate::read::record::Record;
 use crate::search::text;
 
-/// The keys of a line that lists and search need, each as it stands in the file.
+/// The keys of a line that lists and search need, as raw bytes of the file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Fields<'a> {
     pub uuid: Option<&'a [u8]>,
@@ -21,7 +22,7 @@ pub struct Fields<'a> {
     pub is_sidechain: bool,
 }
 
-/// Reads the keys of a line with the crate's own scanner. `None` if the line is no JSON object.
+/// Reads the keys of a line with the crate's own scanner. `None` if the line is not a JSON object.
 pub fn fields(line: &[u8]) -> Option<Fields<'_>> {
     fn raw<'a>(value: Option<Raw<'a>>) -> Option<&'a [u8]> {
         value.map(|value| value.0)
@@ -38,7 +39,7 @@ pub fn fields(line: &[u8]) -> Option<Fields<'_>> {
     })
 }
 
-/// Everything that can be searched for in a line.
+/// Everything in a line that can be searched.
 pub fn searchable(line: &[u8], out: &mut Vec<u8>) {
     if let Some(record) = Record::read(line) {
         text::searchable(&record, out);
@@ -50,15 +51,15 @@ pub fn words(text: &str, each: impl FnMut(&str)) {
     text::words(text, each);
 }
 
-/// One thing that a query asks for.
+/// One term of a query.
 pub struct Term {
     /// Words that follow each other.
     pub words: Vec<String>,
-    /// The last word may go on.
+    /// The last word may continue.
     pub is_prefix: bool,
 }
 
-/// What a query asks for.
+/// The terms of a query.
 pub fn terms(query: &str) -> Vec<Term> {
     let terms = text::terms(query).into_iter().map(|term| Term {
         words: term.words,

@@ -26,7 +26,7 @@ impl<'a> Input<'a> {
         self.take().map(u128::from_le_bytes)
     }
 
-    /// A count of things that take at least `least` bytes each.
+    /// A count of items that take at least `least` bytes each.
     pub(crate) fn count(&mut self, least: usize) -> Option<usize> {
         let count = usize::try_from(self.u64()?).ok()?;
         (count <= self.0.len() / least).then_some(count)

@@ -29,7 +29,7 @@ impl HistoryError {
         let code = error
             .downcast_ref::<rusqlite::Error>()
             .and_then(rusqlite::Error::sqlite_error_code);
-        // Tables of words report damage of their own as a mere error of theirs.
+        // FTS5 reports its own damage as a plain error.
         matches!(
             code,
             Some(

@@ -28,20 +28,21 @@ pub struct History {
     pub(crate) catalogue: Catalogue,
     pub(crate) transcripts: Transcripts,
     pub(crate) cancel: Cancel,
-    /// Whether the index has everything that was there when this was opened.
+    /// Whether the index has everything that existed when this was opened.
     pub(crate) caught_up: AtomicBool,
 }
 
 /// The result of bringing the index up to date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Indexed {
-    /// Bytes of transcripts that were new.
+    /// The bytes of transcripts that were new.
     pub bytes: u64,
 }
 
 impl History {
-    /// Reads the transcripts under `claude_home`, which need not exist yet, and never writes there. With an `index_dir` it
-    /// keeps an index in it; without one, or with one that can't be opened, everything but search works, more slowly.
+    /// Reads the transcripts under `claude_home`, which need not exist yet, and never writes there. With an `index_dir`
+    /// it keeps an index there; without one, or if the index can't be opened, everything but search works, but more
+    /// slowly.
     pub fn open(claude_home: &Path, index_dir: Option<&Path>) -> Result<Self> {
         Ok(Self {
             home: claude_home.to_owned(),
@@ -59,7 +60,7 @@ impl History {
         &self.home
     }
 
-    /// All projects, the one used last first.
+    /// All projects, the most recently used first.
     pub fn projects(&self) -> Result<ProjectList> {
         Ok(ProjectList {
             projects: groups(&self.listed()?)
@@ -75,8 +76,8 @@ impl History {
         session_page(self.refresh(files), page)
     }
 
-    /// All projects, the one used last first, each with all of its sessions, newest first, from one pass over
-    /// the files.
+    /// All projects, the most recently used first, each with all of its sessions, newest first, from one pass over the
+    /// files.
     pub fn everything(&self) -> Result<Vec<ProjectSessions>> {
         let listed = self.listed()?;
         groups(&listed)
@@ -107,7 +108,7 @@ impl History {
         Ok(SessionPage { sessions, total })
     }
 
-    /// Every tool and model of the history, in order.
+    /// All tools and models of the history, in order.
     pub fn facets(&self) -> Result<Facets> {
         let (mut tools, mut models) = (BTreeSet::new(), BTreeSet::new());
         for entry in self.listed()?.iter().filter(|entry| entry.is_session()) {
@@ -121,7 +122,7 @@ impl History {
         })
     }
 
-    /// The number of a message among those of its session. `None`: it is not one of them.
+    /// The index of a message among those of its session. `None`: the message is not among them.
     pub fn position(&self, id: &SessionId, uuid: &str, include: Include) -> Result<Option<usize>> {
         self.transcripts.position(self, id, uuid, include)
     }
@@ -131,12 +132,12 @@ impl History {
         self.transcripts.page(self, id, page, include)
     }
 
-    /// One session with a page of its entries, which are told as a live session tells them.
+    /// One session with a page of its entries, in the form of a live session's events.
     pub fn entries(&self, id: &SessionId, page: Page, include: Include) -> Result<EntryPage> {
         self.transcripts.entries(self, id, page, include)
     }
 
-    /// The whole of a large tool result that lies beside the session's transcript, by the name that `persisted_output` gives.
+    /// A large tool result that is stored in a file beside the session's transcript, by the name in `persisted_output`.
     pub fn tool_result(&self, id: &SessionId, name: &str) -> Result<std::fs::File> {
         self.projects.open_tool_result(&self.projects.session(id)?, name)
     }
@@ -148,7 +149,7 @@ impl History {
 
     /// Every transcript directly in a project, with its digest.
     pub(crate) fn listed(&self) -> Result<Vec<Listed>> {
-        // The folders and the index are different files: both are read at once.
+        // The folders and the index are different files, so both are read in parallel.
         let (files, ()) = rayon::join(
             || self.projects.all_transcripts(),
             || self.catalogue.prepare(self.index.as_ref()),
@@ -171,7 +172,7 @@ impl History {
             .ok_or(HistoryError::NotFound)
     }
 
-    /// Every transcript there is: sessions', and those of subagents wherever they lie.
+    /// All transcripts: those of sessions and of subagents, wherever they are.
     pub(crate) fn every_transcript(&self) -> Result<Vec<Transcript>> {
         let mut files = self.projects.all_transcripts()?;
         let mut subagents = Vec::new();
@@ -182,9 +183,9 @@ impl History {
         Ok(files)
     }
 
-    /// Brings the index up to date with the transcripts. Takes a while the first time, and milliseconds after that; meant to
-    /// be called in the background, at the start and after changes. Without an index it does nothing. An index that turns
-    /// out to be damaged is built again.
+    /// Brings the index up to date with the transcripts. It takes a while the first time, and milliseconds later; call
+    /// it in the background, at the start and after changes. Without an index it does nothing. A damaged index is
+    /// rebuilt.
     pub fn update_index(&self) -> Result<Indexed> {
         let Some(index) = &self.index else {
             return Ok(Indexed { bytes: 0 });
@@ -207,8 +208,8 @@ impl History {
         Ok(Indexed { bytes })
     }
 
-    /// Puts the transcripts of the conversation that was used last at the end. The time of the last write alone would be
-    /// wrong for a file that was copied.
+    /// Sorts the transcripts by the last use of their conversations, the most recent last. The files' times alone would
+    /// be wrong for copied files.
     fn sort_by_use(&self, files: &mut [Transcript]) -> Result<()> {
         let listed = self.listed()?;
         let used: HashMap<&str, i64> = listed
@@ -227,12 +228,12 @@ impl History {
         Ok(())
     }
 
-    /// Makes a running [`update_index`](Self::update_index) end soon, and every later one do nothing: for shutting down.
+    /// Makes a running [`update_index`](Self::update_index) end soon, and later ones do nothing: for shutting down.
     pub fn stop_indexing(&self) {
         self.cancel.cancel();
     }
 
-    /// Deletes the index and builds a new one, as happens by itself when damage is found.
+    /// Deletes the index and builds a new one, as happens automatically when damage is found.
     pub fn rebuild_index(&self) -> Result<Indexed> {
         if let Some(index) = &self.index {
             self.caught_up.store(false, Ordering::Relaxed);
@@ -245,7 +246,9 @@ impl History {
 fn open_index(folder: &Path) -> Option<Index> {
     let opened = Index::open(folder);
     opened
-        .inspect_err(|error| tracing::warn!(%error, "there is no index of the history, so search is off"))
+        .inspect_err(
+            |error| tracing::warn!(%error, "the index of the history can't be opened, so search is off"),
+        )
         .ok()
 }
 

@@ -1,7 +1,7 @@
-//! The history's own database: what has been read already, and the words of every message.
+//! The history's own database: the digests of transcripts, and the words of every message.
 //!
-//! It only makes things faster. Everything in it was read from the transcripts and can be read again, so a new index is
-//! started when the old one has another version or is damaged.
+//! It only makes queries faster. Everything in it was read from the transcripts and can be read again, so a new index
+//! is started if the old one has another version or is damaged.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,18 +13,18 @@ use crate::private;
 use crate::read::follow::{Followed, Saved, Stamp};
 use crate::search::build;
 
-/// Changes whenever the tables, or the meaning of what is in them, change.
+/// Increased whenever the tables or their meaning change.
 const VERSION: i64 = 9;
 
 pub(crate) struct Index {
-    /// What has been read of each transcript.
+    /// The parts that were read from each transcript.
     parts: Database,
-    /// Which messages have which words. A database of its own: filling it takes a while, and keeping parts must not wait.
+    /// The full-text index. A database of its own: filling it takes a while, and saving parts must not wait.
     pub(crate) words: Database,
 }
 
 impl Index {
-    /// Opens the index in `folder`, or starts a new one if it can't be used.
+    /// Opens the index in `folder`, or starts a new one if the old one can't be used.
     pub(crate) fn open(folder: &Path) -> Result<Self> {
         private::make_or_close_folder(folder)?;
         let index = Self {
@@ -36,13 +36,13 @@ impl Index {
         Ok(index)
     }
 
-    /// Throws everything away and starts anew.
+    /// Deletes everything and starts afresh.
     pub(crate) fn renew(&self) -> Result<()> {
         self.parts.renew()?;
         self.words.renew()
     }
 
-    /// Throws the words away if the error says that they are damaged.
+    /// Deletes the full-text index if the error says that it is damaged.
     pub(crate) fn mend_words(&self, error: &HistoryError) -> Result<()> {
         if error.is_damage() {
             tracing::warn!(%error, "the search index of the history is damaged and will be built again");
@@ -51,7 +51,7 @@ impl Index {
         Ok(())
     }
 
-    /// Throws away what was kept of transcripts if the error says that it is damaged.
+    /// Deletes the saved parts if the error says that they are damaged.
     pub(crate) fn mend_parts(&self, error: &HistoryError) -> Result<()> {
         if error.is_damage() {
             self.parts.renew()?;
@@ -127,7 +127,7 @@ impl Index {
         })
     }
 
-    /// Forgets files that are gone.
+    /// Removes files that no longer exist.
     pub(crate) fn forget<P: Saved>(&self, paths: &[Arc<str>]) -> Result<()> {
         self.parts.write(|writer| {
             let transaction = writer.transaction()?;
@@ -140,7 +140,7 @@ impl Index {
     }
 }
 
-/// A part as it was saved. `None` if it can't be decoded; then the transcript is read again.
+/// A saved part. `None` if it can't be decoded; then the transcript is read again.
 fn kept<P: Saved>(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<Followed<P>>> {
     let number = |column: usize| row.get::<_, i64>(column).map(i64::cast_unsigned);
     let Some(part) = row.get_ref(5)?.as_blob().ok().and_then(P::from_bytes) else {
@@ -162,7 +162,7 @@ fn kept<P: Saved>(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<Followed<P
 /// How a database is created, and how obvious damage is detected.
 struct Schema {
     create: &'static [&'static str],
-    /// Kilobytes that each connection may keep in memory.
+    /// The cache size of each connection, in kilobytes.
     cache: u32,
     /// Reads the root of every table; a thorough check would read the whole file.
     check: &'static str,
@@ -175,15 +175,15 @@ const PARTS: Schema = Schema {
                modified INTEGER NOT NULL, offset INTEGER NOT NULL, tail INTEGER NOT NULL, data BLOB NOT NULL);
              CREATE TABLE ledger (path TEXT PRIMARY KEY, inode INTEGER NOT NULL, size INTEGER NOT NULL,
                modified INTEGER NOT NULL, offset INTEGER NOT NULL, tail INTEGER NOT NULL, data BLOB NOT NULL);"],
-    // Read once as a whole, or row by row: what was read is not needed again.
+    // Read once as a whole, or row by row: a cache would not help.
     cache: 500,
     check: "SELECT (SELECT count(path) FROM digest), (SELECT count(path) FROM outline), (SELECT count(path) FROM ledger)",
 };
 
-/// `source` is a file whose words are in the index, up to `offset`; `span` is a stretch of its messages, numbered from `first`,
-/// the newest of which was said at `newest`; the full-text table `message` has the words of each number. Numbers grow with time
-/// except for files that are added late, and are never used again. A number without a span is ignored: that is how a file
-/// is removed.
+/// `source` is a file whose words are in the index, up to `offset`; `span` is a range of its messages, numbered from
+/// `first`, the newest of which has the time `newest`; the full-text table `message` has the words of each number.
+/// Numbers grow with time, except for files that are added late, and are never reused. A number without a span is
+/// ignored: that is how a file is removed.
 const WORDS: Schema = Schema {
     create: &[
         "CREATE TABLE source (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL,
@@ -200,7 +200,7 @@ const WORDS: Schema = Schema {
               (SELECT max(id) FROM message_data), (SELECT min(segid) FROM message_idx)",
 };
 
-/// One SQLite file, with one writer and a few readers that need not wait for it. Opened when it is first needed.
+/// One SQLite file, with one writer and a few readers that need not wait for it. Opened on first use.
 pub(crate) struct Database {
     path: PathBuf,
     schema: &'static Schema,
@@ -210,7 +210,7 @@ pub(crate) struct Database {
 
 #[derive(Default)]
 struct Readers {
-    /// Whether the file has been looked at, and made anew if it was of no use.
+    /// Whether the file was checked, and recreated if it was unusable.
     is_sound: bool,
     idle: Vec<Connection>,
 }
@@ -225,7 +225,7 @@ impl Database {
         }
     }
 
-    /// Makes sure that there is a database that can be used.
+    /// Makes sure that there is a usable database.
     fn prepare(&self) -> Result<MutexGuard<'_, Readers>> {
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         if !readers.is_sound {
@@ -237,7 +237,7 @@ impl Database {
             let connection = match checked {
                 Ok(Some(connection)) => connection,
                 Ok(None) => create(&self.path, self.schema)?,
-                // The file is fine, and will be usable again.
+                // The file is fine and will be usable again.
                 Err(error) if passes(&error) => return Err(error.into()),
                 Err(error) => {
                     tracing::warn!(%error, "an index of the history is damaged and will be built again");
@@ -250,8 +250,8 @@ impl Database {
         Ok(readers)
     }
 
-    /// Keeps other processes from checking and creating the same database, until the file is closed: otherwise one of them
-    /// would delete what the other has just created.
+    /// Keeps other processes from checking and creating the same database, until the file is closed: otherwise one
+    /// process would delete what the other has just created.
     fn lock(&self) -> Result<std::fs::File> {
         let path = self.path.with_extension("lock");
         private::make_file(&path)?;
@@ -260,9 +260,9 @@ impl Database {
         Ok(file)
     }
 
-    /// Runs something on the connection that may write.
+    /// Runs `run` on the connection that may write.
     pub(crate) fn write<T>(&self, run: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
-        // A panic while writing rolled the transaction back; the connection itself is fine.
+        // A panic during a write rolled the transaction back; the connection itself is fine.
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let connection = match &mut *writer {
             Some(connection) => connection,
@@ -274,7 +274,7 @@ impl Database {
         run(connection)
     }
 
-    /// Runs something on a connection of its own.
+    /// Runs `run` on a connection of its own.
     pub(crate) fn read<T>(&self, run: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let pooled = self.prepare()?.idle.pop();
         let connection = match pooled {
@@ -289,7 +289,7 @@ impl Database {
         Ok(result)
     }
 
-    /// Gives back the memory that a long write took.
+    /// Releases the memory that a long write took.
     pub(crate) fn rest(&self) -> Result<()> {
         *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -300,7 +300,7 @@ impl Database {
     }
 
     pub(crate) fn renew(&self) -> Result<()> {
-        // The old one must be closed before its file is replaced.
+        // The old database must be closed before its file is replaced.
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         *writer = None;
@@ -315,7 +315,7 @@ impl Database {
 fn connect(path: &Path, schema: &Schema) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
-    // Everything in here can be read again from the transcripts: no write is worth waiting for the disk.
+    // Everything in here can be read again from the transcripts: no write needs to wait for the disk.
     connection.execute_batch(&format!(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -{}; PRAGMA temp_store = MEMORY;
          PRAGMA journal_size_limit = 4000000;",
@@ -324,7 +324,7 @@ fn connect(path: &Path, schema: &Schema) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Whether the error is not about the file's content: the disk is full or fails, or another process holds a lock.
+/// Whether the error is temporary: the disk is full or fails, or another process holds a lock.
 fn passes(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull, SystemIoFailure};
     let code = error.sqlite_error_code();
@@ -334,7 +334,7 @@ fn passes(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// The connection, if its tables are of this version and not obviously damaged.
+/// The connection, if its tables have this version and no obvious damage.
 fn sound(connection: Connection, schema: &Schema) -> rusqlite::Result<Option<Connection>> {
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if version != VERSION {

@@ -1,10 +1,9 @@
-//! Reads the transcripts that the Claude Code CLI keeps: lists them, turns them into messages, finds words in them, counts
-//! what they cost, exports and archives them.
+//! Reads the transcripts of the Claude Code CLI: lists them, turns them into messages, searches them, counts their
+//! cost, exports and archives them.
 //!
-//! [`History`] is the entry point. It only reads, never outside of the CLI's home, knows every layout of transcripts that
-//! releases have had so far, and tolerates unknown and torn lines. An index of its own makes it fast; everything in the index
-//! can be read from the transcripts again.
-//! It knows nothing of HTTP, of running sessions, or of the rest of the program.
+//! [`History`] is the entry point. It only reads, never outside of the CLI's home, knows the transcript layouts of all
+//! releases so far, and tolerates unknown and torn lines. Its own index makes it fast; everything in the index can be
+//! read from the transcripts again. It does not know HTTP, running sessions, or the rest of the program.
 
 #[cfg(feature = "against")]
 pub mod against;

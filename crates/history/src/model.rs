@@ -1,4 +1,4 @@
-//! The history as clients see it: the shapes of the public contract. Fields are added, never renamed.
+//! The history's types of the public contract. Fields are added, never renamed.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::list::names::Names;
 use crate::list::shared::Text;
 use crate::read::place::{ProjectId, SessionId};
 
-/// A folder that the CLI was used in.
+/// A folder in which the CLI was used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
@@ -22,7 +22,7 @@ pub struct Project {
     /// The last part of the path.
     pub name: String,
     pub session_count: usize,
-    /// When something was last said in it.
+    /// The time of the last message.
     pub last_active: String,
 }
 
@@ -32,23 +32,23 @@ pub struct Project {
 #[ts(export_to = "history.ts", optional_fields)]
 pub struct Session {
     pub id: SessionId,
-    /// The name a person gave it, else the first 50 characters of the first thing a person typed.
+    /// The name that a person gave it, or the first 50 characters of the first prompt.
     #[ts(as = "String")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub title: Text,
     #[ts(as = "String")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub project_path: Text,
-    /// When the first message was sent.
+    /// The time of the first message.
     #[ts(as = "String")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub timestamp: Text,
-    /// Lines of the user's and the assistant's.
+    /// The number of user and assistant lines.
     pub message_count: u64,
     #[ts(as = "Vec<String>")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub tools_used: Names,
-    /// Relative to the project where inside it.
+    /// Relative to the project if inside it.
     #[ts(as = "Vec<String>")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub files_changed: Names,
@@ -69,7 +69,7 @@ pub struct Session {
     #[ts(as = "Option<String>")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub custom_title: Option<Text>,
-    /// What the CLI itself wrote about the conversation.
+    /// The CLI's own summary of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(as = "Option<String>")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
@@ -82,28 +82,28 @@ pub struct Session {
     #[ts(as = "Option<String>")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub cli_version: Option<Text>,
-    /// Lines that could not be read: torn, or spliced into another.
+    /// Lines that could not be read: torn, or spliced into another line.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[ts(as = "Option<u32>", optional)]
     pub damaged_lines: u64,
-    /// Lines of types that this program does not know, by type.
+    /// The number of lines of unknown types, by type.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[ts(type = "Record<string, number>", optional)]
     pub unknown_lines: BTreeMap<String, u64>,
-    /// Only in the vault any more: the CLI has cleaned it up.
+    /// Only in the vault: the CLI has deleted the transcript.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(as = "Option<bool>", optional)]
     pub archived: bool,
-    /// A program works on it right now. The history does not know; the caller, which can see processes, fills this in.
+    /// A process is using it right now. The caller, which can see processes, sets this; the history does not know.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(as = "Option<bool>", optional)]
     pub live: bool,
-    /// That program, where it can be told.
+    /// The process, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<SessionDriver>,
 }
 
-/// A program that works on a session.
+/// A process that uses a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
@@ -114,12 +114,12 @@ pub struct SessionDriver {
 }
 
 impl Session {
-    /// When something was last said in it, in milliseconds since 1970.
+    /// The time of the last message, in milliseconds since 1970.
     pub fn last_active_ms(&self) -> Option<i64> {
         crate::read::record::millis(self.last_active.as_bytes())
     }
 
-    /// What to type into a shell to go on with the session: the CLI finds it only from its own folder.
+    /// The shell command that resumes the session: the CLI finds it only from its own folder.
     pub fn resume_command(&self) -> String {
         let folder = self.project_path.replace('\'', "'\\''");
         format!("cd '{folder}' && claude --resume {}", self.id)
@@ -140,26 +140,26 @@ pub enum Role {
     Assistant,
 }
 
-/// Why a message is not part of what the model would see.
+/// Why the model would not see a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[ts(export_to = "history.ts")]
 pub enum Branch {
-    /// A compaction has replaced it by a summary.
+    /// A compaction replaced it with a summary.
     Compacted,
-    /// The conversation went back to an earlier point and took another way.
+    /// The conversation went back to an earlier point and continued from there.
     Left,
 }
 
-/// One message. Of a subagent, if `sidechain` is set.
+/// One message. It belongs to a subagent if `sidechain` is set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts", optional_fields)]
 pub struct Message {
     pub role: Role,
-    /// Content blocks. A plain string of the file is one `text` block; a `tool_result` has the `tool_name` it belongs to, and
-    /// `persisted_output {name, size}` if the whole of it lies in a file beside the transcript.
+    /// Content blocks. A plain string in the file becomes one `text` block; a `tool_result` has the `tool_name` of its
+    /// call, and `persisted_output {name, size}` if all of it is in a file beside the transcript.
     #[ts(type = "Array<Record<string, unknown>>")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
     pub content: Vec<Block>,
@@ -171,10 +171,10 @@ pub struct Message {
 
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Lines of one model message have the same.
+    /// Shared by all lines of one model message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
-    /// Set when it is not in the chain.
+    /// Set if the message is not in the chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<Branch>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -189,13 +189,13 @@ pub struct Message {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(as = "Option<bool>", optional)]
     pub is_meta: bool,
-    /// The summary with which a compaction replaced earlier messages.
+    /// Set for the summary of a compaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<Compaction>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(as = "Option<bool>", optional)]
     pub is_api_error: bool,
-    /// What an edit changed.
+    /// The change that an edit made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patch: Option<Patch>,
 }
@@ -237,7 +237,7 @@ pub enum Offset {
 }
 
 impl Page {
-    /// The most that one page may have.
+    /// The maximum size of a page.
     pub const MAX: usize = 1000;
 
     pub fn first(limit: usize) -> Self {
@@ -254,7 +254,7 @@ impl Page {
         }
     }
 
-    /// The items of a list of `total` that are on it.
+    /// The indices of this page in a list of `total` items.
     pub(crate) fn range(self, total: usize) -> std::ops::Range<usize> {
         let limit = self.limit.min(Self::MAX);
         match self.offset {
@@ -270,33 +270,33 @@ impl Page {
     }
 }
 
-/// Which messages of a session to show.
+/// Which messages of a session to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Include {
-    /// What the model would see if the session were resumed.
+    /// The messages that the model would see if the session were resumed.
     #[default]
     Chain,
-    /// That, and before it what compactions have replaced: the conversation from its beginning.
+    /// Also the messages that compactions replaced: the conversation from its beginning.
     Conversation,
-    /// Everything: subagents behind the calls that started them, and branches that were left.
+    /// Everything: subagents after the calls that started them, and abandoned branches.
     All,
 }
 
-/// Which sessions to list. Every part that is set must hold.
+/// Which sessions to list. All conditions that are set must hold.
 #[derive(Clone, Debug, Default)]
 pub struct SessionFilter {
     pub project: Option<ProjectId>,
-    /// Words of the title, the first prompt or the summary, all of which must be there.
+    /// Words that must all occur in the title, the first prompt or the summary.
     pub text: Option<String>,
     /// A tool that was used.
     pub tool: Option<String>,
-    /// A part of the path of a file that was changed.
+    /// A part of a changed file's path.
     pub file: Option<String>,
-    /// A part of the name of a model that answered.
+    /// A part of a model's name.
     pub model: Option<String>,
     /// Milliseconds since 1970: last active at or after this time.
     pub from: Option<i64>,
-    /// Begun before this time.
+    /// Started before this time.
     pub to: Option<i64>,
 }
 
@@ -335,7 +335,7 @@ impl SessionFilter {
     }
 }
 
-/// What the sessions of the history have in common: what a list can be narrowed down to.
+/// The values by which the list of sessions can be filtered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
@@ -366,17 +366,17 @@ pub struct SessionPage {
     pub total: usize,
 }
 
-/// One line of a transcript, told as a live session tells it.
+/// One line of a transcript, in the form of a live session's events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts", optional_fields)]
 pub struct TranscriptEntry {
     pub uuid: String,
     pub timestamp: String,
-    /// Set when it is not in the chain.
+    /// Set if the entry is not in the chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<Branch>,
-    /// The agent's message, or `{type: "user_prompt", prompt, promptId, uuid}`. Absent where a conversation shows nothing.
+    /// The agent's message, or `{type: "user_prompt", prompt, promptId, uuid}`. Absent if there is nothing to show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(type = "Record<string, unknown>")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
@@ -387,7 +387,7 @@ pub struct TranscriptEntry {
     pub whole_results: Vec<WholeResult>,
 }
 
-/// A result whose whole text lies in a file beside the transcript.
+/// A result that is stored in a file beside the transcript.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
@@ -404,7 +404,7 @@ pub struct EntryPage {
     pub session: Session,
     pub entries: Vec<TranscriptEntry>,
     pub total: usize,
-    /// The number of the first entry of this page.
+    /// The index of the first entry of this page.
     pub offset: usize,
 }
 
@@ -415,6 +415,6 @@ pub struct MessagePage {
     pub session: Session,
     pub messages: Vec<Message>,
     pub total: usize,
-    /// The number of the first message of this page.
+    /// The index of the first message of this page.
     pub offset: usize,
 }

@@ -1,11 +1,11 @@
-//! Files and folders that other users of the machine can't read, because they have the content of conversations. On
-//! systems without modes, the folder above decides.
+//! Creates files and folders that other users of the machine can't read, because they contain conversations. On systems
+//! without file modes, the parent folder decides.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Creates a folder and its parents. An existing folder is left as it is.
+/// Creates a folder and its parents. An existing folder is left unchanged.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -14,7 +14,7 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Makes a folder, or closes one that is there to others, with the files in it.
+/// Creates a folder, or makes an existing one and its files private.
 pub(crate) fn make_or_close_folder(path: &Path) -> io::Result<()> {
     make_folder(path)?;
     close(path);
@@ -27,15 +27,15 @@ pub(crate) fn make_or_close_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// An empty file, which replaces an existing one.
+/// Creates an empty file, replacing an existing one.
 pub(crate) fn create_file(path: &Path) -> io::Result<File> {
     let file = options().write(true).truncate(true).open(path)?;
     close(path);
     Ok(file)
 }
 
-/// Makes the file unless it is there, for someone else to open: SQLite lets everyone read what it makes itself, and gives
-/// the files beside it the mode that this one has.
+/// Creates a file unless it exists, for SQLite to open: SQLite would create it readable for everyone, and gives its
+/// other files the same mode.
 pub(crate) fn make_file(path: &Path) -> io::Result<()> {
     options().append(true).open(path).map(drop)
 }
@@ -48,7 +48,7 @@ fn options() -> OpenOptions {
     options
 }
 
-/// Takes from others what an earlier version has given them. A disk that knows no modes is no reason to do without it.
+/// Removes the access of other users that an earlier version gave. A file system without modes is not an error.
 fn close(path: &Path) {
     if let Err(error) = take_from_others(path) {
         tracing::warn!(%error, "others may read {}", path.display());

@@ -1,8 +1,9 @@
-//! From the bytes of a transcript to its messages.
+//! Turns the bytes of a transcript into messages.
 //!
-//! From the bottom up: [`place`] opens files, [`lines`] cuts them, [`scan`], [`json`], [`gaps`] and [`record`] read the keys of
-//! one line, [`follow`] reads on where a file has grown. Above them, [`outline`] and [`chain`] say which lines are messages of
-//! the conversation, [`message`] builds one of them, and [`transcript`], [`subagent`] and [`export`] whole views.
+//! From the bottom up: [`place`] opens files, [`lines`] splits them into lines, [`scan`], [`json`], [`gaps`] and
+//! [`record`] read the keys of one line, [`follow`] continues when a file has grown. Above them, [`outline`] and
+//! [`chain`] determine which lines are messages of the conversation, [`message`] builds a message, and [`transcript`],
+//! [`subagent`] and [`export`] build whole views.
 
 #[cfg(test)]
 mod agreement;

@@ -1,7 +1,7 @@
 //! Tokens and cost.
 //!
-//! [`ledger`] is what one transcript records, [`prices`] what tokens cost, [`report`] adds them up, and [`spent`] reads the
-//! CLI's own account of one conversation.
+//! [`ledger`] has the tokens of one transcript, [`prices`] the cost of tokens, [`report`] adds them up, and [`spent`]
+//! reads the CLI's own cost record of a conversation.
 
 pub(crate) mod ledger;
 pub(crate) mod prices;

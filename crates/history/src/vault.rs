@@ -1,8 +1,8 @@
 //! An archive of transcripts that outlives the CLI's own clean-up.
 //!
-//! A folder with the same layout as the CLI's, every file compressed on its own, so that what is in it can be read without
-//! this program. What has once been archived stays, also when the CLI deletes its copy; a transcript that grew is archived
-//! again, one that shrank is not. An archive exists only if the user has turned it on.
+//! A folder with the same layout as the CLI's, every file compressed on its own, so that it can be read without this
+//! program. Archived transcripts stay, also when the CLI deletes its copy; a transcript that grew is archived again,
+//! one that shrank is not. An archive exists only if the user has turned it on.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -26,7 +26,7 @@ pub struct Vault {
     folder: PathBuf,
 }
 
-/// What a round of archiving did.
+/// The result of a round of archiving.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Archived {
     /// Sessions that were new or had grown.
@@ -34,24 +34,24 @@ pub struct Archived {
     pub bytes: u64,
 }
 
-/// How much a vault has.
+/// The size of a vault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
     pub sessions: usize,
-    /// Compressed, as it lies on disk.
+    /// The compressed size on disk.
     pub bytes: u64,
 }
 
-/// A session in the vault, and the files it is made of.
+/// A session in the vault, and its files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Entry {
     session: Session,
-    /// Paths relative to the folder of projects, with the sizes they had.
+    /// Paths relative to the folder of projects, with the original sizes.
     files: Vec<(String, u64, i64)>,
 }
 
 impl History {
-    /// For how many days the CLI keeps transcripts, from the user's settings.
+    /// How many days the CLI keeps transcripts, from the user's settings.
     pub fn retention_days(&self) -> u32 {
         let settings = File::open(self.home.join("settings.json")).and_then(|file| {
             let mut text = String::new();
@@ -68,7 +68,7 @@ impl History {
 }
 
 impl Vault {
-    /// Opens the vault in `folder`, making it if need be.
+    /// Opens the vault in `folder`, creating it if necessary.
     pub fn open(folder: &Path) -> Result<Self> {
         private::make_or_close_folder(folder)?;
         Ok(Self {
@@ -89,7 +89,7 @@ impl Vault {
                     done.sessions += usize::from(bytes > 0);
                     done.bytes += bytes;
                 }
-                // It may have been cleaned up just now. A full disk, on the other hand, must be told.
+                // The CLI may have just deleted it. A full disk, however, must be reported.
                 Err(HistoryError::NotFound) => {}
                 Err(error) => return Err(error),
             }
@@ -143,7 +143,7 @@ impl Vault {
             bytes += stamp.size;
         }
         if bytes > 0 {
-            // Last, so that what it lists is there.
+            // Last, so that everything it lists exists.
             let entry = Entry {
                 session: Session {
                     archived: true,
@@ -159,13 +159,13 @@ impl Vault {
         Ok(bytes)
     }
 
-    /// How much is in it.
+    /// The size of the vault.
     pub fn stored(&self) -> Result<Stored> {
         let mut stored = Stored::default();
         for entry in self.entries()? {
             stored.sessions += 1;
             for (path, ..) in &entry.files {
-                // One that is missing is archived again with the next round.
+                // A missing file is archived again with the next round.
                 let size = fs::metadata(self.folder.join(format!("{path}.zst"))).map_or(0, |file| file.len());
                 stored.bytes += size;
             }
@@ -173,7 +173,7 @@ impl Vault {
         Ok(stored)
     }
 
-    /// The sessions that only the vault has any more, newest first.
+    /// The sessions that exist only in the vault, newest first.
     pub fn sessions(&self, history: &History) -> Result<Vec<Session>> {
         let mut found = Vec::new();
         for entry in self.entries()? {
@@ -185,8 +185,9 @@ impl Vault {
         Ok(found)
     }
 
-    /// Puts an archived session back where the CLI finds it. The files are as of now, so its clean-up leaves them alone for a while.
-    /// Never overwrites anything. `home` is the CLI's home, or any other folder to read it from with a [`History`].
+    /// Restores an archived session to where the CLI finds it. The files get the current time, so that the CLI's
+    /// clean-up does not delete them soon. Never overwrites anything. `home` is the CLI's home, or any other folder to
+    /// read it from with a [`History`].
     pub fn restore(&self, id: &SessionId, home: &Path) -> Result<()> {
         let entry = self
             .entries()?
@@ -194,7 +195,7 @@ impl Vault {
             .find(|entry| entry.session.id == *id)
             .ok_or(HistoryError::NotFound)?;
         let main = format!("{}/{id}.jsonl", entry.session.project);
-        // The transcript last: with it the session is there.
+        // The transcript last: with it the session exists.
         let (transcript, others): (Vec<_>, Vec<_>) = entry.files.iter().partition(|(path, ..)| *path == main);
         for (path, ..) in others.into_iter().chain(transcript) {
             if path
@@ -254,7 +255,7 @@ fn entry_path(project: &str, stem: &str) -> String {
     format!("{project}/{stem}.session.json")
 }
 
-/// Writes a file beside its place, and moves it there when it is whole and on disk.
+/// Writes a temporary file, and moves it to its place when it is complete and on disk.
 fn replace(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".part");
@@ -267,7 +268,7 @@ fn replace(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> Resul
     });
     let moved = written.and_then(|()| fs::rename(&temporary, path));
     if moved.is_err() {
-        // What is left of it is of no use; the error that matters is the first.
+        // The partial file is useless; the first error is the one to report.
         drop(fs::remove_file(&temporary));
     }
     moved.map_err(HistoryError::Io)

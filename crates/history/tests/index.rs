@@ -1,4 +1,5 @@
-//! The index over transcripts that grow, are replaced and go away, and an index that is damaged or has no place.
+//! The index over transcripts that grow, are replaced and are deleted, and an index that is damaged or can't be
+//! created.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -43,7 +44,7 @@ fn growth_replacement_and_removal_are_noticed_with_and_without_an_index() {
     check(&["first question", "first answer", "second question"]);
     assert_eq!((search(&history, "answer"), search(&history, "second")), (1, 1));
 
-    // The same file, written anew in place and longer than before.
+    // The same file, rewritten in place and longer than before.
     home.write(
         &name,
         &[
@@ -60,7 +61,7 @@ fn growth_replacement_and_removal_are_noticed_with_and_without_an_index() {
     assert_eq!(search(&history, "entirely"), 0);
 }
 
-/// Makes the stored form of one transcript useless, but not the database around it.
+/// Invalidates the saved form of one transcript, but not the database around it.
 fn damage(home: &Home, name: &str, sql: &str) {
     let index = rusqlite::Connection::open(home.index().join("history.db")).unwrap();
     let path = format!("-p/{name}");
@@ -69,7 +70,7 @@ fn damage(home: &Home, name: &str, sql: &str) {
 }
 
 #[test]
-fn the_list_is_the_same_with_and_without_an_index_whatever_happens_to_a_file() {
+fn the_list_is_the_same_with_and_without_an_index_after_every_change_of_a_file() {
     let home = Home::new();
     let name = |number: usize| format!("{number:08}-1111-4111-8111-111111111111.jsonl");
     let tool = |uuid: &str, name: &str| {
@@ -94,7 +95,7 @@ fn the_list_is_the_same_with_and_without_an_index_whatever_happens_to_a_file() {
             lines.push(title);
         }
         if number.is_multiple_of(3) {
-            // Without a user's line, which is what says where files lie.
+            // Without a user line, which has the working directory.
             lines.retain(|line| line["type"] != "user");
         }
         home.write(&name(number), &lines);
@@ -113,7 +114,7 @@ fn the_list_is_the_same_with_and_without_an_index_whatever_happens_to_a_file() {
     let long_lived = home.history();
     let same = |what: &str| {
         let expected = home.without_index().everything().unwrap();
-        // The first may have to read again and keeps what it read; the second has all of it from the index.
+        // The first may have to read again and saves the result; the second has all of it from the index.
         assert_eq!(home.history().everything().unwrap(), expected, "{what}");
         assert_eq!(home.history().everything().unwrap(), expected, "{what}, again");
         assert_eq!(
@@ -165,7 +166,7 @@ fn the_list_is_the_same_with_and_without_an_index_whatever_happens_to_a_file() {
 }
 
 #[test]
-fn a_damaged_index_is_built_again() {
+fn a_damaged_index_is_rebuilt() {
     let home = Home::new();
     home.write(&format!("{ID}.jsonl"), &conversation());
     assert!(home.history().update_index().unwrap().bytes > 0);
@@ -192,7 +193,7 @@ fn a_damaged_index_is_built_again() {
 }
 
 #[test]
-fn a_search_says_whether_everything_has_been_read() {
+fn a_search_says_whether_everything_is_indexed() {
     let home = Home::new();
     home.write(&format!("{ID}.jsonl"), &conversation());
     let query = SearchQuery {
@@ -213,7 +214,7 @@ fn a_search_says_whether_everything_has_been_read() {
 }
 
 #[test]
-fn phrases_are_found_only_where_they_stand_just_so() {
+fn phrases_are_matched_literally() {
     let home = Home::new();
     let mut lines = Vec::new();
     for number in 0..40 {
@@ -258,7 +259,7 @@ fn phrases_are_found_only_where_they_stand_just_so() {
 }
 
 #[test]
-fn the_conversation_that_was_used_last_is_found_first_whenever_its_file_was_written() {
+fn the_most_recently_used_conversation_is_found_first() {
     let home = Home::new();
     let name = |day: u32| format!("{day:08}-1111-4111-8111-111111111111.jsonl");
     let write = |day: u32| {
@@ -297,7 +298,7 @@ fn the_conversation_that_was_used_last_is_found_first_whenever_its_file_was_writ
         write(day);
     }
     assert_eq!(found(2), ["14-2", "14-1", "12-2", "12-1", "10-2", "10-1"]);
-    // Old ones that come later, as from a backup, and one that is gone on with.
+    // Old ones that are added later, as from a backup, and one that is continued.
     write(11);
     write(9);
     assert_eq!(
@@ -313,7 +314,7 @@ fn the_conversation_that_was_used_last_is_found_first_whenever_its_file_was_writ
 }
 
 #[test]
-fn a_summary_that_is_found_is_told_from_what_was_typed() {
+fn a_found_summary_is_distinguished_from_a_prompt() {
     let home = Home::new();
     let mut summary = user("u2", Some("a1"), "a summary of the question");
     summary["isCompactSummary"] = true.into();
@@ -335,7 +336,7 @@ fn a_summary_that_is_found_is_told_from_what_was_typed() {
 }
 
 #[test]
-fn without_a_place_for_the_index_everything_but_search_works() {
+fn without_an_index_everything_but_search_works() {
     let home = Home::new();
     home.write(&format!("{ID}.jsonl"), &conversation());
     fs::write(home.index(), "a file where the folder should be").unwrap();
@@ -359,7 +360,7 @@ fn without_a_place_for_the_index_everything_but_search_works() {
 }
 
 #[test]
-fn an_index_that_turns_out_to_be_damaged_is_built_again() {
+fn an_index_with_hidden_damage_is_rebuilt() {
     let home = Home::new();
     let many: Vec<Value> = (0..3000)
         .map(|n| user(&format!("m{n}"), None, &format!("word{n} and word{}", n * 7)))
@@ -367,7 +368,7 @@ fn an_index_that_turns_out_to_be_damaged_is_built_again() {
     home.write(&format!("{ID}.jsonl"), &many);
     home.history().update_index().unwrap();
     for name in ["history.db", "search.db"] {
-        // Everything but the first page, which opening looks at.
+        // Everything but the first page, which is checked when the index is opened.
         let path = home.index().join(name);
         let mut bytes = fs::read(&path).unwrap();
         assert!(bytes.len() > 8192, "{name}");
@@ -391,7 +392,7 @@ fn an_index_that_turns_out_to_be_damaged_is_built_again() {
 }
 
 #[test]
-fn whatever_is_typed_is_text_and_never_harms_the_index() {
+fn every_query_is_plain_text_and_never_harms_the_index() {
     let home = Home::new();
     home.write(
         &format!("{ID}.jsonl"),
@@ -453,7 +454,7 @@ fn two_programs_share_an_index() {
         } else {
             (&other, &one)
         };
-        // At the same time: one of them indexes the line, and neither of them does so twice.
+        // At the same time: one of them indexes the line, and neither does so twice.
         std::thread::scope(|scope| {
             scope.spawn(|| writer.update_index().unwrap());
             scope.spawn(|| reader.update_index().unwrap());
@@ -479,7 +480,7 @@ impl Random {
     }
 }
 
-/// Text in which the same few words meet in every order, inside of longer words, and across lines.
+/// Text in which the same few words occur in every order, inside of longer words, and across lines.
 fn rambling(random: &mut Random) -> String {
     const WORDS: [&str; 14] = [
         "server",
@@ -518,7 +519,7 @@ fn is_letter(letter: char) -> bool {
     letter.is_alphanumeric() && !('\u{3040}'..='\u{9fff}').contains(&letter)
 }
 
-/// Whether a text has a phrase, whatever the case, not as a part of longer words. The last word may go on if `is_open`.
+/// Whether a text has a phrase as whole words, ignoring case. The last word may continue if `is_open`.
 fn has(text: &str, phrase: &str, is_open: bool) -> bool {
     let (text, phrase) = (text.to_lowercase(), phrase.to_lowercase());
     text.char_indices().any(|(at, _)| {
@@ -539,7 +540,7 @@ fn search_finds_exactly_what_reading_everything_finds() {
     let mut said: Vec<(String, String)> = Vec::new();
     let name = format!("{ID}.jsonl");
     home.write(&name, &[]);
-    // In many rounds, so that the index is in several pieces and some of them have been joined.
+    // In many rounds, so that the index has several segments and some of them have been merged.
     for round in 0..12 {
         let mut lines = String::new();
         for number in 0..[180, 4, 1][round % 3] {
@@ -551,7 +552,7 @@ fn search_finds_exactly_what_reading_everything_finds() {
         home.append(&name, &lines);
         history.update_index().unwrap();
     }
-    // Each with its phrases; the last one may go on where the question ends in a letter.
+    // Each with its phrases; the last one may continue if the query ends in a letter.
     let questions: [(&str, &[&str]); 26] = [
         ("server", &["server"]),
         ("serv", &["serv"]),

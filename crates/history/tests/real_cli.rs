@@ -1,4 +1,4 @@
-//! The history of what the real CLI wrote, held against what the CLI itself did with it.
+//! The history of what the real CLI wrote, compared with what the CLI itself did with it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -19,7 +19,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 const FIRST: &str = "Please build the 登录页面 for me, with all the trimmings that one expects";
 
-/// Everything that makes transcripts interesting: thinking, edits, calls side by side, a large result, a subagent.
+/// Everything that makes transcripts interesting: thinking, edits, parallel calls, a large result, a subagent.
 fn script(project: &Path) -> Script {
     let file = project.join("hello.txt");
     Script::new()
@@ -60,8 +60,8 @@ async fn first_session(version: Claude) -> (Scene, SessionId) {
     (scene, id)
 }
 
-/// Pieces of a conversation that can be compared: texts, and ids of calls and results. What the CLI adds for the model
-/// beside the transcript's messages is left out.
+/// Comparable pieces of a conversation: texts, and ids of calls and results. What the CLI adds for the model beside the
+/// transcript's messages is left out.
 fn pieces(role: &str, content: &Value) -> Vec<String> {
     let blocks = match content {
         Value::String(text) => vec![json!({"type": "text", "text": text})],
@@ -101,7 +101,7 @@ fn of_messages(messages: &[Message]) -> Vec<String> {
         .collect()
 }
 
-/// What the model was given last, without the newest prompt's own reminders.
+/// The messages of the last request to the model, without the reminders of the newest prompt.
 fn of_last_request(scene: &Scene) -> Vec<String> {
     let requests = scene.model.conversation_requests();
     let messages = requests.last().unwrap().body["messages"]
@@ -153,7 +153,7 @@ async fn a_session_is_listed_with_every_field() {
 
 #[tokio::test]
 async fn the_chain_is_what_the_model_sees_when_the_session_is_resumed() {
-    // Not 2.1.49, which forgets all but one of several calls made at once; those that resume its sessions today do not.
+    // Not 2.1.49, which forgets all but one of several parallel calls; current releases that resume its sessions don't.
     for version in Claude::ALL {
         let (scene, id) = first_session(version).await;
         scene.run("three at once", &["--resume", id.as_str()]).await;
@@ -175,7 +175,7 @@ async fn the_chain_is_what_the_model_sees_when_the_session_is_resumed() {
 }
 
 #[tokio::test]
-async fn after_a_compaction_the_chain_is_what_is_left_and_the_rest_is_marked() {
+async fn after_a_compaction_the_chain_is_shorter_and_replaced_messages_are_marked() {
     for version in Claude::WITH_TRANSCRIPTS {
         let (scene, id) = first_session(version).await;
         scene.run("three at once", &["--resume", id.as_str()]).await;
@@ -216,7 +216,7 @@ async fn after_a_compaction_the_chain_is_what_is_left_and_the_rest_is_marked() {
 }
 
 #[tokio::test]
-async fn subagents_stand_behind_their_call_and_large_results_can_be_read_whole() {
+async fn subagents_follow_their_call_and_large_results_can_be_read_whole() {
     for version in Claude::WITH_TRANSCRIPTS {
         let (scene, id) = first_session(version).await;
         let history = scene.history();
@@ -277,7 +277,7 @@ async fn subagents_stand_behind_their_call_and_large_results_can_be_read_whole()
 }
 
 #[tokio::test]
-async fn words_are_found_wherever_they_were_said_called_or_returned() {
+async fn words_are_found_in_messages_calls_and_results() {
     for version in Claude::WITH_TRANSCRIPTS {
         let (scene, id) = first_session(version).await;
         let history = scene.history();
@@ -385,7 +385,7 @@ async fn words_are_found_wherever_they_were_said_called_or_returned() {
 
 #[tokio::test]
 async fn usage_is_what_the_cli_says_it_was() {
-    // Not 2.1.49, which also counts questions to a small model that it never writes down.
+    // Not 2.1.49, which also counts requests to a small model that it never records.
     for version in Claude::ALL {
         let scene = Scene::new(version, script).await;
         let result = scene.run(FIRST, &[]).await;
@@ -416,7 +416,7 @@ async fn usage_is_what_the_cli_says_it_was() {
 }
 
 #[tokio::test]
-async fn reading_in_every_way_writes_nothing_under_the_home_of_the_cli() {
+async fn no_query_writes_to_the_home_of_the_cli() {
     let (scene, id) = first_session(Claude::V2_1_325).await;
     let before = state(&scene.claude_home());
     assert!(before.len() > 5);
@@ -449,7 +449,7 @@ async fn reading_in_every_way_writes_nothing_under_the_home_of_the_cli() {
     assert_eq!(state(&scene.claude_home()), before);
 }
 
-/// Waits until a change of this session is told.
+/// Waits until a change of this session is reported.
 async fn heard(changes: &mut UnboundedReceiver<Vec<Change>>, wanted: &SessionId) {
     let is_it = |change: &Change| match change {
         Change::Session { session, .. } => session == wanted,
@@ -465,7 +465,7 @@ async fn a_session_that_starts_elsewhere_appears_and_grows() {
     let history = scene.history();
     assert_eq!(history.projects().unwrap().projects, []);
     let (sender, mut changes) = tokio::sync::mpsc::unbounded_channel();
-    // Not even the folder of projects is there yet.
+    // Not even the folder of projects exists yet.
     let _watch = history.watch(move |change| sender.send(change).unwrap()).unwrap();
 
     let result = scene.run(FIRST, &[]).await;

@@ -1,4 +1,4 @@
-//! Transcripts of every age and in every state: written by an older CLI, torn, spliced, growing, gone.
+//! Transcripts of every age and state: written by an older CLI, torn, spliced, growing, deleted.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -109,7 +109,7 @@ fn shapes_are_those_of_the_contract() {
 }
 
 #[test]
-fn torn_and_spliced_lines_are_skipped_and_counted_and_unknown_ones_are_kept_apart() {
+fn torn_and_spliced_lines_are_counted_and_unknown_types_are_listed() {
     let home = Home::new();
     let name = format!("{ID}.jsonl");
     home.write(&name, &conversation());
@@ -129,7 +129,7 @@ fn torn_and_spliced_lines_are_skipped_and_counted_and_unknown_ones_are_kept_apar
         session.unknown_lines,
         [("from-tomorrow".to_owned(), 1), (String::new(), 1)].into()
     );
-    // The link to what was torn away is mended, as the CLI does it.
+    // The link to the torn line is repaired, as the CLI does it.
     let chain = history.messages(&id(), Page::first(50), Include::Chain).unwrap();
     assert_eq!(
         texts(&chain.messages),
@@ -138,7 +138,7 @@ fn torn_and_spliced_lines_are_skipped_and_counted_and_unknown_ones_are_kept_apar
 }
 
 #[test]
-fn a_line_that_is_still_being_written_counts_once_it_is_whole() {
+fn an_unfinished_line_counts_once_it_is_complete() {
     let home = Home::new();
     let name = format!("{ID}.jsonl");
     home.write(&name, &conversation());
@@ -164,7 +164,7 @@ fn a_line_that_is_still_being_written_counts_once_it_is_whole() {
 }
 
 #[test]
-fn branches_that_were_left_are_shown_only_when_asked_for() {
+fn abandoned_branches_are_shown_only_on_request() {
     let home = Home::new();
     let mut lines = conversation();
     lines.push(user("u2", Some("a1"), "one way"));
@@ -381,7 +381,7 @@ fn exports_are_whole_and_harmless() {
 }
 
 #[test]
-fn the_command_to_go_on_is_safe_in_any_folder() {
+fn the_resume_command_is_safe_in_any_folder() {
     let home = Home::new();
     let folder = home.beside("Ada's \"$(touch oops)\" 项目");
     fs::create_dir(&folder).unwrap();
@@ -391,7 +391,7 @@ fn the_command_to_go_on_is_safe_in_any_folder() {
     let command = home.without_index().session(&id()).unwrap().resume_command();
     let (change_folder, resume) = command.split_once(" && ").unwrap();
     assert_eq!(resume, format!("claude --resume {ID}"));
-    // A shell of the user's ends up in that folder, and has done nothing else.
+    // A shell ends up in that folder, and has done nothing else.
     let output = std::process::Command::new("sh")
         .args(["-c", &format!("{change_folder} && pwd")])
         .current_dir(home.claude())
@@ -406,7 +406,7 @@ fn the_command_to_go_on_is_safe_in_any_folder() {
 }
 
 #[test]
-fn the_vault_outlives_the_transcript_and_gives_it_back() {
+fn the_vault_keeps_and_restores_deleted_transcripts() {
     let home = Home::new();
     let name = format!("{ID}.jsonl");
     home.write(&name, &conversation());
@@ -450,7 +450,7 @@ fn the_vault_outlives_the_transcript_and_gives_it_back() {
 }
 
 #[test]
-fn what_is_not_there_is_not_found_and_a_home_may_come_later() {
+fn missing_files_are_not_found_and_the_home_may_be_created_later() {
     let folder = tempfile::tempdir().unwrap();
     let history = History::open(&folder.path().join("none"), None).unwrap();
     assert_eq!(history.projects().unwrap().projects, []);
@@ -484,7 +484,7 @@ fn what_is_not_there_is_not_found_and_a_home_may_come_later() {
 
 #[cfg(unix)]
 #[test]
-fn hostile_and_odd_transcripts_hurt_nobody_else() {
+fn hostile_transcripts_do_not_affect_others() {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     let home = Home::new();
@@ -493,18 +493,18 @@ fn hostile_and_odd_transcripts_hurt_nobody_else() {
     let write =
         |number: u32, bytes: &[u8]| fs::write(home.path(&format!("{}.jsonl", other(number))), bytes).unwrap();
     let good = user("u1", None, "a good line").to_string();
-    // A line of 60 MB between two that are right.
+    // A line of 60 MB between two valid ones.
     let long = format!("{good}\n{}\n{good}\n", "x".repeat(60 << 20));
     write(1, long.as_bytes());
-    // NUL bytes, as a crash of the machine leaves them, and bytes that are no text.
+    // NUL bytes, as a crash of the machine leaves them, and invalid UTF-8.
     write(
         2,
         &[&[0; 5000][..], b"\n", good.as_bytes(), b"\n\xff\xfe{\n"].concat(),
     );
-    // A clock in the future, and one that makes no sense.
+    // A time in the future, and an invalid one.
     write(3, (good.replace("2026-11-15", "2199-01-01") + "\n").as_bytes());
     write(4, (good.replace("2026-11-15T", "yesterday ") + "\n").as_bytes());
-    // Nothing but nonsense, nothing at all, a folder, a link to itself, a link out, and one that may not be read.
+    // Only nonsense, an empty file, a folder, a link to itself, a link out, and an unreadable file.
     write(5, b"[]\nnull\n42\n\"text\"\n{}\n");
     write(6, b"");
     fs::create_dir(home.path(&format!("{}.jsonl", other(7)))).unwrap();
@@ -518,7 +518,7 @@ fn hostile_and_odd_transcripts_hurt_nobody_else() {
     let secret = home.path(&format!("{}.jsonl", other(10)));
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
     let may_read_anything = fs::read(&secret).is_ok();
-    // Nesting without an end.
+    // Endless nesting.
     write(
         11,
         format!("{good}\n{{\"type\":\"user\",\"a\":{}\n", "[".repeat(1 << 20)).as_bytes(),
@@ -561,7 +561,7 @@ fn hostile_and_odd_transcripts_hurt_nobody_else() {
 }
 
 #[test]
-fn a_folder_that_vanishes_while_it_is_read_takes_nothing_else_along() {
+fn a_folder_that_vanishes_while_it_is_read_does_not_affect_others() {
     let home = Home::new();
     home.write(&format!("{ID}.jsonl"), &conversation());
     let history = home.history();
@@ -597,7 +597,7 @@ fn a_folder_that_vanishes_while_it_is_read_takes_nothing_else_along() {
 }
 
 #[test]
-fn a_transcript_that_grows_without_a_pause_is_told_of() {
+fn a_transcript_that_grows_without_a_pause_is_reported() {
     let home = Home::new();
     home.write(&format!("{ID}.jsonl"), &conversation());
     let (told, heard) = std::sync::mpsc::channel();
@@ -622,12 +622,12 @@ fn a_transcript_that_grows_without_a_pause_is_told_of() {
 }
 
 #[test]
-fn what_was_compacted_comes_in_the_order_in_which_it_was_said() {
+fn compacted_messages_keep_their_original_order() {
     let home = Home::new();
     let mut lines = conversation();
     lines.push(user("u2", Some("a1"), "second question"));
     lines.push(assistant("a2", "u2", "second answer"));
-    // Written again by a CLI that resumed: the later one counts, and still it was said first.
+    // Written again by a CLI that resumed: the later line counts, but the message keeps its first position.
     lines.push(user("u1", None, "first question"));
     let mut boundary = line("system", "b3", None, json!(""));
     boundary["subtype"] = json!("compact_boundary");
@@ -654,7 +654,7 @@ fn what_was_compacted_comes_in_the_order_in_which_it_was_said() {
 }
 
 #[test]
-fn entries_are_told_as_a_live_session_tells_them() {
+fn entries_have_the_form_of_live_events() {
     let home = Home::new();
     let mut lines = conversation();
     lines[1]["message"]["usage"] = json!({"input_tokens": 7});

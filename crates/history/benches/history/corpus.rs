@@ -1,8 +1,8 @@
-//! Makes a home of the CLI's with as many transcripts as a heavy user has, the same ones for the same seed.
+//! Generates a home of the CLI with as many transcripts as a heavy user has. The same seed gives the same corpus.
 //!
-//! The shape of every line is that of the real CLI (2.1.113): chained messages of several lines each, calls side by side,
-//! results that stand in a line twice (for the model, and structured), snapshots, attachments, and the rest. The words are
-//! drawn from a vocabulary with a few frequent and many rare ones, in English and Chinese.
+//! Every line has the shape of the real CLI's (2.1.113): chained messages of several lines each, parallel calls,
+//! results that occur in a line twice (for the model, and structured), snapshots, attachments, and the rest. The words
+//! are drawn from a vocabulary with a few frequent and many rare ones, in English and Chinese.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -17,7 +17,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// What the numbers to reach are about.
+    /// The corpus of the promised figures.
     pub(crate) const FULL: Self = Self {
         seed: 6,
         bytes: 1 << 30,
@@ -29,7 +29,7 @@ impl Shape {
 /// Sizes of the largest sessions of the full corpus, in MiB.
 const LARGE: [u64; 6] = [60, 50, 45, 40, 35, 30];
 
-/// Words that only one message each has: what a search for something rare finds.
+/// Words that occur in one message each, to search for something rare.
 pub(crate) const RARE_WORD: &str = "quetzalcoatlus";
 pub(crate) const RARE_CHINESE: &str = "翼龙化石";
 
@@ -187,7 +187,7 @@ impl<'a> Session<'a> {
         Ok(written)
     }
 
-    /// A prompt, and what the agent does about it.
+    /// A prompt, and the agent's steps.
     fn turn(&mut self) {
         let chinese = self.random.below(3) == 0;
         let count = 5 + self.random.below(60);
@@ -343,7 +343,7 @@ impl<'a> Session<'a> {
         );
     }
 
-    /// The beginning of a line, which makes it the parent of the next.
+    /// The beginning of a line, which makes it the parent of the next one.
     fn begin(&mut self) {
         match self.parent.take() {
             Some(parent) => {

@@ -1,9 +1,9 @@
-//! How fast the history is on a gigabyte of transcripts, beside what any program must pay to read it.
+//! Measures the history on a gigabyte of transcripts, beside the cost of merely reading it.
 //!
-//! `cargo bench -p tiller-history` prints a table and judges nothing: times on one machine say little about another, ratios
-//! within one run do. The corpus is made once, in the folder for temporary files or the one that `TILLER_BENCH_CORPUS`
-//! names. `TILLER_BENCH_CCUSAGE` names ccusage's executable, for comparison; without it that line is left out.
-//! `cargo bench -p tiller-history -- list search` measures only these; without a name, everything.
+//! `cargo bench -p tiller-history` prints a table and judges nothing: times on one machine say little about another,
+//! but ratios within one run do. The corpus is generated once, in the folder for temporary files or in the folder that
+//! `TILLER_BENCH_CORPUS` names. `TILLER_BENCH_CCUSAGE` names ccusage's executable, for comparison; without it that line
+//! is left out. `cargo bench -p tiller-history -- list search` measures only these parts; without a name, everything.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 // Numbers here are sizes and times of a benchmark, far from the limits of their types.
@@ -25,13 +25,13 @@ use std::time::{Duration, Instant};
 use corpus::{RARE_CHINESE, RARE_WORD, Shape};
 use tiller_history::{History, Include, Offset, Page, SearchQuery, Session, UsageQuery};
 
-/// How often something is done; what takes only a moment, more often.
+/// How often a task is repeated; short tasks more often.
 const ROUNDS: usize = 5;
 
-/// What can be measured alone.
+/// The parts that can be measured alone.
 const PARTS: [&str; 5] = ["list", "index", "open", "search", "usage"];
 
-/// First argument of a process of our own.
+/// The first argument of a child process.
 const CHILD: &str = "child";
 
 fn main() {
@@ -91,12 +91,12 @@ fn ratio(time: Duration, of: Duration, name: &str) -> String {
     format!("{:.2} × {name}", time.as_secs_f64() / of.as_secs_f64())
 }
 
-/// The fastest of several runs: everything else that runs on the machine only ever adds.
+/// The fastest of several runs: other programs on the machine only ever add time.
 fn best<T>(run: impl FnMut() -> T) -> Duration {
     times(run)[0]
 }
 
-/// What people get most of the time.
+/// The median of several runs.
 fn median<T>(run: impl FnMut() -> T) -> Duration {
     let times = times(run);
     times[times.len() / 2]
@@ -108,7 +108,7 @@ fn once<T>(run: impl FnOnce() -> T) -> Duration {
     start.elapsed()
 }
 
-/// How long each of several runs takes, the fastest first.
+/// The times of several runs, the fastest first.
 fn times<T>(mut run: impl FnMut() -> T) -> Vec<Duration> {
     let started = Instant::now();
     let mut times = Vec::new();
@@ -121,7 +121,7 @@ fn times<T>(mut run: impl FnMut() -> T) -> Vec<Duration> {
     times
 }
 
-/// Makes the corpus if it is not there, and reads it once so that the page cache has it.
+/// Generates the corpus if it does not exist, and reads it once so that the page cache has it.
 fn prepare(home: &Path) -> u64 {
     let whole = home.join("whole");
     if !whole.exists() {
@@ -237,7 +237,7 @@ fn building(home: &Path, index: &Path, size: u64, quiet: Option<Duration>) {
     );
 }
 
-/// Runs in a process of its own, so that its memory can be told.
+/// Runs in a process of its own, so that its memory can be measured.
 fn child(task: &str, home: &Path, index: &Path) {
     let builds = task == "index";
     let history = History::open(home, builds.then_some(index)).unwrap();
@@ -339,7 +339,7 @@ fn opening(home: &Path, index: &Path) {
 
 fn searching(home: &Path, index: &Path) {
     let history = History::open(home, Some(index)).unwrap();
-    // As in a running server, the list is known.
+    // As in a running server, the list is already loaded.
     let projects = history.projects().unwrap().projects;
     let words = |text: &str| SearchQuery {
         text: text.to_owned(),

@@ -1,7 +1,7 @@
-//! [`Card`]: a [`Digest`] as it is kept, in memory and in the index.
+//! [`Card`]: the compact form of a [`Digest`], in memory and in the index.
 //!
-//! A history has thousands of them, hardly any of which ever changes. So all texts of a digest are one, and the list of
-//! sessions shows pieces of it.
+//! A history has thousands of cards, most of which never change. So a card has one text, and all texts of a digest are
+//! slices of it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::list::shared::Text;
 use crate::read::follow::Saved;
 use crate::read::typed::TITLE_CHARS;
 
-/// A piece of a card's text. The first ones are in the order of [`Digest::texts`].
+/// A slice of a card's text. The first ones are in the order of [`Digest::texts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Created,
@@ -36,16 +36,16 @@ pub(crate) enum Piece {
 }
 
 const PIECES: usize = Piece::Unknown as usize + 1;
-/// Beside the marks of the pieces that are there.
+/// A flag beside the bits of the pieces.
 const CWD_IS_OF_USER: u32 = 1 << 31;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Card {
     pub(crate) message_count: u64,
     pub(crate) damaged: u64,
-    /// A bit for each piece that is there.
+    /// A bit for each piece that is present.
     flags: u32,
-    /// Where each piece ends in `text`; it begins where the one before it ends.
+    /// The end of each piece in `text`; it begins at the end of the previous one.
     ends: [u32; PIECES],
     text: Arc<str>,
 }
@@ -66,7 +66,7 @@ impl Card {
         let lists = lists.into_iter().chain([Some(unknown.as_str())]);
         let pieces = digest.texts().map(|text| text.as_deref());
         for (place, piece) in pieces.into_iter().chain(lists).enumerate() {
-            // Beyond four gigabytes there is nothing to be shown.
+            // Texts beyond four gigabytes are not shown.
             if let Some(piece) = piece.filter(|piece| u32::try_from(text.len() + piece.len()).is_ok()) {
                 text.push_str(piece);
                 flags |= 1 << place;
@@ -82,7 +82,7 @@ impl Card {
         }
     }
 
-    /// The digest again, to go on with.
+    /// Restores the digest, to add further lines.
     pub(crate) fn digest(&self) -> Digest {
         let names = |piece| listed(self.get(piece).unwrap_or_default()).collect::<Naming>();
         let mut digest = Digest {
@@ -115,7 +115,7 @@ impl Card {
         (self.flags & 1 << place != 0).then(|| (start, self.ends[place]))
     }
 
-    /// A piece, to be shown.
+    /// A piece as a shared text.
     pub(crate) fn text(&self, piece: Piece) -> Option<Text> {
         let (start, end) = self.place(piece as usize)?;
         Some(Text::part(&self.text, start, end))
@@ -125,7 +125,7 @@ impl Card {
         Names::of(self.text(piece).unwrap_or_default())
     }
 
-    /// What the session is called: the name a person gave it, else the beginning of the first thing a person typed.
+    /// The session's title: the name that a person gave it, or the beginning of the first prompt.
     pub(crate) fn title(&self) -> Text {
         let named = [
             Piece::CustomTitle,
@@ -143,7 +143,7 @@ impl Card {
             .unwrap_or_default()
     }
 
-    /// Changed files, relative to the working directory where inside it, each once.
+    /// Changed files without duplicates, relative to the working directory if inside it.
     pub(crate) fn files_changed(&self) -> Names {
         if self.flags & CWD_IS_OF_USER != 0 {
             return self.names(Piece::Files);
@@ -152,7 +152,7 @@ impl Card {
         Names::of(relative(self.get(Piece::Cwd), files).as_str().into())
     }
 
-    /// Whether the path of a changed file has this in it.
+    /// Whether the path of a changed file contains `part`.
     pub(crate) fn has_changed(&self, part: &str) -> bool {
         self.files_changed().iter().any(|file| file.contains(part))
     }
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
     use crate::list::digest::tests::digest;
 
-    /// Something in every piece, of every length that a character can have.
+    /// A digest with something in every piece, with characters of every length.
     fn full() -> Digest {
         let mut digest = digest(&[
             r#"{"type":"user","cwd":"/p","timestamp":"2026-11-15T10:00:00.000Z","version":"2.1","gitBranch":"main","message":{"content":"修复 it, é and 🌱"}}"#,
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_has_everything_that_the_digest_had() {
+    fn a_card_keeps_everything_of_its_digest() {
         assert_eq!(full().unknown.len(), 2);
         assert_eq!(Card::of(&full()).names(Piece::Tools), ["Edit", "\u{fffd} 工具"]);
         for digest in [
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_that_was_cut_off_is_none_and_a_changed_one_can_be_shown() {
+    fn a_truncated_card_is_rejected_and_a_changed_one_can_be_shown() {
         let card = Card::of(&full());
         let saved = card.to_bytes();
         for cut in 0..saved.len() {

@@ -1,4 +1,4 @@
-//! The list of all sessions, kept up to date by reading only what has changed.
+//! The list of all sessions, kept up to date by reading only changed files.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -17,15 +17,15 @@ use crate::read::lines::Buffer;
 use crate::read::place::{ProjectId, Projects, SessionId, Transcript};
 
 thread_local! {
-    /// Reading memory of each thread of the pool.
+    /// The read buffer of each thread of the pool.
     static BUFFER: RefCell<Buffer> = RefCell::default();
 }
 
-/// Runs something with this thread's reading memory.
+/// Runs `run` with this thread's read buffer.
 pub(crate) fn with_buffer<T>(run: impl FnOnce(&mut Buffer) -> T) -> T {
     BUFFER.with(|buffer| match buffer.try_borrow_mut() {
         Ok(mut buffer) => run(&mut buffer),
-        // Only if `run` itself came here again.
+        // Only if `run` itself calls this function again.
         Err(_) => run(&mut Buffer::default()),
     })
 }
@@ -33,8 +33,8 @@ pub(crate) fn with_buffer<T>(run: impl FnOnce(&mut Buffer) -> T) -> T {
 /// By the path of the transcript.
 pub(crate) type Known = HashMap<Arc<str>, Arc<Followed<Card>>, BuildHasherDefault<PathHasher>>;
 
-/// Paths are long, and every list looks up each of them: this takes eight bytes at a time. It does not resist crafted
-/// collisions, but an attacker who can create files here can do worse.
+/// Paths are long, and every list looks up each of them: this hasher takes eight bytes at a time. It does not resist
+/// crafted collisions, but an attacker who can create files here can do worse.
 #[derive(Default)]
 pub(crate) struct PathHasher(u64);
 
@@ -54,15 +54,15 @@ impl Hasher for PathHasher {
     }
 }
 
-/// A transcript and what the list shows of it.
+/// A transcript and its digest.
 #[derive(Clone)]
 pub(crate) struct Listed {
     pub(crate) transcript: Transcript,
     pub(crate) digest: Arc<Followed<Card>>,
 }
 
-/// This many new bytes are read by one caller at a time: at the first start a request and the indexer need the same list,
-/// and reading a gigabyte twice side by side takes twice as long.
+/// If more than this many bytes are new, one caller at a time reads them: at the first start a request and the indexer
+/// need the same list, and reading a gigabyte twice in parallel takes twice as long.
 const MUCH: u64 = 64 << 20;
 
 #[derive(Default)]
@@ -75,7 +75,7 @@ pub(crate) struct Catalogue {
 #[derive(Default)]
 struct State {
     digests: Known,
-    /// Whether all that the index has is in `digests`.
+    /// Whether all digests of the index are in `digests`.
     has_all: bool,
 }
 
@@ -91,7 +91,7 @@ impl Catalogue {
         if let Some(index) = index.filter(|_| !state.has_all) {
             let State { digests, .. } = &mut *state;
             let loaded = index.load_all(|path, card| {
-                // What was read meanwhile is newer.
+                // A digest that was read in the meantime is newer.
                 if !digests.contains_key(path) {
                     digests.insert(path.into(), Arc::new(card));
                 }
@@ -110,7 +110,7 @@ impl Catalogue {
         state
     }
 
-    /// With what the index has of one transcript: opening a session should not wait for the list.
+    /// The state, with the digest of one transcript loaded: opening a session should not wait for the list.
     fn one(&self, index: Option<&Index>, path: &str) -> MutexGuard<'_, State> {
         let mut state = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.has_all && !state.digests.contains_key(path) {
@@ -122,7 +122,7 @@ impl Catalogue {
         state
     }
 
-    /// The digests of these transcripts as they are now.
+    /// The current digests of these transcripts.
     pub(crate) fn refresh(
         &self,
         projects: &Projects,
@@ -145,7 +145,7 @@ impl Catalogue {
         let Ok(Some(root)) = projects.root() else {
             return fresh;
         };
-        // The largest first, so that no thread is left alone with one at the end.
+        // The largest first, so that no thread is left with a large one at the end.
         stale.sort_by_key(|(_, transcript)| std::cmp::Reverse(transcript.stamp.size));
         let read: Vec<Listed> = stale
             .into_par_iter()
@@ -178,14 +178,14 @@ impl Catalogue {
                 .iter()
                 .map(|listed| (listed.transcript.path.as_str(), &*listed.digest));
             if let Err(error) = index.save(parts) {
-                tracing::warn!(%error, "the list of sessions could not be kept in the index");
+                tracing::warn!(%error, "the list of sessions could not be saved in the index");
             }
         }
         fresh.extend(read);
         fresh
     }
 
-    /// Puts the transcripts whose digests are up to date into `fresh`, and returns the others with what is known of them.
+    /// Adds the transcripts with current digests to `fresh`, and returns the others with their stale digests.
     fn known_or_stale(
         &self,
         index: Option<&Index>,
@@ -211,15 +211,15 @@ impl Catalogue {
         stale
     }
 
-    /// What is known of every transcript, by path, without looking whether it is still so.
+    /// The known digests of all transcripts, by path, without checking whether they are current.
     pub(crate) fn by_path(&self, index: Option<&Index>) -> Known {
         self.all(index).digests.clone()
     }
 
-    /// Forgets transcripts that are no longer there: all but these.
+    /// Removes all transcripts but these, which still exist.
     pub(crate) fn keep_only(&self, index: Option<&Index>, listed: &[Listed]) -> Result<()> {
         let mut state = self.all(index);
-        // Each of these is known. If no others are, which is nearly always so, there is nothing to be looked for.
+        // All of these are known. If no others are, which is nearly always so, there is nothing to remove.
         if state.digests.len() <= listed.len() {
             return Ok(());
         }
@@ -245,7 +245,7 @@ impl Catalogue {
 }
 
 impl Listed {
-    /// Whether it belongs in the list of sessions: it has messages, and is no subagent's.
+    /// Whether it belongs in the list of sessions: it has messages and is not a subagent's.
     pub(crate) fn is_session(&self) -> bool {
         !self.transcript.is_subagent() && self.digest.current().message_count > 0
     }
@@ -300,13 +300,13 @@ pub(crate) struct Group<'a> {
     sessions: Vec<&'a Listed>,
 }
 
-/// These sessions by project, the one used last first.
+/// These sessions by project, the most recently used project first.
 pub(crate) fn groups(listed: &[Listed]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
     for entry in listed.iter().filter(|entry| entry.is_session()) {
         let id = entry.transcript.project();
-        // Nearly always the project of the one before.
+        // Nearly always the project of the previous one.
         if let Some(last) = groups.last_mut().filter(|last| last.id == id) {
             last.sessions.push(entry);
             continue;
@@ -385,7 +385,7 @@ fn encoded(cwd: &str) -> String {
         .collect()
 }
 
-/// The best guess where no line says what the working directory was.
+/// The best guess if no line has the working directory.
 fn decoded(id: &str) -> String {
     id.replace('-', "/")
 }

@@ -1,7 +1,7 @@
-//! What the list of sessions shows of one transcript, built up line by line.
+//! The digest of one transcript for the list of sessions, built line by line.
 //!
-//! A digest can go on from where it stopped when the file has grown. It is kept as a [`Card`](crate::list::card::Card), so nothing
-//! in it depends on where the file lies.
+//! When the file has grown, a digest continues where it stopped. It is saved as a [`Card`](crate::list::card::Card), so
+//! nothing in it depends on the file's location.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,10 @@ use crate::read::json::Raw;
 use crate::read::record::{Kind, Record};
 use crate::read::typed::{self, Typed};
 
-/// Characters kept of the first prompt; the title is its beginning.
+/// How many characters of the first prompt are kept; the title is its beginning.
 const PROMPT_CHARS: usize = 400;
-/// Names of tools, files and models kept of one session: far more than people have, and a bound on a hostile file.
+/// How many names of tools, files and models are kept of one session: far more than people have, and a bound for
+/// hostile files.
 const MAX_NAMES: usize = 5000;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,7 +25,7 @@ pub(crate) struct Digest {
     pub(crate) created: Option<String>,
     pub(crate) first_time: Option<String>,
     pub(crate) last_time: Option<String>,
-    /// The working directory of the first user line, else of the first line that has one.
+    /// The working directory of the first user line, or of the first line that has one.
     pub(crate) cwd: Option<String>,
     pub(crate) cwd_is_of_user: bool,
     pub(crate) prompt: Option<String>,
@@ -33,12 +34,12 @@ pub(crate) struct Digest {
     pub(crate) ai_title: Option<String>,
     pub(crate) summary: Option<String>,
     pub(crate) tools: Naming,
-    /// As they were recorded until a user's line has told the working directory, then relative to it where inside it.
+    /// Absolute until a user line has the working directory, then relative to it if inside it.
     pub(crate) files: Naming,
     pub(crate) models: Naming,
     pub(crate) git_branch: Option<String>,
     pub(crate) version: Option<String>,
-    /// Set when the whole file belongs to a subagent of that session, as older releases laid them out.
+    /// Set if the whole file belongs to a subagent of that session, as in older releases.
     pub(crate) sidechain_of: Option<String>,
     pub(crate) damaged: u64,
     pub(crate) unknown: BTreeMap<String, u64>,
@@ -76,7 +77,7 @@ impl Part for Digest {
 }
 
 impl Digest {
-    /// Every text there may be, in the order in which a card has them.
+    /// All texts, in the order of a card.
     pub(crate) fn texts(&self) -> [&Option<String>; 12] {
         [
             &self.created,
@@ -111,7 +112,7 @@ impl Digest {
         ]
     }
 
-    /// What every link of the chain carries.
+    /// The fields of every link of the chain.
     fn link(&mut self, record: &Record<'_>) {
         if let Some(time) = record.timestamp.and_then(Raw::escaped) {
             set_text(&mut self.last_time, time);
@@ -168,7 +169,7 @@ impl Digest {
     fn assistant(&mut self, record: &Record<'_>) {
         self.message_count += 1;
         if let Some(model) = record.model {
-            // The CLI files its own errors and notes under a model that does not exist.
+            // The CLI writes its own errors and notes under a model that does not exist.
             if model != b"<synthetic>" && self.models.last().is_none_or(|last| last.as_bytes() != model) {
                 add_name(&mut self.models, &String::from_utf8_lossy(model));
             }
@@ -196,7 +197,7 @@ impl Digest {
         };
         let first = content.0[1..].trim_ascii_start();
         if record.content_blocks == 1 && first.starts_with(b"{") {
-            // The usual line. Type and name stand at the beginning of the block: where it ends need not be found.
+            // The usual line. Type and name are at the beginning of the block, whose end need not be found.
             note(Raw(first));
         } else if memmem::find(content.0, b"\"tool_use\"").is_some() {
             content.items(note);
@@ -221,12 +222,12 @@ impl Digest {
     }
 }
 
-/// Paths as they are called inside of a folder, each once.
+/// Paths relative to a folder, without duplicates.
 pub(crate) fn relative<'a>(folder: Option<&str>, paths: impl Iterator<Item = &'a str>) -> Naming {
     paths.map(|path| inside(folder, path)).collect()
 }
 
-/// A path as it is called inside of a folder.
+/// A path relative to a folder, if inside it.
 fn inside<'a>(folder: Option<&str>, path: &'a str) -> &'a str {
     folder
         .and_then(|folder| path.strip_prefix(folder)?.strip_prefix(['/', '\\']))
@@ -246,7 +247,7 @@ fn title_text(record: &Record<'_>) -> Option<String> {
     Some(typed::shortened(text.trim(), PROMPT_CHARS).to_owned())
 }
 
-/// Sets without allocating again for every line.
+/// Sets a text without a new allocation for every line.
 fn set_text(slot: &mut Option<String>, value: &[u8]) {
     if slot.as_ref().is_some_and(|old| old.as_bytes() == value) {
         return;

@@ -1,4 +1,4 @@
-//! [`Names`]: a list of short texts in one piece of memory.
+//! [`Names`]: a list of short texts in one allocation.
 
 use std::borrow::Cow;
 
@@ -7,18 +7,18 @@ use serde::ser::{Serialize, Serializer};
 
 use crate::list::shared::Text;
 
-/// Behind every name. Paths can't have it.
+/// The terminator of every name. Paths can't contain it.
 pub(crate) const END: char = '\0';
 
-/// Names of tools, models or files, each once, in the order in which they were met.
+/// Names of tools, models or files, without duplicates, in order of their first occurrence.
 ///
-/// A history has tens of thousands of them, and a list of sessions hands all of them out: a text of its own for each would
-/// cost more than everything else about the list. To clone it costs nothing.
+/// A history has tens of thousands of names, and a list of sessions returns all of them: an allocation for each would
+/// cost more than everything else about the list. Cheap to clone.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Names(Text);
 
 impl Names {
-    /// From a text in which every name has the end behind it.
+    /// From a text in which every name is terminated.
     pub(crate) fn of(text: Text) -> Self {
         Self(text)
     }
@@ -39,23 +39,23 @@ impl Names {
         self.iter().any(|known| known == name)
     }
 
-    /// All of them in one text.
+    /// All names in one text.
     pub fn join(&self, separator: &str) -> String {
         self.iter().collect::<Vec<_>>().join(separator)
     }
 }
 
-/// The names in a text, each with the end behind it.
+/// The names in a text of terminated names.
 pub(crate) fn listed(text: &str) -> impl Iterator<Item = &str> {
     text.split_terminator(END)
 }
 
-/// Whether a text is a list of names.
+/// Whether a text consists of terminated names.
 pub(crate) fn is_list(text: &str) -> bool {
     text.is_empty() || text.ends_with(END)
 }
 
-/// A name as it can be in a list.
+/// A name in which the terminator is replaced.
 pub(crate) fn nameable(name: &str) -> Cow<'_, str> {
     if name.contains(END) {
         Cow::Owned(name.replace(END, "\u{fffd}"))
@@ -64,14 +64,14 @@ pub(crate) fn nameable(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Names that are still being met.
+/// A list of names that is being built.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Naming {
-    /// As in [`Names`].
+    /// The names, as in [`Names`].
     text: String,
-    /// Where each name ends in `text`.
+    /// The end of each name in `text`.
     ends: Vec<u32>,
-    /// A fingerprint of each name: of the many names that are added again and again, hardly any has to be compared.
+    /// A fingerprint of each name: most names are added again and again, and hardly any has to be compared.
     prints: Vec<u32>,
 }
 
@@ -94,7 +94,7 @@ impl Naming {
         &self.text
     }
 
-    /// Adds one that is not there yet.
+    /// Adds a name that is not in the list yet.
     pub(crate) fn add(&mut self, name: &str) {
         let print = fingerprint(name);
         let candidates = self.prints.iter().enumerate();
@@ -107,7 +107,7 @@ impl Naming {
         if name.contains(END) {
             return self.add(&nameable(name));
         }
-        // Names are few and short; beyond four gigabytes of them there is nothing to be shown.
+        // Names are few and short; more than four gigabytes are not shown.
         if let Ok(end) = u32::try_from(self.text.len() + name.len() + 1) {
             self.text.push_str(name);
             self.text.push(END);
@@ -139,7 +139,7 @@ impl<T: AsRef<str>> FromIterator<T> for Naming {
     }
 }
 
-/// Names of one list often differ in their last letters only, and in their length.
+/// Names of one list often differ only in their last letters and in their length.
 fn fingerprint(name: &str) -> u32 {
     let bytes = name.as_bytes();
     let end = bytes.last_chunk::<8>().map_or_else(
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_a_list_for_everyone_else() {
+    fn names_serialize_as_a_list() {
         let names: Names = ["Bash", "", "读", "Bash"].into_iter().collect();
         assert_eq!(names, ["Bash", "", "读"]);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! [`Text`]: a piece of a text that is kept once.
+//! [`Text`]: a slice of a shared text.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use serde::ser::{Serialize, Serializer};
 
 use crate::read::typed::shortened;
 
-/// A text that may be a part of a larger one. To clone it, or to take a part of it, copies nothing: a list of thousands of
-/// sessions has tens of thousands of texts, and memory of its own for each would cost more than everything else about it.
+/// A text that may be a slice of a larger one. Cloning and slicing copy nothing: a list of thousands of sessions has
+/// tens of thousands of texts, and an allocation for each would cost more than everything else about it.
 #[derive(Clone, Default)]
 pub struct Text {
     whole: Arc<str>,
-    /// Both between characters of `whole`.
+    /// Both at character boundaries of `whole`.
     start: u32,
     end: u32,
 }
 
 impl Text {
-    /// A part of a text; nothing if these are not places between its characters.
+    /// A slice of a text; empty if the ends are not at character boundaries.
     pub(crate) fn part(whole: &Arc<str>, start: u32, end: u32) -> Self {
         if whole.get(start as usize..end as usize).is_none() {
             return Self::default();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_a_string_for_everyone_else() {
+    fn a_text_serializes_as_a_string() {
         let text = Text::from("say \"登录\"");
         let json = serde_json::to_string(&text).unwrap();
         assert_eq!(json, r#""say \"登录\"""#);

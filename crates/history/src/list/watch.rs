@@ -14,11 +14,11 @@ use crate::error::{HistoryError, Result};
 use crate::history::History;
 use crate::read::place::{ProjectId, SessionId};
 
-/// Changes within this time of the first one are reported together. Long enough for the lines of one step, too short to be felt.
-/// Not counted from the last write: agents that never pause would never be told of.
+/// Changes within this time of the first one are reported together: long enough for the lines of one step, too short to
+/// notice. It is not counted from the last write, because busy agents never pause.
 const TOGETHER: Duration = Duration::from_millis(100);
 
-/// Something is different now. What exactly is found by asking again, which reads only what is new.
+/// A change of the history. Clients ask again for the details, which reads only what is new.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, TS)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -28,11 +28,11 @@ pub enum Change {
     Session { project: ProjectId, session: SessionId },
     /// A session's transcript is gone.
     Gone { project: ProjectId, session: SessionId },
-    /// More changed than can be told: take everything for changed.
+    /// More changed than can be listed: treat everything as changed.
     Everything,
 }
 
-/// Watches for as long as it lives.
+/// Watches the transcripts until it is dropped.
 pub struct Watch {
     sender: Sender<Signal>,
     thread: Option<JoinHandle<()>>,
@@ -44,7 +44,7 @@ enum Signal {
 }
 
 impl History {
-    /// Calls `changed`, on a thread of its own, whenever transcripts change. The folder of projects may come later.
+    /// Calls `changed`, on its own thread, whenever transcripts change. The folder of projects may be created later.
     pub fn watch(&self, mut changed: impl FnMut(Vec<Change>) + Send + 'static) -> Result<Watch> {
         let (sender, receiver) = channel();
         let events = sender.clone();
@@ -73,10 +73,10 @@ impl History {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // Without a receiver the thread has ended already.
+        // Without a receiver the thread has already ended.
         drop(self.sender.send(Signal::Stop));
         if let Some(thread) = self.thread.take() {
-            // A panic in `changed` has been reported by the thread itself.
+            // The thread itself has reported a panic in `changed`.
             drop(thread.join());
         }
     }
@@ -94,9 +94,9 @@ struct Watched {
 }
 
 impl Watched {
-    /// Watches the right place. True if that is the folder of projects, and was not before.
+    /// Watches the right folder. True if that is the folder of projects, and was not before.
     fn look(&mut self) -> Result<bool> {
-        // Between looking and watching a folder may come or go: look until it holds.
+        // A folder may be created or deleted between the check and the watch: repeat until the check holds.
         for _ in 0..16 {
             let nearest = self
                 .root
@@ -108,7 +108,7 @@ impl Watched {
                 return Ok(false);
             }
             if let Some(old) = self.place.take() {
-                // It may be gone, and its watch with it.
+                // The folder may be gone, and its watch with it.
                 drop(self.watcher.unwatch(&old));
             }
             let whole = nearest == self.root;
@@ -168,7 +168,7 @@ fn run(watched: &mut Watched, receiver: &Receiver<Signal>, changed: &mut impl Fn
     }
 }
 
-/// Notes what an event is about. True if the place that is watched may no longer be the right one.
+/// Records the change of an event. True if the watched folder may no longer be the right one.
 fn note(event: notify::Result<notify::Event>, watched: &Watched, changes: &mut BTreeSet<Change>) -> bool {
     let event = match event {
         Ok(event) => event,
@@ -192,7 +192,8 @@ fn note(event: notify::Result<notify::Event>, watched: &Watched, changes: &mut B
         let parts: Vec<&str> = inside.iter().filter_map(|part| part.to_str()).collect();
         match parts.as_slice() {
             [] => moved = true,
-            // A whole project came or went; files in a new folder may have been written before it was watched.
+            // A whole project was created or deleted; files in a new folder may have been written before it was
+            // watched.
             [_] => drop(changes.insert(Change::Everything)),
             [project, file, ..] => {
                 let stem = file.strip_suffix(".jsonl").unwrap_or(file);

@@ -1,5 +1,5 @@
-//! The scanner reads a few keys of a line in its own way, because lists need nothing else. Here it is held to what
-//! `tiller-message` reads in the same lines.
+//! The scanner reads a few keys of a line in its own way, because lists need nothing else. These tests compare it with
+//! `tiller-message` on the same lines.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ fn line() -> impl Strategy<Value = Value> {
         })
 }
 
-/// What can be searched for in blocks.
+/// The searchable text of blocks.
 fn searchable(blocks: &[Block], out: &mut String) {
     for block in blocks {
         match block {

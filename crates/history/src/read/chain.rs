@@ -1,4 +1,4 @@
-//! Which messages the model would see, and what became of the others.
+//! Determines which messages the model would see, and why not the others.
 //!
 //! The rules are the CLI's own, found by resuming crafted transcripts and looking at what it sent to the model:
 //! - The chain ends at the last link in the file (not the newest by time) that no subagent wrote. Where the CLI noted the end
@@ -14,16 +14,16 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::read::outline::{Key, Node, Outline, flag};
 
-/// Why a message is not in the chain.
+/// A message's relation to the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// The model sees it.
     Chain,
-    /// A compaction has replaced it by a summary.
+    /// A compaction replaced it with a summary.
     Compacted,
-    /// It was left when the conversation went back to an earlier point.
+    /// It was abandoned when the conversation went back to an earlier point.
     Left,
-    /// A subagent's.
+    /// A subagent wrote it.
     Sidechain,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Mark {
 pub(crate) struct Chain {
     /// Indices of nodes, in the order in which the model sees them.
     pub(crate) seen: Vec<usize>,
-    /// Those that compactions have replaced, in the order in which they were said. The file may have them in another: a
+    /// Indices of messages that compactions replaced, in their original order. The file may have another order, because a
     /// CLI that resumes may write a line again.
     pub(crate) compacted: Vec<usize>,
     /// The mark of each node of the outline.
@@ -64,7 +64,7 @@ impl Chain {
         for index in &seen {
             marks[*index] = Mark::Chain;
         }
-        // What compactions replaced, one after another back to the beginning.
+        // The messages that compactions replaced, compaction by compaction back to the beginning.
         let mut boundary = boundary;
         let mut rounds: Vec<Vec<usize>> = Vec::new();
         while let Some(before) = boundary.and_then(|index| links.before_compaction(index)) {
@@ -86,7 +86,7 @@ impl Chain {
     }
 }
 
-/// Keys are random already: mixing their halves spreads them well enough, and there are tens of thousands to look up.
+/// Keys are already random: mixing their halves spreads them well enough, and there are tens of thousands to look up.
 #[derive(Default)]
 struct Mixed(u64);
 
@@ -148,7 +148,7 @@ impl<'a> Links<'a> {
         !node.has(flag::SIDECHAIN) && self.by_key.get(&node.key) == Some(&index)
     }
 
-    /// The end of the branch that the CLI would go on with.
+    /// The end of the branch that the CLI would continue.
     fn leaf(&self) -> Option<usize> {
         let count = self.outline.nodes.len();
         if let Some(noted) = self.find(self.outline.noted_leaf) {
@@ -176,7 +176,7 @@ impl<'a> Links<'a> {
             .or_else(|| (0..index).rev().find(|before| self.counts(*before)))
     }
 
-    /// From the first link to this one, and the compaction boundary it begins with, if it does.
+    /// The path from the first link to this one, and the compaction boundary that it begins with, if any.
     fn path(&self, leaf: usize) -> (Vec<usize>, Option<usize>) {
         let mut path = Vec::new();
         let mut visited = vec![false; self.outline.nodes.len()];
@@ -197,7 +197,7 @@ impl<'a> Links<'a> {
         (path, boundary)
     }
 
-    /// Puts what the compaction kept behind its summary.
+    /// Inserts the messages that a compaction kept after its summary.
     fn with_kept(&self, path: Vec<usize>, boundary: Option<usize>) -> Vec<usize> {
         let boundary = boundary.map(|index| self.outline.nodes[index].key);
         let Some(kept) =
@@ -243,7 +243,7 @@ impl<'a> Links<'a> {
                 groups.insert(node.message, Group::default());
             }
         }
-        // What other branches made of a message is not wanted: only what the same message has.
+        // Only lines of the same message: other branches may continue it differently.
         for (index, node) in nodes.iter().enumerate() {
             if !self.counts(index) {
                 continue;
@@ -292,7 +292,7 @@ struct Group {
     results: Vec<usize>,
 }
 
-/// The link before this one. One whose parent is missing goes on from the newest one before it that is not younger.
+/// The previous link. If its parent is missing, the newest earlier one that is not younger.
 fn parent(nodes: &[Node], by_key: &Map<Key, usize>, index: usize) -> Option<usize> {
     let node = &nodes[index];
     if node.parent == 0 {
@@ -308,7 +308,7 @@ fn parent(nodes: &[Node], by_key: &Map<Key, usize>, index: usize) -> Option<usiz
         if candidate.flags & flag::SIDECHAIN != side || candidate.time > node.time {
             continue;
         }
-        // Lines are nearly in order of time: the first that fits is it, unless a later one in time stands further up.
+        // Lines are nearly in order of time: the first match is right, unless a later one in time is further up.
         if best.is_none_or(|best| nodes[best].time < candidate.time) {
             best = Some(before);
         }
@@ -371,7 +371,7 @@ mod tests {
             .collect()
     }
 
-    /// Each of these was given to the real CLI, which sent this to the model.
+    /// Each of these was resumed with the real CLI, which sent these messages to the model.
     #[test]
     fn the_branch_that_the_cli_resumes() {
         let base = "u1<-0@1 a2<-1@2 u3<-2@3 a4<-3@4";

@@ -1,7 +1,7 @@
-//! A session as a document of its own: Markdown, a page of HTML, or JSON.
+//! Exports a session as a document: Markdown, an HTML page, or JSON.
 //!
-//! Written as it is read, a few messages at a time, so that the size of a session does not matter. The page loads nothing
-//! and runs nothing: every word in it is escaped, and it forbids itself scripts.
+//! Written while it is read, a few messages at a time, so that the size of a session does not matter. The page loads
+//! and runs nothing: all text is escaped, and its policy forbids scripts.
 
 use std::io::Write;
 
@@ -14,14 +14,14 @@ use crate::model::{Branch, Include, Message, Role, Session};
 use crate::read::place::SessionId;
 use crate::read::transcript::Reader;
 
-/// Messages held in memory at once.
+/// Messages in memory at once.
 const CHUNK: usize = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Markdown,
     Html,
-    /// `{session, messages}`, as the API gives them.
+    /// `{session, messages}`, as in the API.
     Json,
 }
 
@@ -309,7 +309,7 @@ fn piece(block: &Block) -> Piece<'_> {
     }
 }
 
-/// The type of a block that has nothing to read.
+/// The type of a block without text.
 fn kind(block: &Block) -> &str {
     let fields = match block {
         Block::Image(media) | Block::Document(media) => &media.extra,
@@ -335,7 +335,7 @@ fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // Control characters but tab and newline are no HTML.
+            // Control characters other than tab and newline are not allowed in HTML.
             '\0'..='\u{8}' | '\u{b}'..='\u{1f}' => out.push('\u{fffd}'),
             other => out.push(other),
         }

@@ -1,8 +1,9 @@
-//! Reads a transcript into a [`Part`] (the list's digest, the chain's outline, the ledger of tokens) and goes on from there when it grows.
+//! Reads a transcript into a [`Part`] (the list's digest, the chain's outline, the ledger of tokens) and continues when
+//! it grows.
 //!
-//! A file is known by inode, size and time of change. If only its size grew, and the bytes before the old end are still
-//! the same, reading goes on at the old end; otherwise it starts afresh. A line without a newline is read, but not passed:
-//! its writer may not have finished it.
+//! A file is identified by inode, size and modification time. If only its size grew, and the bytes before the old end
+//! are the same, reading continues at the old end; otherwise it starts afresh. A line without a newline is read, but
+//! read again later: its writer may not have finished it.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,7 +14,7 @@ use crate::read::gaps::Gaps;
 use crate::read::lines::{Buffer, Line, take_lines};
 use crate::read::record::Record;
 
-/// How a file looked when it was read.
+/// A file's state when it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Stamp {
     pub(crate) inode: u64,
@@ -55,40 +56,41 @@ pub(crate) trait Part: Clone + Default {
     fn damaged(&mut self) {}
 }
 
-/// Something that the index keeps of a transcript.
+/// Something that the index saves for each transcript.
 pub(crate) trait Saved: Sized {
-    /// Where it is kept.
+    /// The table in which it is saved.
     const TABLE: &'static str;
     fn to_bytes(&self) -> Vec<u8>;
-    /// `None` if the bytes make no sense.
+    /// `None` if the bytes can't be decoded.
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
 }
 
-/// A part and how far it has been read.
+/// A part, and how far the file was read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Followed<P> {
     pub(crate) stamp: Stamp,
-    /// Behind the last whole line.
+    /// The offset after the last whole line.
     pub(crate) offset: u64,
-    /// Of the bytes before `offset`, to notice a file that was written anew in place.
+    /// A fingerprint of the bytes before `offset`, to detect a file that was rewritten in place.
     pub(crate) check: u64,
     pub(crate) part: P,
-    /// As `part`, with the line that has no newline yet; only where there is one.
+    /// `part` with the unfinished last line, if there is one.
     pub(crate) with_unfinished: Option<Box<P>>,
 }
 
 impl<P> Followed<P> {
-    /// What to show: everything that can be read right now.
+    /// The part with everything that can be read right now.
     pub(crate) fn current(&self) -> &P {
         self.with_unfinished.as_deref().unwrap_or(&self.part)
     }
 
-    /// Whether it is of the file as it looks now. A line without a newline is not kept in the index, and read again.
+    /// Whether it matches the file's current state. A line without a newline is not saved in the index, and is read
+    /// again.
     pub(crate) fn is_as_of(&self, stamp: Stamp) -> bool {
         self.stamp == stamp && (self.offset == stamp.size || self.with_unfinished.is_some())
     }
 
-    /// The same in another form.
+    /// The same progress with a converted part.
     pub(crate) fn map<Q>(&self, form: impl Fn(&P) -> Q) -> Followed<Q> {
         Followed {
             stamp: self.stamp,
@@ -100,7 +102,7 @@ impl<P> Followed<P> {
     }
 }
 
-/// Reads `file`, going on from `known` where that is possible.
+/// Reads `file`, continuing from `known` if possible.
 pub(crate) fn follow<P: Part>(
     file: &mut File,
     stamp: Stamp,
@@ -175,7 +177,7 @@ pub(crate) fn check(file: &mut File, offset: u64) -> io::Result<u64> {
     Ok(fingerprint(&tail))
 }
 
-/// FNV-1a: stable across builds, which is what a number kept on disk must be.
+/// FNV-1a: stable across builds, as a number on disk must be.
 pub(crate) fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
@@ -190,7 +192,7 @@ mod tests {
     use crate::read::json::Raw;
     use crate::read::record::Kind;
 
-    /// What was read, as JSON.
+    /// The values that were read, as JSON.
     #[derive(Clone, Default, Debug, PartialEq)]
     struct Seen {
         lines: Vec<(u64, Value)>,
@@ -222,7 +224,7 @@ mod tests {
         }
     }
 
-    /// The same by way of whole lines and whole values.
+    /// The same values, by parsing whole lines.
     fn slowly(file: &[u8]) -> Seen {
         let mut seen = Seen::default();
         let mut offset = 0;
@@ -268,7 +270,7 @@ mod tests {
             self.below(count) == 0
         }
 
-        /// Text of about this length, with everything in it that looks like something else.
+        /// Text of about this length that contains JSON syntax.
         fn text(&mut self, length: usize) -> String {
             let pieces = [
                 "plain words, ",
@@ -302,7 +304,7 @@ mod tests {
             }
         }
 
-        /// An object with its keys in any order, blanks anywhere, and a key with an escape now and then.
+        /// An object with its keys in any order, blanks anywhere, and sometimes an escaped key.
         fn object(&mut self, mut entries: Vec<(&str, String)>, is_odd: bool) -> String {
             if is_odd {
                 for last in (1..entries.len()).rev() {
@@ -389,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_line_looks_like_it_is_read_as_if_parsed_whole() {
+    fn every_line_is_read_as_if_it_were_parsed_whole() {
         let mut random = Random(6);
         for round in 0..3 {
             let mut file = Vec::new();
@@ -397,7 +399,7 @@ mod tests {
                 let line = random.line(number);
                 let cut = line.floor_char_boundary(random.below(line.len()));
                 match random.below(40) {
-                    // Torn, and spliced: the newline that should have been there is missing.
+                    // Torn, and spliced: its newline is missing.
                     0 => file.extend(&line.as_bytes()[..cut]),
                     1 => {
                         file.extend(&line.as_bytes()[..cut]);

@@ -1,9 +1,9 @@
-//! What stands between the values of a line that differ from line to line.
+//! Caches the constant text between the values that differ from line to line.
 //!
-//! A transcript has thousands of lines with the same keys in the same order, and most of their small values are the same,
-//! too: `,"isSidechain":false,"type":"user","message":{"role":"user","content":` is one step of the way, not five keys.
-//! Such a piece of a line, a gap, is remembered, and next time compared as a whole instead of being read again. A piece
-//! that is not found here is read key by key, and then remembered; nothing depends on what the keys are.
+//! A transcript has thousands of lines with the same keys in the same order, and most of their small values are the
+//! same, too: `,"isSidechain":false,"type":"user","message":{"role":"user","content":` is passed in one step instead of
+//! key by key. Such a piece of a line, a gap, is remembered, and next time compared as a whole. A piece that is not in
+//! the cache is read key by key and then remembered; nothing depends on the names of the keys.
 
 #![allow(
     clippy::inline_always,
@@ -16,17 +16,17 @@ use crate::read::json::{Raw, Walk, text_of};
 use crate::read::record::{Inside, Key, Record};
 use crate::read::scan::Scan;
 
-/// Places from which gaps begin: behind the value of a key, so many for each object. Keys of an object that share one by
-/// accident share its gaps; keys of different objects must not, since the same text means something else there.
+/// The number of places per object from which gaps begin: after the value of a key. Keys of an object that share a
+/// place share its gaps; keys of different objects must not, because the same text means something else there.
 const NODES: u8 = 64;
-/// Where a line begins: behind the places of the three objects.
+/// The place where a line begins: after the places of the three objects.
 pub(crate) const START: u8 = 3 * NODES;
-/// Gaps known from one place. The oldest makes room for a new one.
+/// The number of gaps per place. The oldest is replaced by a new one.
 const KNOWN: usize = 8;
-/// A value that is longer is not part of a gap.
+/// A longer value is not part of a gap.
 const MAX_FIXED: usize = 256;
 
-/// Keys whose strings are the same in most lines of a file.
+/// Keys whose string values are the same in most lines of a file.
 const FIXED: [&[u8]; 13] = [
     b"type",
     b"role",
@@ -43,46 +43,46 @@ const FIXED: [&[u8]; 13] = [
     b"agentId",
 ];
 
-/// The gaps of the lines read so far.
+/// The gaps of the lines so far.
 pub(crate) struct Gaps {
     nodes: Vec<Node>,
-    /// The gap met last: its node, and its place there.
+    /// The last gap: its node, and its index there.
     last: (u8, u8),
 }
 
 #[derive(Default)]
 struct Node {
-    /// The newest first: they are of this file, and those behind them may be of others.
+    /// The newest first: they are of this file, later ones may be of others.
     gaps: Vec<Gap>,
 }
 
 struct Gap {
     text: Box<[u8]>,
-    /// Values inside of it that are asked for: from and to.
+    /// The ranges of requested values inside the gap.
     fixed: Box<[(Key, u16, u16)]>,
     then: Then,
-    /// The value behind it is no object. If it were one, the gap would go on into it.
+    /// The value after the gap is not an object. If it were, the gap would continue into it.
     ends_before_object: bool,
-    /// The place of the gap that came next the last time, which is likely to come next again: lines of a kind are alike.
+    /// The index of the gap that followed last time, which is likely to follow again.
     next: u8,
 }
 
-/// What comes behind a gap.
+/// What follows a gap.
 #[derive(Clone, Copy)]
 pub(crate) enum Then {
     /// The line ends.
     End,
-    /// A value, of a key of this object; the next gap begins at that node.
+    /// A value of a key of this object; the next gap begins at that node.
     Value { key: Key, inside: Inside, node: u8 },
 }
 
 thread_local! {
-    /// Kept from file to file: most look alike.
+    /// Kept from file to file: most are alike.
     static KEPT: Cell<Option<Gaps>> = const { Cell::new(None) };
 }
 
 impl Gaps {
-    /// Runs something with what this thread has seen so far.
+    /// Runs `run` with the gaps of this thread.
     pub(crate) fn with<T>(run: impl FnOnce(&mut Self) -> T) -> T {
         let mut gaps = KEPT.take().unwrap_or_else(|| Self {
             nodes: (0..=START).map(|_| Node::default()).collect(),
@@ -93,7 +93,8 @@ impl Gaps {
         result
     }
 
-    /// The gap that `bytes` begin with: its length and what comes behind it. Values inside of it go into the record.
+    /// Finds the gap at the beginning of `bytes`: its length and what follows it. Values inside the gap are added to
+    /// the record.
     #[inline(always)]
     pub(crate) fn pass<'a, S: Scan>(
         &mut self,
@@ -135,7 +136,7 @@ impl Gaps {
         place
     }
 
-    /// Reads a gap key by key, and remembers it.
+    /// Reads a gap key by key and remembers it.
     #[cold]
     pub(crate) fn learn<'a>(
         &mut self,
@@ -174,8 +175,8 @@ impl Gaps {
     }
 }
 
-/// Walks from behind a value to the next one that is no part of a gap, calling `each` for those that are. Tells, too, which
-/// object that value would be, were it one.
+/// Walks from the end of a value to the next value that is not part of a gap, calling `each` for those that are. Also
+/// returns which object that value would be, if it is one.
 fn read(
     node: u8,
     mut inside: Inside,
@@ -202,10 +203,10 @@ fn read(
                 _ => return None,
             }
         }
-        // The CLI has no escapes in its keys; others may.
+        // The CLI writes no escapes in keys; other programs may.
         let key = text_of(walk.key()?);
         let name = key.as_bytes();
-        // An object that is asked for more than its extent is read as if its keys were the line's own.
+        // An object with requested keys is read as if its keys were the line's own.
         let deeper = match (inside, name) {
             (Inside::Line, b"message") => Some(Inside::Message),
             (Inside::Line, b"toolUseResult") => Some(Inside::Result),

@@ -1,9 +1,9 @@
-//! A lazy walk over JSON text: finds values and hands out their bytes, builds nothing.
+//! A lazy walk over JSON text: finds values and returns their bytes without building anything.
 //!
-//! Most of a transcript is text that the list of sessions never looks at. Walking a line key by key and jumping over what
-//! is not asked for is many times faster than building values, and still notices a line that is torn or has another one
-//! spliced into it: brackets must match, nothing but literals may stand outside strings, and the line must end where the
-//! object does. It knows nothing of what the values mean.
+//! Most of a transcript is text that the list of sessions never needs. Walking a line key by key and skipping other
+//! values is many times faster than parsing, and still detects a line that is torn or has another one spliced into it:
+//! brackets must match, only literals may be outside of strings, and the line must end with the object. It does not
+//! know what the values mean.
 
 #![allow(
     clippy::inline_always,
@@ -15,10 +15,10 @@ use std::marker::PhantomData;
 
 use crate::read::scan::{ALLOWED, BLOCK, Plain, Scan};
 
-/// Deeper nesting is taken for damage.
+/// Deeper nesting counts as damage.
 const MAX_DEPTH: u32 = 128;
 
-/// What a byte outside of a string is.
+/// The class of a byte outside of a string.
 #[derive(Clone, Copy, PartialEq)]
 enum Class {
     Invalid,
@@ -43,7 +43,7 @@ const CLASS: [Class; 256] = {
     table
 };
 
-/// The bytes of one JSON value, of which only the outline is known to be right.
+/// The bytes of a JSON value, of which only the structure was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Raw<'a>(pub(crate) &'a [u8]);
 
@@ -83,7 +83,7 @@ impl<'a> Raw<'a> {
             .unwrap_or(0)
     }
 
-    /// Calls `each` with every key (still escaped) and value. `None` if this is no object or a torn one.
+    /// Calls `each` with every key (still escaped) and value. `None` if this is not an object or is torn.
     pub(crate) fn entries(self, mut each: impl FnMut(&'a [u8], Raw<'a>)) -> Option<()> {
         Walk::<Plain>::new(self.0).object(|walk, key| {
             let value = walk.value()?;
@@ -92,7 +92,7 @@ impl<'a> Raw<'a> {
         })
     }
 
-    /// As [`entries`](Self::entries), as long as `each` returns true: what comes after is not looked at.
+    /// As [`entries`](Self::entries), while `each` returns true: the rest is not checked.
     pub(crate) fn first_entries(self, mut each: impl FnMut(&'a [u8], Raw<'a>) -> bool) {
         Walk::<Plain>::new(self.0).object(|walk, key| {
             let value = walk.value()?;
@@ -117,7 +117,7 @@ impl<'a> Raw<'a> {
         }
     }
 
-    /// The value of one key of an object. Stops there: what comes after is not looked at.
+    /// The value of one key of an object. The rest after it is not checked.
     pub(crate) fn get(self, key: &[u8]) -> Option<Raw<'a>> {
         let mut walk = Walk::<Plain>::new(self.0);
         walk.expect(b'{')?;
@@ -134,17 +134,16 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// A walk over bytes that begin with a JSON value. It goes no further than the value does.
+/// A walk over bytes that begin with a JSON value, up to the end of the value.
 ///
-/// Its methods are small and always inlined: what they compile to depends on the instructions that the function around
-/// them may use.
+/// Its methods are small and always inlined: their code depends on the instructions that the calling function may use.
 pub(crate) struct Walk<'a, S = Plain> {
     bytes: &'a [u8],
     at: usize,
-    /// Where the quotes that may begin or end a string are, for a block of bytes at a time: strings are most of a line.
+    /// The quotes that may begin or end a string, for one block of bytes: strings are most of a line.
     block: usize,
     quotes: u64,
-    /// Objects and arrays directly inside of the one walked over last.
+    /// The objects and arrays directly inside the last value.
     children: u32,
     scan: PhantomData<S>,
 }
@@ -162,19 +161,19 @@ impl<'a, S: Scan> Walk<'a, S> {
         }
     }
 
-    /// How far it has come.
+    /// The current position.
     #[inline(always)]
     pub(crate) fn at(&self) -> usize {
         self.at
     }
 
-    /// Goes on behind bytes that are known.
+    /// Skips known bytes.
     #[inline(always)]
     pub(crate) fn skip(&mut self, count: usize) {
         self.at += count;
     }
 
-    /// How many objects and arrays are directly inside of the object or array that was the last value.
+    /// How many objects and arrays are directly inside the last value.
     #[inline(always)]
     pub(crate) fn children(&self) -> u32 {
         self.children
@@ -205,7 +204,7 @@ impl<'a, S: Scan> Walk<'a, S> {
         (self.next()? == byte).then_some(())
     }
 
-    /// Walks over an object, calling `each` with every key at the place of its value, over which `each` must walk.
+    /// Walks over an object, calling `each` with every key at the position of its value, over which `each` must walk.
     #[inline(always)]
     pub(crate) fn object(&mut self, mut each: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
         self.expect(b'{')?;
@@ -262,8 +261,8 @@ impl<'a, S: Scan> Walk<'a, S> {
         Some(Raw(&self.bytes[start..self.at]))
     }
 
-    /// Past the closing quote of the string that begins here. Looks for quotes only, and back for the backslashes before
-    /// one: text is full of `\n`, and stopping at each would cost more than it tells.
+    /// Moves past the closing quote of the string that begins here. It searches for quotes only, and then checks the
+    /// backslashes before them: text is full of `\n`, and stopping at each would be slow.
     #[inline(always)]
     fn string(&mut self) -> Option<()> {
         let open = self.at;
@@ -288,7 +287,7 @@ impl<'a, S: Scan> Walk<'a, S> {
         slashes % 2 == 1
     }
 
-    /// The first quote at or behind `from` that may end a string.
+    /// The first quote at or after `from` that may end a string.
     #[inline(always)]
     fn quote(&mut self, from: usize) -> Option<usize> {
         let into = from.wrapping_sub(self.block);
@@ -311,7 +310,7 @@ impl<'a, S: Scan> Walk<'a, S> {
         }
     }
 
-    /// The quotes of the block at `at` that may begin or end a string, and which bytes of it there are.
+    /// The quotes in the block at `at` that may begin or end a string, and a mask of the bytes that exist.
     #[inline(always)]
     fn ends(&self, at: usize) -> Option<(u64, u64)> {
         let rest = self.bytes.get(at..)?;
@@ -345,13 +344,13 @@ impl<'a, S: Scan> Walk<'a, S> {
         }
     }
 
-    /// As by bytes, but never looks at what is inside of strings, and at the rest only where there is a bracket.
+    /// As by bytes, but skips strings, and looks at other bytes only at brackets.
     #[inline(always)]
     fn container_by_blocks(&mut self) -> Option<()> {
         let start = self.at;
         let mut nesting = Nesting::default();
         let mut base = start;
-        // All ones while a string goes on from the block before.
+        // All ones while a string continues from the previous block.
         let mut in_string = 0u64;
         loop {
             if in_string != 0 {
@@ -411,10 +410,10 @@ impl<'a, S: Scan> Walk<'a, S> {
     }
 }
 
-/// The brackets that are open.
+/// The open brackets.
 #[derive(Default)]
 struct Nesting {
-    /// One bit a level: set for an object. Kinds must match when they close.
+    /// One bit per level: set for an object. Kinds must match when they close.
     kinds: u128,
     depth: u32,
     children: u32,
@@ -429,7 +428,7 @@ impl Nesting {
         (self.depth <= MAX_DEPTH).then_some(())
     }
 
-    /// Whether that was the last one.
+    /// Whether the last bracket was closed.
     #[inline(always)]
     fn close(&mut self, byte: u8) -> Option<bool> {
         if (self.kinds & 1 == 1) != (byte == b'}') {
@@ -449,7 +448,7 @@ fn padded(rest: &[u8]) -> [u8; BLOCK] {
     last
 }
 
-/// The text of what stands between the quotes of a JSON string.
+/// The text between the quotes of a JSON string.
 pub(crate) fn text_of(escaped: &[u8]) -> Cow<'_, str> {
     if memchr::memchr(b'\\', escaped).is_none() {
         return String::from_utf8_lossy(escaped);
@@ -457,14 +456,14 @@ pub(crate) fn text_of(escaped: &[u8]) -> Cow<'_, str> {
     Cow::Owned(unescape(escaped))
 }
 
-/// Undoes the escapes of a JSON string; what is not a right escape is kept as it stands.
+/// Resolves the escapes of a JSON string; an invalid escape is kept unchanged.
 fn unescape(escaped: &[u8]) -> String {
     let mut out = Vec::with_capacity(escaped.len());
     unescape_into(escaped, &mut out);
     String::from_utf8(out).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// As [`unescape`], appending bytes to a buffer that is used again and again.
+/// As [`unescape`], appending to a reused buffer.
 pub(crate) fn unescape_into(escaped: &[u8], out: &mut Vec<u8>) {
     let mut rest = escaped;
     while let Some(slash) = memchr::memchr(b'\\', rest) {
@@ -533,7 +532,7 @@ mod tests {
         (walk.at() == line.len()).then_some(keys)
     }
 
-    /// In every way there is, which must agree.
+    /// With all implementations, which must agree.
     fn keys(line: &str) -> Option<Vec<String>> {
         let keys = keys_by::<Plain>(line);
         #[cfg(target_arch = "x86_64")]

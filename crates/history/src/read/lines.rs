@@ -1,22 +1,22 @@
 //! Reads a file line by line in bounded memory.
 //!
-//! Reads go into the same page-aligned place of one buffer: the kernel copies into aligned memory several times faster
-//! than into unaligned memory. What is left of a line at the end of a read is moved in front of that place, so every line
-//! is one slice. It does not know what a line holds.
+//! Every read goes to the same page-aligned position of one buffer: the kernel copies into aligned memory several times
+//! faster. The rest of a line at the end of a read is moved in front of that position, so every line is one slice. It
+//! does not know what lines contain.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
 const PAGE: usize = 4096;
-/// Small enough to stay in the cache of a core while it is looked at, and large enough for few lines to lie across two reads.
+/// Small enough for a core's cache, and large enough that few lines cross two reads.
 const READ: usize = 256 * 1024;
 
-/// A longer line is passed over: nothing that the CLI writes comes near, and memory must stay bounded.
+/// Longer lines are skipped: the CLI writes nothing near this size, and memory must stay bounded.
 pub(crate) const MAX_LINE: usize = 32 * 1024 * 1024;
 
-/// Memory for reading, to be used for one file after another.
+/// A read buffer, reused for one file after another.
 pub(crate) struct Buffer {
     bytes: Vec<u8>,
-    /// Where reads go; page-aligned, with room for the rest of a line before it.
+    /// Where reads go; page-aligned, with space for the rest of a line before it.
     base: usize,
 }
 
@@ -33,7 +33,7 @@ impl Buffer {
         Self { bytes, base }
     }
 
-    /// Makes room for `needed` bytes before the place of reads, keeping `keep`.
+    /// Makes space for `needed` bytes before the position of reads, keeping `keep`.
     fn grow(&mut self, needed: usize, keep: std::ops::Range<usize>) -> usize {
         let mut larger = Self::with_room(needed.max(self.base * 2));
         let start = larger.base - keep.len();
@@ -42,7 +42,7 @@ impl Buffer {
         start
     }
 
-    /// Gives back what a very long line took.
+    /// Releases the memory of a very long line.
     fn shrink(&mut self) {
         if self.bytes.len() > 8 * READ {
             *self = Self::default();
@@ -56,7 +56,7 @@ pub(crate) enum Line<'a> {
         offset: u64,
         bytes: &'a [u8],
     },
-    /// The last one has no newline yet: its writer may be at work.
+    /// The last line has no newline yet: its writer may be at work.
     Unfinished {
         offset: u64,
         bytes: &'a [u8],
@@ -64,7 +64,7 @@ pub(crate) enum Line<'a> {
     TooLong,
 }
 
-/// Calls `each` for every line from `offset` on. `each` returns false to stop. Returns the offset behind the last whole
+/// Calls `each` for every line from `offset` on. `each` returns false to stop. Returns the offset after the last whole
 /// line.
 pub(crate) fn read_lines(
     file: &mut (impl Read + Seek),
@@ -75,9 +75,9 @@ pub(crate) fn read_lines(
     take_lines(file, offset, buffer, |_, _| None, each)
 }
 
-/// As [`read_lines`], but first lets `take` try to use up the line that begins an unknown number of bytes: who parses a line
-/// finds its end anyway, and need not have it searched for. `take` returns the length of what it took, newline included, or
-/// `None` to be given the line by way of `each`.
+/// As [`read_lines`], but first offers the bytes at each line's beginning to `take`: a parser finds the line's end
+/// anyway, so it need not be searched for. `take` returns the length that it consumed, newline included, or `None` to
+/// get the line through `each`.
 pub(crate) fn take_lines(
     file: &mut (impl Read + Seek),
     offset: u64,
@@ -90,7 +90,7 @@ pub(crate) fn take_lines(
     // `position` is the file offset of `start`, the first byte of the current line.
     let mut position = offset;
     let mut start = buffer.base;
-    // Bytes of a line beyond the limit that are no longer in the buffer.
+    // The bytes of a too long line that are no longer in the buffer.
     let mut dropped = None::<u64>;
     loop {
         let base = buffer.base;
@@ -109,7 +109,7 @@ pub(crate) fn take_lines(
             }
             return Ok(position);
         }
-        // Behind the last line that ends here. Who parses never sees the beginning of the next one, which it would have to
+        // After the last line that ends here. `take` never sees the beginning of the next line, which it would have to
         // read again.
         let whole = memchr::memrchr(b'\n', &buffer.bytes[base..end]).map_or(start, |last| base + last + 1);
         while start < whole {
@@ -120,7 +120,7 @@ pub(crate) fn take_lines(
                 start += length;
                 continue;
             }
-            // What came before this read has no newline.
+            // The bytes before this read have no newline.
             let from = start.max(base);
             let newline =
                 memchr::memchr(b'\n', &buffer.bytes[from..whole]).map_or(whole, |found| from + found);
@@ -137,7 +137,7 @@ pub(crate) fn take_lines(
                 return Ok(position);
             }
         }
-        // What is left is the beginning of the next line.
+        // The rest is the beginning of the next line.
         let left = end - start;
         if dropped.is_some() || left > MAX_LINE {
             dropped = Some(dropped.unwrap_or(0) + left as u64);
@@ -206,14 +206,14 @@ mod tests {
     }
 
     #[test]
-    fn tells_an_unfinished_line_apart_and_does_not_pass_it() {
+    fn an_unfinished_line_is_marked_and_not_passed() {
         let (found, end, _) = lines(b"one\ntwo", 0);
         assert_eq!(found, [(0, b"one".to_vec()), (4, b"~two".to_vec())]);
         assert_eq!(end, 4);
     }
 
     #[test]
-    fn passes_over_a_line_beyond_the_limit_and_goes_on() {
+    fn a_line_beyond_the_limit_is_skipped() {
         let mut text = b"first\n".to_vec();
         text.extend(vec![b'x'; MAX_LINE + READ + 10]);
         text.extend(b"\nlast\n");

@@ -14,7 +14,7 @@ use crate::read::outline::Node;
 use crate::read::typed;
 use crate::search::text;
 
-/// A line, whole. What is around a message is the transcript's; the blocks inside are those of `tiller-message`.
+/// A parsed line. The fields around the message are the transcript's; the blocks inside are those of `tiller-message`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Line {
@@ -42,7 +42,7 @@ pub(crate) struct Line {
     compact_metadata: Value,
 }
 
-/// What a person or the model said.
+/// The message of a person or the model.
 #[derive(Debug, Default)]
 struct ModelMessage {
     id: Option<String>,
@@ -52,7 +52,7 @@ struct ModelMessage {
     other: Map<String, Value>,
 }
 
-/// What a [`Message`] has no place for and a live session tells.
+/// Fields that a [`Message`] does not have but a live session's events do.
 #[derive(Debug)]
 pub(crate) struct Rest {
     /// Fields of the model's message.
@@ -101,7 +101,7 @@ fn block(value: Value) -> Option<Block> {
     }
 }
 
-/// Reads the line of a node; `None` if something else is there by now.
+/// Reads the line of a node; `None` if the file has something else there by now.
 pub(crate) fn read(file: &mut File, node: &Node) -> Result<Option<Line>> {
     let mut bytes = Vec::with_capacity(node.length as usize);
     file.seek(SeekFrom::Start(node.offset))?;
@@ -116,7 +116,7 @@ pub(crate) fn read(file: &mut File, node: &Node) -> Result<Option<Line>> {
 }
 
 impl Line {
-    /// Calls `each` with the id and name of every tool that is called.
+    /// Calls `each` with the id and name of every tool call.
     pub(crate) fn calls(&self, mut each: impl FnMut(&str, &str)) {
         for call in self.message.blocks.iter().filter_map(Block::as_tool_use) {
             if !call.id.is_empty() && !call.name.is_empty() {
@@ -125,12 +125,12 @@ impl Line {
         }
     }
 
-    /// The ids of calls that are answered here.
+    /// The ids of the calls that this line answers.
     pub(crate) fn results(&self) -> impl Iterator<Item = &str> {
         self.message.blocks.iter().filter_map(answered)
     }
 
-    /// Calls that start a subagent: their ids, and what it was told.
+    /// The calls that start a subagent: their ids and prompts.
     pub(crate) fn prompts(&self) -> impl Iterator<Item = (&str, &str)> {
         let calls = self.message.blocks.iter().filter_map(Block::as_tool_use);
         calls.filter_map(|call| Some((call.id.as_str(), call.input.get("prompt")?.as_str()?)))
@@ -141,7 +141,7 @@ impl Line {
         self.tool_use_result.get("agentId")?.as_str()
     }
 
-    /// The text of a message that is nothing but text.
+    /// The text of a message that has only text.
     pub(crate) fn plain_text(&self) -> Option<&str> {
         match self.message.blocks.as_slice() {
             [only] => only.as_text(),
@@ -203,7 +203,7 @@ impl Line {
     }
 }
 
-/// A message as an entry: told as a live session tells it.
+/// A message as an entry, in the form of a live session's events.
 pub(crate) fn entry(message: Message, rest: Rest) -> TranscriptEntry {
     let whole_results = message.content.iter().filter_map(whole_result).collect();
     let (uuid, timestamp, branch) = (message.uuid.clone(), message.timestamp.clone(), message.branch);
@@ -233,7 +233,7 @@ fn told(message: Message, rest: Rest) -> Option<Value> {
     match message.role {
         Role::Assistant => {
             let mut body = rest.message;
-            // Lines of one answer are told apart from others' by the id of the answer.
+            // The answer's id groups its lines.
             let id = message.message_id.unwrap_or_else(|| uuid.clone());
             body.insert("id".into(), id.into());
             body.insert("model".into(), message.model.into());
@@ -281,7 +281,7 @@ fn answered(block: &Block) -> Option<&str> {
     .filter(|id| !id.is_empty())
 }
 
-/// Where a block has fields that its type does not know: ours are added there.
+/// The unknown fields of a block, to which ours are added.
 fn extra(block: &mut Block) -> Option<&mut Map<String, Value>> {
     match block {
         Block::ToolResult(result) | Block::McpToolResult(result) => Some(&mut result.extra),
@@ -296,7 +296,7 @@ fn extra(block: &mut Block) -> Option<&mut Map<String, Value>> {
     }
 }
 
-/// Notes on a result whose whole text lies in a file beside the transcript where that is.
+/// Adds the file name and size to a result that is stored beside the transcript.
 pub(crate) fn note_persisted(block: &mut Block, size_of: impl FnOnce(&str) -> Option<u64>) {
     let Block::ToolResult(result) = block else {
         return;

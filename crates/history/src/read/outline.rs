@@ -1,7 +1,7 @@
-//! The outline of a transcript: where each message lies and which one it answers, without its text.
+//! The outline of a transcript: the position of each message and its parent, without the text.
 //!
-//! With the outline a page of messages is read from its places in the file, however large the file is. Which messages the
-//! model would see when the session is resumed is decided by [`chain`](crate::read::chain).
+//! With the outline a page of messages is read directly from its positions, however large the file is.
+//! [`chain`](crate::read::chain) determines which messages the model would see.
 
 use crate::bytes::Input;
 use crate::read::follow::{Part, Saved, fingerprint};
@@ -19,9 +19,9 @@ pub(crate) struct Node {
     pub(crate) flags: u32,
     pub(crate) key: Key,
     pub(crate) parent: Key,
-    /// For a compaction boundary: what came before it.
+    /// For a compaction boundary: the message before it.
     pub(crate) logical_parent: Key,
-    /// Of `message.id`: the lines of one model message share it.
+    /// The hash of `message.id`: the lines of one model message share it.
     pub(crate) message: u64,
     pub(crate) time: i64,
 }
@@ -44,20 +44,20 @@ impl Node {
         self.flags & flag != 0
     }
 
-    /// Whether it is shown: a user's or assistant's message with content.
+    /// Whether it is shown: a user or assistant message with content.
     pub(crate) fn is_shown(&self) -> bool {
         self.has(flag::USER | flag::ASSISTANT) && !self.has(flag::EMPTY)
     }
 }
 
-/// Messages that a compaction kept word for word, put behind its summary.
+/// Messages that a compaction kept unchanged, placed after its summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) boundary: Key,
     /// The message they follow.
     pub(crate) anchor: Key,
     pub(crate) keys: Vec<Key>,
-    /// Where there is no list of `keys`: the first and the last of them.
+    /// If there is no list of `keys`: the first and the last of them.
     pub(crate) head: Key,
     pub(crate) tail: Key,
 }
@@ -66,7 +66,7 @@ pub(crate) struct Kept {
 pub(crate) struct Outline {
     pub(crate) nodes: Vec<Node>,
     pub(crate) kept: Vec<Kept>,
-    /// The end of the branch that the CLI noted last, 0 if it never did.
+    /// The end of the branch that the CLI recorded last; 0 if none.
     pub(crate) noted_leaf: Key,
     pub(crate) damaged: u64,
 }
@@ -288,7 +288,8 @@ fn uuid_number(text: &[u8]) -> Option<u128> {
     Some(number)
 }
 
-/// Newer releases list what a compaction kept (`preservedMessages`), older ones name its two ends (`preservedSegment`).
+/// Newer releases list what a compaction kept (`preservedMessages`), older ones name the first and the last
+/// (`preservedSegment`).
 fn kept(boundary: Key, compact: Raw<'_>) -> Option<Kept> {
     let mut kept = Kept {
         boundary,

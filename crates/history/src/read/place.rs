@@ -1,7 +1,7 @@
-//! Where transcripts lie under the CLI's home, and the only way to open them.
+//! Where transcripts are under the CLI's home, and the only code that opens them.
 //!
-//! Everything is opened beneath the `projects` folder through a handle on it: no name, and no symbolic link in it, leads
-//! anywhere else. Nothing is ever opened for writing.
+//! All files are opened beneath the `projects` folder through a handle on it: no name and no symbolic link leads
+//! outside. Nothing is opened for writing.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -18,7 +18,7 @@ use ts_rs::TS;
 use crate::error::{HistoryError, Result};
 use crate::read::follow::Stamp;
 
-/// The id of a session: the name of its file without `.jsonl`. A UUID in everything the CLI writes today.
+/// The id of a session: the name of its file without `.jsonl`. Today the CLI always uses a UUID.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, TS)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "String", into = "String")]
@@ -37,7 +37,7 @@ pub struct ProjectId(String);
 macro_rules! id {
     ($name:ident, $why:literal) => {
         impl $name {
-            /// Accepts a plain name: never a path.
+            /// Accepts a plain name, never a path.
             pub fn parse(text: &str) -> Result<Self> {
                 if is_plain_name(text) {
                     Ok(Self(text.to_owned()))
@@ -76,12 +76,13 @@ macro_rules! id {
 id!(SessionId, "a session id is a UUID or the name of a transcript");
 id!(ProjectId, "a project id is the name of a folder of the history");
 
-/// A name of letters (of any script), digits and a few signs, that can't be a path, hidden, or too long for a file.
+/// A name of letters (of any script), digits and a few other characters, that can't be a path, hidden, or too long for
+/// a file.
 fn is_plain_name(text: &str) -> bool {
     let is_sign = |letter: char| matches!(letter, '-' | '_' | '.');
     (1..=255).contains(&text.len())
         && !text.starts_with('.')
-        // All bytes at once, as nearly every name is plain: a list of sessions asks this of thousands.
+        // All bytes at once, because nearly every name is plain and a list of sessions checks thousands.
         && (text.bytes().fold(true, |plain, byte| {
             plain & (byte.is_ascii_alphanumeric() | is_sign(char::from(byte)))
         }) || text
@@ -109,7 +110,7 @@ impl Transcript {
         name.strip_suffix(".jsonl").unwrap_or(name)
     }
 
-    /// Older releases put subagents' transcripts beside those of sessions.
+    /// Older releases put the transcripts of subagents beside those of sessions.
     pub(crate) fn is_subagent(&self) -> bool {
         self.stem().starts_with("agent-")
     }
@@ -141,18 +142,18 @@ impl Projects {
         }
     }
 
-    /// The transcripts directly in a project's folder, subagents' of older releases included.
+    /// The transcripts directly in a project's folder, including those of subagents of older releases.
     pub(crate) fn transcripts(&self, project: &str) -> Result<Vec<Transcript>> {
         let root = self.root()?.ok_or(HistoryError::NotFound)?;
         root.list(project)
     }
 
-    /// Every transcript of every project. A folder that can't be read is left out: the others are still worth seeing.
+    /// All transcripts of all projects. A folder that can't be read is skipped.
     pub(crate) fn all_transcripts(&self) -> Result<Vec<Transcript>> {
         let Some(root) = self.root()? else {
             return Ok(Vec::new());
         };
-        // Most of this is waiting for the system to say how each file looks: on all cores at once.
+        // Most of this time is spent waiting for the system: on all cores at once.
         let found: Vec<Vec<Transcript>> = root
             .names()?
             .into_par_iter()
@@ -203,7 +204,7 @@ impl Projects {
         }
     }
 
-    /// Large tool results that the CLI keeps beside the transcript: names and sizes.
+    /// The names and sizes of large tool results that the CLI stores beside the transcript.
     pub(crate) fn tool_results(&self, session: &Transcript) -> Result<Vec<(String, Stamp)>> {
         let Some(root) = self.root()? else {
             return Ok(Vec::new());
@@ -232,7 +233,9 @@ impl Projects {
 
     pub(crate) fn open_tool_result(&self, session: &Transcript, name: &str) -> Result<File> {
         if !is_plain_name(name) {
-            return Err(HistoryError::Invalid("the name of a tool result is no path"));
+            return Err(HistoryError::Invalid(
+                "the name of a tool result must not be a path",
+            ));
         }
         self.open(&format!(
             "{}/{}/tool-results/{name}",
@@ -257,7 +260,7 @@ impl Projects {
     }
 }
 
-/// A handle on the `projects` folder, for looking at many things in it.
+/// A handle on the `projects` folder, for several operations.
 pub(crate) struct Root(Dir);
 
 impl Root {
@@ -280,7 +283,7 @@ impl Root {
 
     /// The transcripts directly in a folder.
     fn list(&self, folder: &str) -> Result<Vec<Transcript>> {
-        // Thousands of files: the system is asked directly, and by their names alone.
+        // Thousands of files: the system is asked directly, by their names alone.
         let dir = self.0.open_dir(folder)?;
         let mut found = Vec::new();
         each_name(&dir, |name| {
@@ -292,7 +295,7 @@ impl Root {
                 return;
             };
             let path = || [folder, "/", plain].concat();
-            // A file may vanish while the folder is read: the CLI cleans up.
+            // A file may vanish while the folder is read, because the CLI deletes old ones.
             let Ok(stat) = statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) else {
                 return;
             };
@@ -319,7 +322,7 @@ impl Root {
     }
 }
 
-/// Hands over the name of everything in a folder.
+/// Calls `take` with the name of every entry of a folder.
 fn each_name(dir: &Dir, mut take: impl FnMut(&CStr)) -> io::Result<()> {
     // The handle on the folder can't be used to read it.
     let readable = openat(
@@ -330,7 +333,7 @@ fn each_name(dir: &Dir, mut take: impl FnMut(&CStr)) -> io::Result<()> {
     )?;
     #[cfg(target_os = "linux")]
     {
-        // Most folders in one go.
+        // Large enough to read most folders at once.
         let mut memory = Vec::with_capacity(32 * 1024);
         let mut entries = rustix::fs::RawDir::new(readable, memory.spare_capacity_mut());
         while let Some(entry) = entries.next() {

@@ -1,7 +1,7 @@
 //! One line of a transcript, and the fields that the rest of the crate reads.
 //!
-//! This is the only place that knows the names of the CLI's keys at the top of a line. `type` alone says what a line is
-//! (others carry a `message` too), it may stand anywhere in the line, and types that are not known stay what they are.
+//! Only this module knows the names of the CLI's top-level keys. `type` alone determines what a line is (several types
+//! have a `message`), it may be anywhere in the line, and unknown types are kept.
 
 #![allow(
     clippy::inline_always,
@@ -12,7 +12,7 @@ use crate::read::gaps::{self, Gaps, Then};
 use crate::read::json::{Raw, Walk};
 use crate::read::scan::{Plain, Scan};
 
-/// What a line is.
+/// The type of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Kind<'a> {
     User,
@@ -25,9 +25,9 @@ pub(crate) enum Kind<'a> {
     LastPrompt,
     FileHistorySnapshot,
     FileHistoryDelta,
-    /// Known, and of no interest to the history.
+    /// Known, but not needed by the history.
     Bookkeeping,
-    /// A type of a release that came after this program.
+    /// A type of a later release.
     Unknown(&'a [u8]),
     /// No `type` at all.
     #[default]
@@ -83,7 +83,7 @@ fn kind(name: &[u8]) -> Kind<'_> {
     }
 }
 
-/// The keys of a line, each the raw value of the file.
+/// The keys of a line, as raw values of the file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Record<'a> {
     pub(crate) kind: Kind<'a>,
@@ -102,9 +102,10 @@ pub(crate) struct Record<'a> {
     /// A string, or an array of blocks.
     pub(crate) content: Option<Raw<'a>>,
     pub(crate) usage: Option<Raw<'a>>,
-    /// How many blocks the content has, if it is an array.
+    /// The number of blocks in the content, if it is an array.
     pub(crate) content_blocks: u32,
-    /// The file that a tool's structured result names at its top, whether it is the result of an edit, and of one that failed.
+    /// The file that a tool's structured result names, whether it is the result of an edit, and whether the tool
+    /// failed.
     pub(crate) result_path: Option<Raw<'a>>,
     pub(crate) result_is_edit: bool,
     pub(crate) result_is_error: bool,
@@ -124,19 +125,19 @@ pub(crate) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Reads a line; `None` if it is torn, spliced, or no JSON object.
+    /// Reads a line; `None` if it is torn, spliced, or not a JSON object.
     pub(crate) fn read(line: &'a [u8]) -> Option<Self> {
         let mut record = Self::default();
         let end = Gaps::with(|gaps| record.begin(line, gaps))?;
         line[end..].iter().all(u8::is_ascii_whitespace).then_some(record)
     }
 
-    /// Reads the record that these bytes begin with into an empty one, and returns where it ends. Every field that is ever
-    /// needed is collected in one pass: most of its bytes are text, and should be passed only once.
+    /// Reads the record at the beginning of `bytes` into an empty one, and returns its length. All fields are collected
+    /// in one pass: most bytes are text and should be read only once.
     pub(crate) fn begin(&mut self, bytes: &'a [u8], gaps: &mut Gaps) -> Option<usize> {
         #[cfg(target_arch = "x86_64")]
         if crate::read::scan::has_avx2() {
-            // SAFETY: the machine has what it is compiled for.
+            // SAFETY: `has_avx2` has checked that the machine supports it.
             return unsafe { begin_wide(self, bytes, gaps) };
         }
         self.walk::<Plain>(bytes, gaps)
@@ -216,7 +217,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Which object of a line a key belongs to.
+/// The object of a line that a key belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inside {
     Line,
@@ -224,7 +225,7 @@ pub(crate) enum Inside {
     Result,
 }
 
-/// The keys that are ever asked for.
+/// The keys that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
     Type,
@@ -301,7 +302,8 @@ fn begin_wide<'a>(record: &mut Record<'a>, bytes: &'a [u8], gaps: &mut Gaps) -> 
     record.walk::<crate::read::scan::Avx2>(bytes, gaps)
 }
 
-/// Milliseconds since 1970 of the CLI's times, which are all of the form `2026-11-15T22:14:20.809Z`; others go the long way.
+/// The CLI's timestamps in milliseconds since 1970. The usual form `2026-11-15T22:14:20.809Z` is parsed here, others by
+/// a library.
 pub(crate) fn millis(timestamp: &[u8]) -> Option<i64> {
     let digits = |range: std::ops::Range<usize>| -> Option<i64> {
         timestamp[range].iter().try_fold(0i64, |number, byte| {

@@ -1,48 +1,47 @@
-//! Looks at 64 bytes of JSON at a time: which of them are quotes, brackets, or may not stand outside of a string.
+//! Classifies 64 bytes of JSON at a time: quotes, brackets, and bytes that are not allowed outside of strings.
 //!
-//! Strings are most of a transcript, and quotes are where they end, so this is where reading a transcript spends its time.
-//! What the machine's widest instructions can do is decided once for a whole line, not for every block of it.
+//! Strings are most of a transcript, and quotes are where they end, so reading spends most of its time here. The widest
+//! available instructions are chosen once for a whole line, not for every block.
 
 #![allow(
     clippy::inline_always,
     reason = "what these compile to depends on the function that they become part of"
 )]
 
-/// Bytes that are looked at together.
+/// The number of bytes that are classified together.
 pub(crate) const BLOCK: usize = 64;
 
-/// What the bytes of a block are, a bit for each.
+/// The classes of a block's bytes, one bit each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Classes {
     pub(crate) backslash: u64,
     /// Opening and closing, of objects and arrays.
     pub(crate) bracket: u64,
-    /// May stand outside of a string.
+    /// Allowed outside of a string.
     pub(crate) allowed: u64,
 }
 
-/// A way to look at blocks.
+/// An implementation of the classification.
 pub(crate) trait Scan {
-    /// Whether telling the classes of a block costs no more than telling a few of its bytes apart.
+    /// Whether classifying a block costs no more than classifying a few bytes one by one.
     const IS_WIDE: bool;
     fn quotes(block: &[u8; BLOCK]) -> u64;
     fn classes(block: &[u8; BLOCK]) -> Classes;
 
-    /// The quotes of a block that may begin or end a string: all that do, and only few that don't. Text is full of quotes
-    /// behind a single backslash, and stopping at each of them would cost more than all the rest.
+    /// The quotes of a block that may begin or end a string: all that do, and few that don't. Text is full of quotes
+    /// after a single backslash, and stopping at each of them would be slow.
     #[inline(always)]
     fn ends(_before: [u8; 2], block: &[u8; BLOCK]) -> u64 {
         Self::quotes(block)
     }
 
-    /// How many bytes at `at` and behind there are for certain before the first quote that may end a string; there may be a
-    /// few more.
+    /// A lower bound of the number of bytes at `at` before the first quote that may end a string.
     #[inline(always)]
     fn before_end(_bytes: &[u8], _at: usize) -> usize {
         0
     }
 
-    /// Ones from each odd bit that is set up to the next one, which is left out.
+    /// Ones from each odd set bit up to the next one, exclusive.
     #[inline(always)]
     fn ones_between(mut bits: u64) -> u64 {
         for shift in [1, 2, 4, 8, 16, 32] {
@@ -58,10 +57,10 @@ pub(crate) trait Scan {
     }
 }
 
-/// Everything outside of strings is made of these: numbers, `true`, `false`, `null`, brackets, commas, colons and blanks.
+/// All bytes outside of strings: numbers, `true`, `false`, `null`, brackets, commas, colons and blanks.
 pub(crate) const ALLOWED: &[u8] = b"0123456789+-.eEtrufalsn,: \t\r\"{}[]";
 
-/// Works everywhere.
+/// The portable implementation.
 pub(crate) struct Plain;
 
 impl Scan for Plain {
@@ -119,13 +118,13 @@ mod wide {
 
     use super::{ALLOWED, BLOCK, Classes, Scan};
 
-    /// For machines that have AVX2. To be used only inside of functions that are compiled for it: elsewhere every block
-    /// would cost a call.
+    /// The implementation for machines with AVX2. Use it only inside functions that are compiled for AVX2: elsewhere
+    /// every block would cost a call.
     pub(crate) struct Avx2;
 
     pub(crate) fn has_avx2() -> bool {
         use std::arch::is_x86_feature_detected;
-        // They came together in every processor but a few, and are asked for together.
+        // Nearly all processors have both or neither, so they are checked together.
         is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("bmi1")
             && is_x86_feature_detected!("bmi2")
@@ -156,7 +155,7 @@ mod wide {
 
         #[inline(always)]
         fn quotes(block: &[u8; BLOCK]) -> u64 {
-            // SAFETY: only code that has asked for AVX2 uses this type.
+            // SAFETY: only code that has checked for AVX2 uses this type.
             unsafe { quotes(block) }
         }
 
@@ -194,11 +193,11 @@ mod wide {
     #[inline]
     #[target_feature(enable = "avx2")]
     fn load(part: &[u8; 32]) -> __m256i {
-        // SAFETY: it stays within the 32 bytes.
+        // SAFETY: the load stays within the 32 bytes.
         unsafe { _mm256_loadu_si256(part.as_ptr().cast()) }
     }
 
-    /// Of two bytes and 32 behind them: which of the 32 are quotes that do not stand behind a single backslash.
+    /// For two bytes and the 32 after them: which of the 32 are quotes that are not after a single backslash.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn unescaped(bytes: &[u8; 34]) -> __m256i {
@@ -221,7 +220,7 @@ mod wide {
         let Some(mut rest) = at.checked_sub(2).and_then(|from| bytes.get(from..)) else {
             return 0;
         };
-        // What the second half begins with, the first one ends with.
+        // The second half begins with the bytes that the first one ends with.
         while let Some(part) = rest.first_chunk::<{ BLOCK + 2 }>()
             && let (Some(low), Some(high)) = (part.first_chunk(), part.last_chunk())
             && _mm256_movemask_epi8(_mm256_or_si256(unescaped(low), unescaped(high))) == 0
@@ -232,7 +231,7 @@ mod wide {
         passed
     }
 
-    /// By bits: one more pair of loads would cost more.
+    /// With bit operations: another pair of loads would cost more.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn ends(before: [u8; 2], block: &[u8; BLOCK]) -> u64 {
@@ -247,7 +246,7 @@ mod wide {
         quotes & !(behind_one & !behind_two)
     }
 
-    /// A product without carries with ones everywhere: each bit is the sum of all up to it.
+    /// A carry-less product with all ones: each bit is the parity of all bits up to it.
     #[inline]
     #[target_feature(enable = "avx2,pclmulqdq")]
     fn ones_between(bits: u64) -> u64 {
@@ -255,7 +254,7 @@ mod wide {
         _mm_cvtsi128_si64(product).cast_unsigned()
     }
 
-    /// Without a call: most texts are shorter than what a call costs.
+    /// Without a call: most texts are shorter than a call is worth.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn begins(bytes: &[u8], text: &[u8]) -> bool {
@@ -275,7 +274,7 @@ mod wide {
         _mm256_movemask_epi8(_mm256_cmpeq_epi8(load(last), load(last_text))) == -1
     }
 
-    /// Both have the same length, below 32.
+    /// Both have the same length, less than 32.
     #[inline(always)]
     fn short_begins(bytes: &[u8], text: &[u8]) -> bool {
         if let (Some(a), Some(b), Some(c), Some(d)) = (
@@ -392,13 +391,13 @@ mod tests {
 
     #[cfg(target_arch = "x86_64")]
     #[test]
-    fn no_quote_is_passed_over_but_those_behind_a_single_backslash() {
+    fn only_quotes_after_a_single_backslash_are_skipped() {
         let mut random = 1u64;
         for round in 0..150 {
             let text: Vec<u8> = (0..300)
                 .map(|_| {
                     random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    // Mostly text, so that there are blocks without any quote, too.
+                    // Mostly text, so that some blocks have no quote.
                     match (random >> 33) % (4 + round % 60) {
                         0 => b'"',
                         1 | 2 => b'\\',

@@ -1,8 +1,8 @@
-//! Subagents: which transcripts are theirs, which call started each, and a view of a session with all of them in place.
+//! Subagents: their transcripts, the calls that started them, and a view of a session with all of them in place.
 //!
-//! Where they are has changed with the releases: lines of the session's own file (marked as a sidechain), files beside it
-//! named `agent-…`, and a folder of their own. So has the way to tell the call: a small file of notes, the result that names
-//! the subagent, or only the words it was given.
+//! Their location has changed between releases: lines of the session's own file (marked as a sidechain), files beside
+//! it named `agent-…`, and a folder of their own. So has the link to the call: a small metadata file, the result that
+//! names the subagent, or only its prompt.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) struct Agent {
     pub(crate) tool_use_id: Option<String>,
 }
 
-/// The transcripts of a session's subagents, wherever they lie.
+/// The transcripts of a session's subagents, wherever they are.
 pub(crate) fn transcripts(history: &History, session: &Transcript) -> Result<Vec<Transcript>> {
     let mut found = history.projects.subagents(session)?;
     let beside: Vec<Transcript> = history
@@ -44,7 +44,7 @@ pub(crate) fn transcripts(history: &History, session: &Transcript) -> Result<Vec
     Ok(found)
 }
 
-/// Everything in a session, subagents behind the calls that started them.
+/// Everything in a session, with subagents after the calls that started them.
 pub(crate) fn view(history: &History, main: Arc<Loaded>) -> Result<View> {
     let mut files = vec![main];
     for transcript in transcripts(history, &files[0].transcript.clone())? {
@@ -52,7 +52,7 @@ pub(crate) fn view(history: &History, main: Arc<Loaded>) -> Result<View> {
     }
     let calls = Calls::read(history, &files)?;
     let mut agents = vec![Agent::default()];
-    // By the place of the call: the files of the subagents it started.
+    // The files of subagents, by the position of the call that started them.
     let mut started: HashMap<(usize, usize), Vec<usize>> = HashMap::new();
     let mut loose = Vec::new();
     for (number, loaded) in files.iter().enumerate().skip(1) {
@@ -67,7 +67,7 @@ pub(crate) fn view(history: &History, main: Arc<Loaded>) -> Result<View> {
     let mut items = Vec::new();
     let mut done = HashSet::new();
     place(&files, &started, 0, &mut done, &mut items);
-    // Those whose call is not known come last, and none is shown twice.
+    // Subagents whose call is unknown come last, and none is shown twice.
     for number in loose.into_iter().chain(1..files.len()) {
         place(&files, &started, number, &mut done, &mut items);
     }
@@ -99,10 +99,10 @@ fn place(
     }
 }
 
-/// The calls that start subagents, and what is known of those.
+/// The calls that start subagents, and what is known about those.
 #[derive(Default)]
 struct Calls {
-    /// Where each call is: file and node.
+    /// The position of each call: file and node.
     places: HashMap<String, (usize, usize)>,
     by_prompt: HashMap<String, String>,
     by_agent: HashMap<String, String>,
@@ -160,7 +160,7 @@ impl Calls {
         })
     }
 
-    /// For sidechain lines of the session's own file: the call that started each, told by the words it was given.
+    /// For sidechain lines of the session's own file: the call that started each, matched by its prompt.
     fn inline(&self, history: &History, main: &Loaded) -> Result<HashMap<usize, String>> {
         let mut found: HashMap<usize, String> = HashMap::new();
         let sidechain = |index: &usize| main.chain.marks.get(*index) == Some(&Mark::Sidechain);

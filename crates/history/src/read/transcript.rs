@@ -1,4 +1,4 @@
-//! Pages of messages, read from their places in the transcripts.
+//! Reads pages of messages from their positions in transcripts.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,14 +17,14 @@ use crate::read::outline::{Node, Outline, flag, key_of};
 use crate::read::place::{SessionId, Transcript};
 use crate::read::subagent;
 
-/// Outlines kept at hand, for people who page through a session.
+/// How many outlines are cached, for users who page through a session.
 const AT_HAND: usize = 4;
 /// Smaller transcripts are read again faster than their outline is loaded.
 const WORTH_KEEPING: u64 = 1024 * 1024;
-/// How many messages before a page are looked through for the call that a result answers.
+/// How many messages before a page are searched for the call that a result answers.
 const LOOK_BACK: usize = 4096;
 
-/// A transcript's outline and what follows from it.
+/// A transcript's outline and its chain.
 pub(crate) struct Loaded {
     pub(crate) transcript: Transcript,
     pub(crate) outline: Followed<Outline>,
@@ -40,16 +40,16 @@ impl Loaded {
 /// One message of a view.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item {
-    /// Which transcript: 0 is the session's own, the others are subagents'.
+    /// The index of the transcript: 0 is the session's own, the others are subagents'.
     pub(crate) file: usize,
     pub(crate) node: usize,
 }
 
-/// A session's transcript, those of its subagents if they are wanted, and the order in which to show them.
+/// A session's transcript, those of its subagents if requested, and the order in which to show them.
 pub(crate) struct View {
     pub(crate) files: Vec<Arc<Loaded>>,
     pub(crate) items: Vec<Item>,
-    /// For each file the subagent it belongs to, and the call that started it.
+    /// For each file the subagent that it belongs to, and the call that started it.
     pub(crate) agents: Vec<subagent::Agent>,
     /// For subagents' lines in the session's own file, as the oldest releases wrote them: the call that started each.
     pub(crate) inline: HashMap<usize, String>,
@@ -82,7 +82,7 @@ impl Transcripts {
         })
     }
 
-    /// The page, told as a live session tells it.
+    /// The page in the form of a live session's events.
     pub(crate) fn entries(
         &self,
         history: &History,
@@ -139,7 +139,7 @@ impl Transcripts {
         })
     }
 
-    /// The outline of a transcript as it is now.
+    /// The current outline of a transcript.
     pub(crate) fn load(&self, history: &History, transcript: &Transcript) -> Result<Arc<Loaded>> {
         let (mut file, stamp) = history.projects.open(&transcript.path)?;
         let known = {
@@ -179,7 +179,7 @@ impl Transcripts {
     }
 }
 
-/// Keeps the outlines of large transcripts, so that opening one never reads all of it.
+/// Saves the outlines of large transcripts, so that opening one never reads all of it.
 pub(crate) fn save_outlines(history: &History, files: &[Transcript]) {
     let large: Vec<&Transcript> = files
         .iter()
@@ -214,7 +214,7 @@ fn saved(history: &History, transcript: &Transcript) -> Option<Followed<Outline>
         return None;
     }
     index.load(&transcript.path).unwrap_or_else(|error| {
-        tracing::warn!(%error, "an outline could not be taken from the index");
+        tracing::warn!(%error, "an outline could not be read from the index");
         None
     })
 }
@@ -226,7 +226,7 @@ fn save(history: &History, transcript: &Transcript, outline: &Followed<Outline>)
         .filter(|_| outline.stamp.size >= WORTH_KEEPING)
         && let Err(error) = index.save([(transcript.path.as_str(), outline)])
     {
-        tracing::warn!(%error, "an outline could not be kept in the index");
+        tracing::warn!(%error, "an outline could not be saved in the index");
     }
 }
 
@@ -235,7 +235,7 @@ pub(crate) struct Reader<'a> {
     history: &'a History,
     view: &'a View,
     files: Vec<Option<File>>,
-    /// Tools by the ids of their calls, as far as read.
+    /// Tool names by the ids of their calls, as far as read.
     calls: HashMap<String, String>,
 }
 
@@ -250,7 +250,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Messages of a part of the view. One that has become unreadable since its outline was made is left out.
+    /// The messages of a range of the view. A message that has become unreadable since its outline was built is left
+    /// out.
     pub(crate) fn messages(&mut self, range: std::ops::Range<usize>) -> Result<Vec<Message>> {
         self.lines(
             range,
@@ -259,7 +260,7 @@ impl<'a> Reader<'a> {
         )
     }
 
-    /// The same part, told as a live session tells it.
+    /// The same range, in the form of a live session's events.
     pub(crate) fn entries(&mut self, range: std::ops::Range<usize>) -> Result<Vec<TranscriptEntry>> {
         self.lines(
             range,
@@ -271,7 +272,7 @@ impl<'a> Reader<'a> {
         )
     }
 
-    /// `read` makes a message of a line, and `make` what is wanted of the message once it is described.
+    /// `read` turns a line into a message, and `make` builds the result once the message is described.
     fn lines<R, T>(
         &mut self,
         range: std::ops::Range<usize>,
@@ -336,7 +337,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Adds what the line alone does not tell.
+    /// Adds what the line alone does not have.
     fn describe(&mut self, item: Item, message: &mut Message) -> Result<()> {
         let loaded = &self.view.files[item.file];
         if item.file == 0 {

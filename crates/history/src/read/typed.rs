@@ -1,4 +1,4 @@
-//! What a person really typed, as opposed to what the CLI or an IDE wrapped around it or put in its place.
+//! Finds what a person typed, without what the CLI or an IDE wrapped around it or put in its place.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::read::record::{Kind, Record};
 /// Characters of a title.
 pub(crate) const TITLE_CHARS: usize = 50;
 
-/// Text inside these is context or the record of a command, never typed as a prompt.
+/// Text inside these tags is context or the record of a command, not a prompt.
 const WRAPPERS: [&str; 16] = [
     "ide_selection",
     "ide_opened_file",
@@ -35,16 +35,16 @@ const STOCK: [&str; 3] = [
     "This session is being continued from a previous conversation",
 ];
 
-/// A user's line, seen as something to name a session after.
+/// A user's line, as a possible title of a session.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Typed {
     Prompt(String),
-    /// A slash command; names a session only if nothing else was typed in it.
+    /// A slash command; it becomes the title only if the session has no prompt.
     Command(String),
     Nothing,
 }
 
-/// What was typed in this line.
+/// The typed part of a line.
 pub(crate) fn typed(record: &Record<'_>) -> Typed {
     let automatic = record
         .origin
@@ -88,14 +88,14 @@ fn of_text(text: &str) -> Typed {
     command(text).map_or(Typed::Nothing, Typed::Command)
 }
 
-/// A slash command as it was typed, of the form in which the CLI records it.
+/// A slash command as it was typed, from the CLI's record of it.
 fn command(text: &str) -> Option<String> {
     let name = inside(text, "command-name")?;
     let arguments = inside(text, "command-args").unwrap_or_default();
     Some(format!("{} {}", name.trim(), arguments.trim()).trim().to_owned())
 }
 
-/// A prompt as it was typed: a slash command without the form in which the CLI records it.
+/// A prompt as it was typed: a slash command without the CLI's markup.
 pub(crate) fn as_typed(text: &str) -> String {
     command(text).unwrap_or_else(|| text.trim().to_owned())
 }
@@ -110,7 +110,7 @@ pub(crate) fn shortened(text: &str, characters: usize) -> &str {
     end.map_or(text, |end| &text[..end])
 }
 
-/// The text without every wrapper and what it wraps. A wrapper that never ends takes all that follows.
+/// The text without wrappers and their content. An unclosed wrapper takes everything after it.
 fn without_wrappers(text: &str) -> Cow<'_, str> {
     if !text.contains('<') {
         return Cow::Borrowed(text);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_typed_is_nothing() {
+    fn text_that_was_not_typed_is_ignored() {
         for text in [
             "<system-reminder>x</system-reminder>",
             "<local-command-stdout>Compacted </local-command-stdout>",
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_kept_for_want_of_better() {
+    fn a_command_is_the_title_if_there_is_no_prompt() {
         let text = "<command-name>/review</command-name>\n  <command-message>review</command-message>\n<command-args>the diff</command-args>";
         assert_eq!(of(&text.into(), ""), Typed::Command("/review the diff".into()));
     }

@@ -1,7 +1,7 @@
-//! Brings the words of all transcripts into the index.
+//! Adds the words of all transcripts to the index.
 //!
-//! Transcripts are read one after another, the one that was used last at the end, and every message gets a number: its
-//! rowid in the full-text table. The table has only the words; the text itself stays in the transcript.
+//! Transcripts are read one after another, the most recently used last, and every message gets a number: its rowid in
+//! the full-text table. The table has only the words; the text stays in the transcript.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -21,21 +21,21 @@ use crate::search::text;
 use super::varint;
 use crate::index::Index;
 
-/// The full-text table. It has no text of its own and no sizes of messages, neither of which is needed. Its text is cut into
-/// words beforehand, with blanks between them: the tokenizer only finds these again. `hashsize` is how many bytes of new words
-/// are gathered in memory before they are written: more of them make fewer pieces to be merged.
+/// The full-text table. It stores neither the text nor the sizes of messages, which are not needed. The text is cut
+/// into words beforehand, separated by blanks, which the tokenizer finds again. `hashsize` is how many bytes of new
+/// words are collected in memory before they are written: larger batches mean fewer pieces to merge.
 pub(crate) const CREATE: &str =
     "CREATE VIRTUAL TABLE message USING fts5(words, content = '', columnsize = 0, tokenize = 'ascii');
      INSERT INTO message (message, rank) VALUES ('hashsize', 16000000);
      INSERT INTO message (message, rank) VALUES ('automerge', 8);";
 
-/// Of a large result that lies in a file of its own, this much is made searchable.
+/// How much of a large result in a file of its own is searchable.
 pub(crate) const MAX_PERSISTED: u64 = 2 * 1024 * 1024;
 /// A transaction ends with the file in which it has read this much.
 const TRANSACTION: u64 = 64 * 1024 * 1024;
-/// After so many bytes the memory that indexing took is given back.
+/// After so many bytes the memory of indexing is released.
 const MUCH: u64 = 16 * 1024 * 1024;
-/// How far back to look for the calls that the first new results answer.
+/// How far back to search for the calls that the first new results answer.
 const LOOK_BACK: u64 = 512 * 1024;
 
 /// Asks a running build to stop at the next file.
@@ -52,14 +52,14 @@ impl Cancel {
     }
 }
 
-/// Where one message lies in its transcript.
+/// The position of a message in its transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) offset: u64,
     pub(super) length: u32,
-    /// Everything that can be searched for stands before this in its line.
+    /// All searchable text is before this offset in the line.
     pub(super) text_end: u32,
-    /// The whole of a large result lies in another file.
+    /// The result is stored in another file.
     pub(super) is_elsewhere: bool,
     pub(super) time: i64,
 }
@@ -72,7 +72,7 @@ struct Source {
     check: u64,
 }
 
-/// Indexes the new parts of `files`, in their order. Returns the number of bytes read.
+/// Indexes the new parts of `files`, in this order. Returns the number of bytes read.
 pub(crate) fn build(
     index: &Index,
     projects: &Projects,
@@ -100,7 +100,7 @@ pub(crate) fn build(
         return Ok(0);
     }
     let bytes = std::thread::scope(|scope| {
-        // A thread of its own: the caller's keeps its priority.
+        // A thread of its own, so that the caller's keeps its priority.
         let indexing = scope.spawn(|| {
             lower_priority();
             index.words.write(|writer| {
@@ -117,16 +117,16 @@ pub(crate) fn build(
     Ok(bytes)
 }
 
-/// Indexing is never urgent: requests come first.
+/// Indexing is not urgent: requests come first.
 fn lower_priority() {
-    // Elsewhere this would slow the whole program down, and not only this thread.
+    // On other systems this would slow down the whole program, and not only this thread.
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::nice(19) {
-        tracing::debug!(%error, "indexing keeps the priority of everything else");
+        tracing::debug!(%error, "can't lower the priority of indexing");
     }
 }
 
-/// Whether most rows of the full-text table are of messages that are gone.
+/// Whether most rows of the full-text table belong to deleted messages.
 fn is_mostly_stale(connection: &Connection) -> Result<bool> {
     let (numbered, live): (i64, i64) = connection.query_row(
         "SELECT (SELECT next FROM counter), (SELECT coalesce(sum(count), 0) FROM span)",
@@ -157,7 +157,7 @@ fn source(row: &Row<'_>) -> rusqlite::Result<Source> {
     })
 }
 
-/// Removes files that are gone. The words of their messages stay in the full-text table, and are ignored.
+/// Removes deleted files. The words of their messages stay in the full-text table and are ignored.
 fn remove_sources(connection: &mut Connection, gone: &[i64]) -> Result<()> {
     if gone.is_empty() {
         return Ok(());
@@ -171,7 +171,7 @@ fn remove_sources(connection: &mut Connection, gone: &[i64]) -> Result<()> {
     Ok(())
 }
 
-/// Takes numbers as they are: they are hashes already.
+/// Uses numbers unchanged: they are already hashes.
 #[derive(Default)]
 struct IdentityHasher(u64);
 
@@ -193,14 +193,14 @@ impl Hasher for IdentityHasher {
 struct Indexing<'a> {
     connection: &'a Connection,
     projects: &'a Projects,
-    /// The number of the next message. Never decreases: the full-text table still has the numbers of messages that are gone.
+    /// The number of the next message. Never decreases: the full-text table still has the numbers of deleted messages.
     next: i64,
     text: Vec<u8>,
-    /// The words of the message at hand, with blanks between them.
+    /// The words of the current message, separated by blanks.
     words: String,
-    /// Messages of the file at hand.
+    /// The messages of the current file.
     places: Vec<Place>,
-    /// Tools by the ids of their calls.
+    /// Tool names by the ids of their calls.
     calls: HashMap<u64, String, BuildHasherDefault<IdentityHasher>>,
 }
 
@@ -222,8 +222,8 @@ impl<'a> Indexing<'a> {
         let mut total = 0;
         let mut files = files.iter().filter(|_| !cancel.is_set()).peekable();
         while files.peek().is_some() {
-            // A transaction has whole files, and all words of them. It is the only one that writes: another process may use
-            // the same index, so what it has added is looked up in here.
+            // A transaction has whole files and all of their words. Only one transaction writes at a time: another
+            // process may use the same index, so what it added is looked up here.
             let transaction = Transaction::new_unchecked(self.connection, TransactionBehavior::Immediate)?;
             self.next = transaction.query_row("SELECT next FROM counter", [], |row| row.get(0))?;
             let before = total;
@@ -248,7 +248,7 @@ impl<'a> Indexing<'a> {
         Ok(total)
     }
 
-    /// What the index has of a transcript.
+    /// The indexed state of a transcript.
     fn known(&self, path: &str) -> Result<Option<Source>> {
         let known = self
             .connection
@@ -258,7 +258,7 @@ impl<'a> Indexing<'a> {
         Ok(known)
     }
 
-    /// Reads what is new in a transcript. Returns how much that was.
+    /// Reads the new part of a transcript. Returns its length.
     fn read(&mut self, transcript: &Transcript, buffer: &mut Buffer) -> Result<u64> {
         let (mut file, stamp) = self.projects.open(&transcript.path)?;
         let known = self.known(&transcript.path)?;
@@ -318,7 +318,7 @@ impl<'a> Indexing<'a> {
         Ok(end - from)
     }
 
-    /// When the newest of the messages at hand was said. What stands later in a file is never older.
+    /// The time of the newest of the current messages. Later lines of a file are never older.
     fn newest(&self, source: i64, stamp: Stamp) -> Result<i64> {
         let before: Option<i64> = self
             .connection
@@ -409,7 +409,7 @@ impl<'a> Indexing<'a> {
     }
 }
 
-/// Appends the text of the file that holds the whole of a large result.
+/// Appends the file of a large result.
 pub(super) fn append_persisted(projects: &Projects, transcript: &Transcript, text: &mut Vec<u8>) {
     let preview = String::from_utf8_lossy(text).into_owned();
     let Some(name) = text::persisted_name(&preview) else {
@@ -441,7 +441,7 @@ fn save_source(connection: &Connection, path: &str, stamp: Stamp, offset: u64, c
     id.ok_or_else(|| HistoryError::from(rusqlite::Error::QueryReturnedNoRows))
 }
 
-/// Places of a span, each relative to the one before it.
+/// The positions of a span, each relative to the previous one.
 fn encode(places: &[Place]) -> Vec<u8> {
     let mut out = Vec::with_capacity(places.len() * 8);
     let (mut offset, mut time) = (0u64, 0i64);

@@ -20,24 +20,24 @@ use super::build::{Place, append_persisted, decode};
 use super::verify::Verifier;
 use crate::index::Index;
 
-/// Matches beyond this are not counted: no user pages that far, and counting all would take longer than finding the first.
+/// More matches are not counted: no user pages that far, and counting all would take longer than finding the first.
 const MAX_COUNT: usize = 10_000;
-/// Time for counting what is not on the page, and for reading messages whose words match but may not be what was asked for.
+/// Time for counting beyond the page, and for reading messages whose words match but may not be a match.
 const COUNT_TIME: Duration = Duration::from_millis(10);
-/// Time for filling the page when hardly any message whose words match is what was asked for.
+/// Time for filling the page when hardly any message with the words is a match.
 const PAGE_TIME: Duration = Duration::from_secs(2);
 
-/// Messages that are read at once.
+/// How many messages are read at once.
 const TOGETHER: usize = 128;
-/// Memory for lines that are not longer is kept for the next ones.
+/// The memory of lines up to this length is reused.
 const LONG_LINE: usize = 256 * 1024;
 
-/// What to look for.
+/// What to search for.
 pub(crate) struct Criteria<'a> {
     pub(crate) terms: &'a [Term],
-    /// Only messages that call this tool, or return from it.
+    /// Only messages that call this tool, or return its result.
     pub(crate) tool: Option<&'a str>,
-    /// Milliseconds, from and to, the end left out.
+    /// Milliseconds, from (inclusive) to (exclusive).
     pub(crate) times: std::ops::Range<i64>,
     pub(crate) offset: usize,
     pub(crate) limit: usize,
@@ -45,7 +45,7 @@ pub(crate) struct Criteria<'a> {
 
 /// A message that was found.
 pub(crate) struct Hit {
-    /// Its transcript, relative to the folder of projects.
+    /// The transcript's path relative to the folder of projects.
     pub(crate) path: String,
     pub(crate) uuid: String,
     pub(crate) role: &'static str,
@@ -62,8 +62,8 @@ pub(crate) struct Found {
     pub(crate) is_exact: bool,
 }
 
-/// Finds messages in the transcripts that `admits` accepts: those of the conversation that was used last first, and of each
-/// the newest first.
+/// Finds messages in the transcripts that `admits` accepts: the most recently used conversation first, and within each
+/// the newest message first.
 pub(crate) fn find(
     index: &Index,
     projects: &Projects,
@@ -116,7 +116,7 @@ pub(crate) fn find(
     })
 }
 
-/// What a message must have, in the language of FTS5. Words have letters and digits only, so nothing needs to be escaped.
+/// The query in FTS5's language. Words have only letters and digits, so nothing needs to be escaped.
 fn expression(criteria: &Criteria<'_>) -> String {
     let mut all = String::new();
     for term in criteria.terms {
@@ -143,7 +143,7 @@ struct Search<'a> {
     files: Files,
     verifier: Verifier,
     started: Instant,
-    /// When the page was full, and only counting was left.
+    /// When the page was full and only counting was left.
     full_since: Option<Instant>,
     found: Found,
 }
@@ -156,7 +156,7 @@ struct Candidate {
 }
 
 impl Search<'_> {
-    /// Takes these messages in, as far as they are wanted. False when enough have been seen.
+    /// Processes these messages. False when enough were found.
     fn candidates(&mut self, numbers: &[i64]) -> Result<bool> {
         if self.verifier.is_trivial() {
             return self.counted(numbers);
@@ -165,7 +165,7 @@ impl Search<'_> {
         for number in numbers {
             candidates.extend(self.candidate(*number)?);
         }
-        // Most are not what was asked for, and each has to be read to see that: on all cores at once.
+        // Most are not matches, and each has to be read to find out: on all cores at once.
         let hits: Vec<Hit> = candidates
             .into_par_iter()
             .filter_map(|candidate| self.files.read(&candidate, &self.verifier, self.projects))
@@ -177,7 +177,7 @@ impl Search<'_> {
         Ok(self.found.is_exact)
     }
 
-    /// As they are: their words prove that they are what was asked for.
+    /// Counts messages whose words alone prove the match.
     fn counted(&mut self, numbers: &[i64]) -> Result<bool> {
         for number in numbers {
             let Some(span) = self.spans.of(*number) else {
@@ -229,7 +229,7 @@ impl Search<'_> {
         self.criteria.times != (i64::MIN..i64::MAX)
     }
 
-    /// Where a message lies; `None` if that is unknown, or it was not said in the wanted time.
+    /// The position of a message; `None` if it is unknown, or outside of the requested time.
     fn place(&mut self, span: usize, number: i64) -> Result<Option<Place>> {
         let place = self.spans.place(self.connection, span, number)?;
         Ok(place.filter(|place| self.criteria.times.contains(&place.time)))
@@ -248,7 +248,7 @@ impl Search<'_> {
     }
 }
 
-/// Reads a message. `None` if its file has something else there by now, or it is not what was asked for.
+/// Reads a message. `None` if its file has something else there by now, or it is not a match.
 fn read(
     path: &str,
     file: &File,
@@ -258,7 +258,7 @@ fn read(
     projects: &Projects,
 ) -> Option<Hit> {
     line.resize(place.length as usize, 0);
-    // Behind the text a tool's result may stand a second time: that need not be read to see that it is not wanted.
+    // A tool's result may occur again after the text, which need not be read to reject the message.
     let (text, rest) = line.split_at_mut(place.text_end.min(place.length) as usize);
     read_exact_at(file, text, place.offset).ok()?;
     if !place.is_elsewhere && !verifier.may_be_in(text) {
@@ -314,7 +314,7 @@ fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Resu
 /// A file, opened on first use; `None` if it can't be opened.
 type Source = OnceLock<Option<File>>;
 
-/// The files that results come from, kept open while they do.
+/// The files of the results, kept open during a search.
 struct Files {
     root: Option<Root>,
     open: HashMap<Arc<str>, Arc<Source>>,
@@ -352,7 +352,7 @@ struct Span {
 
 struct Spans {
     list: Vec<Span>,
-    /// The places of the span looked at last: neighbours are asked for one after another.
+    /// The positions of the last span: neighbours are requested one after another.
     open: Option<(usize, Vec<Place>)>,
 }
 
@@ -389,19 +389,19 @@ impl Spans {
         self.list.is_sorted_by_key(|span| span.newest)
     }
 
-    /// The newest first. The numbers come in falling order, so those of a span are neighbours.
+    /// Sorts by time, the newest first. The numbers are in falling order, so those of a span are neighbours.
     fn in_order(&self, numbers: &[i64]) -> Vec<i64> {
         let mut pieces = Vec::new();
         let mut rest = numbers;
         while let Some(number) = rest.first() {
-            // One whose file is gone stands alone.
+            // A message whose file is gone is a group of its own.
             let span = self.of(*number).map(|span| &self.list[span]);
             let length = span.map_or(1, |span| rest.partition_point(|number| *number >= span.first));
             let (piece, others) = rest.split_at(length);
             pieces.push((span.map(|span| span.newest), piece));
             rest = others;
         }
-        // Of the same age, the order in which they came.
+        // With the same time, in the order of the numbers.
         pieces.sort_by_key(|(newest, _)| std::cmp::Reverse(*newest));
         pieces.into_iter().flat_map(|(_, piece)| piece).copied().collect()
     }

@@ -15,26 +15,26 @@ use crate::read::place::{ProjectId, SessionId};
 use crate::search::find::{Criteria, Hit, find, owner};
 use crate::search::text::{Term, terms};
 
-/// Characters of an excerpt, and how many of them stand before the first match.
+/// The length of an excerpt in characters, and how many of them are before the first match.
 const EXCERPT: usize = 240;
 const BEFORE: usize = 60;
 
-/// What to search for. Every filter that is set must hold.
+/// A search. All conditions that are set must hold.
 #[derive(Clone, Debug, Default)]
 pub struct SearchQuery {
-    /// Words that must all be there, in any order; "in quotes" just so, as words of their own. Chinese needs no blanks. The
-    /// last word may be unfinished.
+    /// Words that must all occur, in any order; "in quotes" as a phrase. Chinese needs no blanks. The last word may be
+    /// unfinished.
     pub text: String,
     pub project: Option<ProjectId>,
-    /// Only messages that call this tool or return from it.
+    /// Only messages that call this tool or return its result.
     pub tool: Option<String>,
     /// Only sessions that changed a file whose path contains this.
     pub file: Option<String>,
     /// Only sessions in which a model whose name contains this answered.
     pub model: Option<String>,
-    /// Milliseconds since 1970: said at or after this time.
+    /// Milliseconds since 1970: at or after this time.
     pub from: Option<i64>,
-    /// Said before this time.
+    /// Before this time.
     pub to: Option<i64>,
     /// Only in these sessions.
     pub only: Option<Arc<BTreeSet<SessionId>>>,
@@ -51,19 +51,19 @@ pub struct SearchResult {
     pub role: Role,
     pub timestamp: String,
     pub excerpt: String,
-    /// The excerpt again, cut where matches begin and end.
+    /// The excerpt, split where matches begin and end.
     pub fragments: Vec<Fragment>,
-    /// What the session is called.
+    /// The session's title.
     pub title: String,
-    /// Returned by a tool, and not typed by anyone.
+    /// A tool's result, not typed by anyone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(as = "Option<bool>", optional)]
     pub is_tool_result: bool,
-    /// The summary with which a compaction replaced earlier messages.
+    /// The summary of a compaction.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(as = "Option<bool>", optional)]
     pub is_summary: bool,
-    /// Said by this subagent.
+    /// The id of the subagent that wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
 }
@@ -74,7 +74,7 @@ pub struct SearchResult {
 #[ts(export_to = "history.ts")]
 pub struct Fragment {
     pub text: String,
-    /// Whether it is what was searched for.
+    /// Whether it matches the query.
     pub is_match: bool,
 }
 
@@ -84,15 +84,15 @@ pub struct Fragment {
 pub struct SearchPage {
     pub results: Vec<SearchResult>,
     pub total: usize,
-    /// False when there are more than were counted.
+    /// False if there are more matches than were counted.
     pub total_is_exact: bool,
-    /// False while the transcripts are still being indexed for the first time: more may be found in a moment.
+    /// False while the transcripts are being indexed for the first time: a later search may find more.
     pub is_complete: bool,
 }
 
 impl History {
-    /// Finds messages in what has been indexed so far: those of the conversation that was used last first, and of each the
-    /// newest first.
+    /// Searches what has been indexed so far: the most recently used conversation first, and within each the newest
+    /// message first.
     pub fn search(&self, query: &SearchQuery, page: Page) -> Result<SearchPage> {
         let index = self.index.as_ref().ok_or(HistoryError::NoIndex)?;
         let terms = terms(&query.text);
@@ -104,7 +104,7 @@ impl History {
         let crate::model::Offset::FromStart(offset) = page.offset else {
             return Err(HistoryError::Invalid("search results are counted from the first"));
         };
-        // Before the look: what is indexed during it may be missing.
+        // Read before the search: messages that are indexed meanwhile may be missing.
         let is_complete = self.caught_up.load(Ordering::Relaxed);
         let criteria = Criteria {
             terms: &terms,
@@ -157,7 +157,7 @@ impl History {
         let found = match found {
             Ok(found) => found,
             Err(error) => {
-                // The next update builds it again.
+                // The next update rebuilds the index.
                 self.caught_up.store(false, Ordering::Relaxed);
                 index.mend_words(&error)?;
                 return Err(error);
@@ -207,7 +207,7 @@ fn result(hit: Hit, terms: &[Term], project: &str, stem: &str, title: String) ->
     })
 }
 
-/// The part of a text around the first match, on one line, cut where matches begin and end.
+/// The part of a text around the first match, on one line, split where matches begin and end.
 fn excerpt(text: &str, terms: &[Term]) -> Vec<Fragment> {
     // A result may be megabytes long: look closely only at the part that will be shown.
     let around = first_match(text, terms).unwrap_or(0);
@@ -216,7 +216,7 @@ fn excerpt(text: &str, terms: &[Term]) -> Vec<Fragment> {
     close_excerpt(&text[start..end], terms, start > 0, end < text.len())
 }
 
-/// Where, roughly, the first match is: in bytes, found without regard to the case of letters beyond ASCII.
+/// The approximate position of the first match in bytes, case-insensitive for ASCII only.
 fn first_match(text: &str, terms: &[Term]) -> Option<usize> {
     let lower = text.to_ascii_lowercase();
     let needles = terms.iter().flat_map(|term| {
@@ -246,7 +246,7 @@ fn close_excerpt(text: &str, terms: &[Term], more_before: bool, more_after: bool
         .chars()
         .map(|letter| if letter.is_whitespace() { ' ' } else { letter })
         .collect();
-    // Lower case by single characters keeps positions; the few letters that grow are not worth losing them.
+    // Lowercasing single characters keeps positions; the few letters that grow are ignored.
     let lower: Vec<char> = letters
         .iter()
         .map(|letter| letter.to_lowercase().next().unwrap_or(*letter))
@@ -297,7 +297,7 @@ fn close_excerpt(text: &str, terms: &[Term], more_before: bool, more_after: bool
     fragments
 }
 
-/// Where a needle stands; a word of letters only where a word begins.
+/// The positions of a needle; for a word of letters only at the beginnings of words.
 fn occurrences(text: &[char], needle: &[char]) -> Vec<(usize, usize)> {
     let Some(first) = needle.first() else {
         return Vec::new();

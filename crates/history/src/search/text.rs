@@ -1,9 +1,9 @@
 //! The words of a message: what is searchable, and how text and queries are cut into words.
 //!
-//! Letters and digits make words, in lower case. Scripts that are written without blanks have no words to cut at, so every
-//! character makes a word together with the one after it, and the last character of a run makes one alone. Any piece of
-//! Chinese text is found in the middle of any sentence: several characters as a phrase of such pairs, which overlap and
-//! therefore prove that the characters are neighbours, and a single character as the beginning of a pair.
+//! Letters and digits form words, in lower case. Scripts without blanks have no word boundaries, so every character
+//! forms a word with the next one, and the last character of a run forms one alone. Any piece of Chinese text is found
+//! in the middle of any sentence: several characters as a phrase of such pairs, which overlap and therefore prove that
+//! the characters are neighbours, and a single character as the beginning of a pair.
 
 use crate::read::json::{Raw, unescape_into};
 use crate::read::record::{Kind, Record};
@@ -11,7 +11,7 @@ use crate::read::record::{Kind, Record};
 /// Longer words are cut: they are hashes and encoded data, and their beginning is enough to distinguish them.
 pub(crate) const MAX_WORD: usize = 40;
 
-/// Marks a word that stands for a tool's name and not for text. Private use, so no text has it by accident.
+/// Marks a word that stands for a tool's name and not for text. A private-use character, which no text has by accident.
 const TOOL_MARK: char = '\u{e000}';
 
 /// The word that stands for a tool.
@@ -25,7 +25,7 @@ pub(crate) fn tool_word(name: &str) -> String {
     word
 }
 
-/// Appends everything that was said, called and returned in this line, each piece on lines of its own.
+/// Appends the texts, tool calls and results of this line, each on lines of its own.
 pub(crate) fn searchable(record: &Record<'_>, out: &mut Vec<u8>) {
     if !record.kind.is_message() {
         return;
@@ -88,7 +88,7 @@ fn strings(value: Raw<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Calls `each` with the id and name of every tool that this line calls.
+/// Calls `each` with the id and name of every tool call of this line.
 pub(crate) fn tool_calls<'a>(record: &Record<'a>, mut each: impl FnMut(&'a [u8], &'a [u8])) {
     if record.kind != Kind::Assistant {
         return;
@@ -132,7 +132,7 @@ pub(crate) fn tool_results<'a>(record: &Record<'a>, mut each: impl FnMut(&'a [u8
     });
 }
 
-/// A file beside the transcript that holds the whole of a large result, by its name.
+/// The name of the file beside the transcript that stores a large result.
 pub(crate) fn persisted_name(text: &str) -> Option<&str> {
     let (_, after) = text.split_once("<persisted-output>")?;
     let (_, after) = after.split_once("saved to: ")?;
@@ -143,11 +143,11 @@ pub(crate) fn persisted_name(text: &str) -> Option<&str> {
     (in_folder && !name.is_empty()).then_some(name)
 }
 
-/// How a character takes part in words.
+/// The role of a character in words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Word,
-    /// Of a script written without blanks.
+    /// Of a script without blanks.
     Dense,
     Other,
 }
@@ -176,19 +176,19 @@ fn class(letter: char) -> Class {
     }
 }
 
-/// Whether a word is of a script that is written without blanks.
+/// Whether a word is of a script without blanks.
 pub(crate) fn is_dense(word: &str) -> bool {
     word.chars()
         .next()
         .is_some_and(|first| class(first) == Class::Dense)
 }
 
-/// Whether a character is part of a word that others can be part of, too.
+/// Whether a character is part of a word with other characters.
 pub(crate) fn is_in_word(letter: char) -> bool {
     class(letter) == Class::Word
 }
 
-/// Cuts text into words, one after another, repetitions included.
+/// Cuts text into words, including repetitions.
 pub(crate) fn words(text: &str, mut each: impl FnMut(&str)) {
     let bytes = text.as_bytes();
     let mut word = String::new();
@@ -198,7 +198,7 @@ pub(crate) fn words(text: &str, mut each: impl FnMut(&str)) {
             at += 1;
             continue;
         }
-        // Nearly all words are made of plain letters and digits, and need no closer look.
+        // Nearly all words consist of ASCII letters and digits and take this fast path.
         let mut end = at;
         while bytes.get(end).is_some_and(u8::is_ascii_alphanumeric) {
             end += 1;
@@ -215,7 +215,7 @@ pub(crate) fn words(text: &str, mut each: impl FnMut(&str)) {
     }
 }
 
-/// The run of one class that a text begins with, cut into words. Returns its length.
+/// Cuts the run of one class at the beginning of a text into words. Returns its length.
 fn run(text: &str, word: &mut String, each: &mut impl FnMut(&str)) -> usize {
     let Some(first) = text.chars().next() else {
         return text.len();
@@ -253,30 +253,30 @@ fn run(text: &str, word: &mut String, each: &mut impl FnMut(&str)) -> usize {
     end
 }
 
-/// One thing that a message must contain to be found.
+/// A part of a query that a message must contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Term {
-    /// In lower case, as it must stand in the text.
+    /// In lower case, as it must occur in the text.
     pub(crate) text: String,
-    /// The words to look up, which must follow each other in the message.
+    /// The words to look up, which must be consecutive in the message.
     pub(crate) words: Vec<String>,
-    /// The last word may go on.
+    /// The last word may continue.
     pub(crate) is_prefix: bool,
     /// The user may still be typing the last word.
     pub(crate) open_end: bool,
-    /// The words alone do not prove that the text is there.
+    /// The words alone don't prove that the text occurs.
     pub(crate) needs_proof: bool,
 }
 
-/// Cuts a query into terms: words, runs of dense script, and "phrases in quotes", all of which must be there. The last
-/// word may be unfinished, as it is while the user types.
+/// Cuts a query into terms: words, runs of scripts without blanks, and "phrases in quotes", all of which must occur.
+/// The last word may be unfinished, as it is while the user types.
 pub(crate) fn terms(query: &str) -> Vec<Term> {
     let mut found = Vec::new();
     for (position, part) in query.split('"').enumerate() {
         if position % 2 == 1 {
             let phrase = part.trim();
             found.extend(term(phrase).map(|term| Term {
-                // What is in quotes is meant to the letter, its punctuation included.
+                // Text in quotes is matched literally, including its punctuation.
                 needs_proof: term.needs_proof || phrase.contains(|letter| class(letter) == Class::Other),
                 ..term
             }));
@@ -303,7 +303,8 @@ fn term(text: &str) -> Option<Term> {
     let is_single = |word: &String| is_dense(word) && word.chars().nth(1).is_none();
     let is_one_run = !text.contains(|letter| class(letter) != Class::Dense);
     let needs_proof = !(is_one_run || list.len() == 1 && list[0].len() < MAX_WORD);
-    // A run of dense script at the end of the term may go on in the text, where its last character then begins a pair.
+    // A run of a script without blanks at the end of the term may continue in the text, where its last character then
+    // begins a pair.
     let mut is_prefix = false;
     if text.ends_with(|letter| class(letter) == Class::Dense) {
         let is_in_pair = |before: &String| is_dense(before) && !is_single(before);
@@ -322,7 +323,7 @@ fn term(text: &str) -> Option<Term> {
     })
 }
 
-/// In lower case, letter by letter, as words are: what stands around a letter must not change what becomes of it.
+/// Lowercases letter by letter, as words are: the result must not depend on neighbouring letters.
 pub(crate) fn lower(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
 }

@@ -1,4 +1,4 @@
-//! Numbers in as few bytes as they need, seven bits in each.
+//! Variable-length numbers, seven bits in each byte.
 
 pub(super) fn push(out: &mut Vec<u8>, mut number: u64) {
     loop {

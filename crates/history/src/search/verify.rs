@@ -1,12 +1,12 @@
-//! Whether a text has what was asked for, where having the words does not prove it: phrases with their punctuation, and names
-//! that are made of several words.
+//! Verifies a match if its words don't prove it: phrases with their punctuation, and names that consist of several
+//! words.
 
 use crate::search::text::{self, Term};
 
-/// Places of a text that are looked at together.
+/// How many positions of a text are checked together.
 const TOGETHER: usize = 64;
 
-/// Everything that must stand in a text just so.
+/// All texts that must occur literally.
 pub(super) struct Verifier(Vec<Needle>);
 
 impl Verifier {
@@ -20,7 +20,7 @@ impl Verifier {
         self.0.is_empty()
     }
 
-    /// A quick look at a line as it is in its file, where text that needs no escapes stands as it is. False is certain.
+    /// A quick check of a raw line, in which text without escapes occurs unchanged. False is certain.
     pub(super) fn may_be_in(&self, line: &[u8]) -> bool {
         self.0.iter().all(|needle| {
             let may_be_escaped = needle.text.contains(['"', '\\', '\n', '\t']);
@@ -29,7 +29,7 @@ impl Verifier {
         })
     }
 
-    /// Whether all of it stands in this text, beginning and ending where words do.
+    /// Whether all needles occur in this text, at word boundaries.
     pub(super) fn is_in(&self, text: &str) -> bool {
         self.0.iter().all(|needle| {
             let stands = |text: &str| needle.stands(text.as_bytes(), |at| needle.is_cut_at(text, at));
@@ -46,11 +46,11 @@ impl Verifier {
 struct Needle {
     /// In lower case.
     text: String,
-    /// Its letters beyond ASCII may stand in another case.
+    /// Its letters beyond ASCII may occur in another case.
     has_other_cases: bool,
-    /// Where its two rarest bytes are: looking for these alone passes over most of a text quickly.
+    /// The positions of its two rarest bytes: searching for these skips most of a text quickly.
     rarest: [usize; 2],
-    /// It begins with a word, which must begin there; it ends with one, which must end there.
+    /// Whether it begins with a word, which must begin there, and ends with one, which must end there.
     begins_word: bool,
     ends_word: bool,
 }
@@ -71,7 +71,7 @@ impl Needle {
         }
     }
 
-    /// Whether it stands anywhere in these bytes where `is_wanted` says so, regardless of the case of ASCII letters.
+    /// Whether it occurs in these bytes at a position that `is_wanted` accepts, case-insensitive for ASCII letters.
     fn stands(&self, bytes: &[u8], is_wanted: impl Fn(usize) -> bool) -> bool {
         let text = self.text.as_bytes();
         let Some(last) = bytes.len().checked_sub(text.len()) else {
@@ -85,7 +85,7 @@ impl Needle {
                 && is_wanted(at)
         };
         let mut at = 0;
-        // Many places at once: this is what a search for a frequent phrase does most of the time.
+        // Many positions at once: a search for a frequent phrase spends most of its time here.
         while let (Some(ones), Some(others)) = (
             bytes[at + one.0..].first_chunk::<TOGETHER>(),
             bytes[at + other.0..].first_chunk::<TOGETHER>(),
@@ -105,7 +105,7 @@ impl Needle {
         (at..=last).any(stands)
     }
 
-    /// Whether it stands at this place as words of its own, and not as a part of longer ones.
+    /// Whether it occurs at this position as whole words, and not as a part of longer ones.
     fn is_cut_at(&self, text: &str, at: usize) -> bool {
         let begins = || !text[..at].ends_with(text::is_in_word);
         let ends = || !text[at + self.text.len()..].starts_with(text::is_in_word);
@@ -117,7 +117,7 @@ impl Needle {
 #[derive(Clone, Copy)]
 struct Letter {
     byte: u8,
-    /// The bit in which the cases of a letter differ; none for other bytes.
+    /// The bit in which the cases of a letter differ; 0 for other bytes.
     case: u8,
 }
 
@@ -138,7 +138,7 @@ fn rarity(byte: u8) -> usize {
     const LETTERS: &[u8; 26] = b"etaoinsrhldcumfpgwybvkxjqz";
     match byte {
         b' ' => 0,
-        // The first byte of a character is shared by many characters.
+        // Many characters share the same first byte.
         0xC0..=0xFF => 40,
         0x80..=0xBF => 50,
         _ => LETTERS
@@ -154,7 +154,7 @@ mod tests {
     use crate::search::text::terms;
 
     #[test]
-    fn a_phrase_must_stand_as_it_is() {
+    fn a_phrase_must_occur_literally() {
         let verifier = |query: &str| Verifier::of(&terms(query));
         assert!(verifier("login page").is_trivial());
         for (query, text, expected) in [

@@ -1,7 +1,7 @@
-//! The tokens that a transcript records, one entry for each model message.
+//! The tokens that a transcript records, one entry per model message.
 //!
-//! A model message stands in a transcript as several lines with the same id, each with a `usage` of its own; only the last
-//! one is right. Adding up the lines counts tokens two to four times.
+//! A model message has several lines with the same id in a transcript, each with its own `usage`; only the last one is
+//! right. Adding up the lines would count tokens two to four times.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ pub struct Tokens {
     pub output_tokens: u64,
     /// Written to the cache, for five minutes or for an hour.
     pub cache_creation_input_tokens: u64,
-    /// The part of it that was written for an hour, which costs more.
+    /// The part that was written for an hour, which costs more.
     pub cache_creation_1h_input_tokens: u64,
     pub cache_read_input_tokens: u64,
 }
@@ -47,7 +47,7 @@ impl Tokens {
         ]
     }
 
-    /// Everything that the model was given.
+    /// All tokens that the model was given.
     pub(crate) fn prompt(&self) -> u64 {
         self.input_tokens + self.cache_creation_input_tokens + self.cache_read_input_tokens
     }
@@ -55,7 +55,7 @@ impl Tokens {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Entry {
-    /// Of the model message's id; 0 if it has none.
+    /// The hash of the model message's id; 0 if it has none.
     pub(crate) message: u64,
     pub(crate) time: i64,
     pub(crate) model: u32,
@@ -66,7 +66,7 @@ pub(crate) struct Entry {
 pub(crate) struct Ledger {
     pub(crate) models: Vec<String>,
     pub(crate) entries: Vec<Entry>,
-    /// Where each message's entry is. Built again when the ledger comes from the index.
+    /// The index of each message's entry. Rebuilt when the ledger comes from the index.
     known: HashMap<u64, usize>,
 }
 
@@ -102,7 +102,7 @@ impl Part for Ledger {
         if let Some(index) = self.known.get(&entry.message).filter(|_| entry.message != 0) {
             self.entries[*index] = entry;
         } else {
-            // A message without an id gets a number that no hash has in common with another.
+            // A message without an id gets a number that no hash has.
             let key = if entry.message == 0 {
                 u64::MAX - self.entries.len() as u64
             } else {

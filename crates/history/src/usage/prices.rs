@@ -1,10 +1,10 @@
-//! What tokens cost, in US dollars for a million.
+//! Prices of tokens, in US dollars per million.
 //!
 //! Measured on release 2.1.325 of the CLI by letting it add up single messages of known usage, model by model, so that
-//! costs agree with what the CLI itself reports. A model that is not in the list has no cost rather than a wrong one.
+//! costs agree with the CLI's own reports. A model that is not in the list has no cost rather than a wrong one.
 //!
-//! Not measured: Opus 4 and 4.1, which that release no longer runs, have their published price; Mythos 5.1 is taken to cost
-//! what Fable 5.1 does, as its siblings do.
+//! Not measured: Opus 4 and 4.1, which that release no longer runs, have their published price; Mythos 5.1 is assumed
+//! to cost as much as Fable 5.1, as its siblings do.
 
 use crate::usage::ledger::Tokens;
 
@@ -28,7 +28,7 @@ const fn price(input: f64, output: f64, cache_read: f64) -> Price {
     }
 }
 
-/// By the beginning of the model's name; the first that fits counts, so longer names stand before shorter ones.
+/// By the beginning of the model's name; the first match counts, so longer names come before shorter ones.
 const PRICES: [(&str, Price); 19] = [
     ("claude-3-5-haiku", price(0.8, 4.0, 0.08)),
     ("claude-3-5-sonnet", price(3.0, 15.0, 0.3)),
@@ -61,7 +61,7 @@ const FAMILIES: [(&str, Price); 2] = [
 const LONG_PROMPT: u64 = 100_000;
 const HAIKU_LONG: Price = price(0.5, 2.5, 0.05);
 
-/// What one message cost; `None` for a model whose price is not known.
+/// The cost of one message; `None` if the model's price is unknown.
 pub(crate) fn cost(model: &str, tokens: &Tokens) -> Option<f64> {
     let plain = model
         .rsplit(['/', ':'])
@@ -95,7 +95,7 @@ fn float(count: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// What the CLI (2.1.325) said each of these cost.
+    /// The costs that the CLI (2.1.325) reported.
     #[test]
     fn costs_are_those_of_the_cli() {
         let tokens = |input, output, write, hour, read| Tokens {

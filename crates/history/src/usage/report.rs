@@ -1,7 +1,7 @@
-//! What was used: tokens and cost by day, project, model and session.
+//! Usage: tokens and cost by day, project, model and session.
 //!
-//! A model message counts once, however many lines it has and however many transcripts it was copied to when a session was
-//! forked; the copy in the oldest transcript is the one that counts.
+//! A model message counts once, however many lines it has and however many transcripts it was copied to by forks; the
+//! copy in the oldest transcript counts.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -19,14 +19,14 @@ use crate::search::find::owner;
 use crate::usage::ledger::{Ledger, Tokens};
 use crate::usage::prices;
 
-/// What to add up.
+/// Which usage to add up.
 #[derive(Clone, Debug)]
 pub struct UsageQuery {
     pub project: Option<ProjectId>,
-    /// Milliseconds since 1970, from and to, the end left out.
+    /// Milliseconds since 1970, from (inclusive) to (exclusive).
     pub from: Option<i64>,
     pub to: Option<i64>,
-    /// Whose days to count.
+    /// The time zone of the days.
     pub time_zone: TimeZone,
 }
 
@@ -41,7 +41,7 @@ impl Default for UsageQuery {
     }
 }
 
-/// Tokens and what they cost.
+/// Tokens and their cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[ts(export_to = "history.ts")]
@@ -71,16 +71,16 @@ pub struct UsageReport {
     pub total: Usage,
     /// Oldest first.
     pub days: Vec<UsageRow>,
-    /// The most expensive first, as the others are.
+    /// The most expensive first, as in the following lists.
     pub projects: Vec<UsageRow>,
     pub models: Vec<UsageRow>,
     pub sessions: Vec<UsageRow>,
-    /// Models whose price is not known: their tokens are counted, their cost is not.
+    /// Models with unknown prices: their tokens are counted, their cost is not.
     pub models_without_price: Vec<String>,
 }
 
 impl History {
-    /// Adds up what the transcripts record.
+    /// Adds up the usage of the transcripts.
     pub fn usage(&self, query: &UsageQuery) -> Result<UsageReport> {
         let mut files = self.every_transcript()?;
         if let Some(project) = &query.project {
@@ -108,7 +108,7 @@ impl History {
         Ok(sums.report())
     }
 
-    /// The ledgers of these transcripts as they are now, oldest first.
+    /// The current ledgers of these transcripts, oldest first.
     fn ledgers(&self, files: Vec<Transcript>) -> Result<Vec<(Transcript, Followed<Ledger>)>> {
         let mut saved: HashMap<String, Followed<Ledger>> = HashMap::new();
         if let Some(index) = &self.index {
@@ -145,7 +145,7 @@ impl History {
                 .filter(|(_, _, is_new)| *is_new)
                 .map(|(file, ledger, _)| (file.path.as_str(), ledger));
             if let Err(error) = index.save(new) {
-                tracing::warn!(%error, "usage could not be kept in the index");
+                tracing::warn!(%error, "usage could not be saved in the index");
             }
         }
         let mut ledgers: Vec<(Transcript, Followed<Ledger>)> =
@@ -168,7 +168,7 @@ impl History {
 struct Sums {
     total: Usage,
     days: BTreeMap<i64, Usage>,
-    /// The day of each quarter of an hour: the same for all its messages, and dear to work out.
+    /// The day of each quarter of an hour, cached because it is expensive to compute.
     quarters: HashMap<i64, i64>,
     projects: HashMap<String, Usage>,
     models: HashMap<String, Usage>,

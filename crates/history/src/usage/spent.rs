@@ -1,4 +1,4 @@
-//! What a conversation has cost by the CLI's own account.
+//! The cost of a conversation by the CLI's own record.
 
 use serde::Deserialize;
 
@@ -8,7 +8,7 @@ use crate::list::catalogue::with_buffer;
 use crate::read::lines::{Line, read_lines};
 use crate::read::place::SessionId;
 
-/// What the CLI writes when it leaves a conversation, and reads when it takes it up again.
+/// The record that the CLI writes when it leaves a conversation, and reads when it resumes it.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 enum Account {
@@ -18,12 +18,12 @@ enum Account {
     },
 }
 
-/// Nearly every line is something else, which is seen without parsing it.
+/// Nearly all lines lack this text, which is checked without parsing.
 const MARK: &[u8] = b"\"cost-state\"";
 
 impl History {
-    /// The sum, in dollars, that the CLI goes on counting from when the conversation is resumed. `None`: it has kept
-    /// none, and begins at zero.
+    /// The cost, in dollars, from which the CLI continues to count when the conversation is resumed. `None`: it has no
+    /// record and begins at zero.
     pub fn spent(&self, id: &SessionId) -> Result<Option<f64>> {
         let transcript = self.projects.session(id)?;
         let (mut file, _) = self.projects.open(&transcript.path)?;

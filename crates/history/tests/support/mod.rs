@@ -1,4 +1,4 @@
-//! A place of its own for the real CLI, and the history of what it does there.
+//! A home for the real CLI, and the history of what it does there.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -47,8 +47,8 @@ impl Scene {
         History::open(&self.claude_home(), Some(&self.index())).unwrap()
     }
 
-    /// Runs the CLI for one prompt, and returns the line with its result. It is told to end only when all is on disk: a CLI
-    /// that ends gives its last lines two seconds, and on a machine that has much to do they were lost.
+    /// Runs the CLI for one prompt, and returns the line with its result. The CLI is told to end only when everything
+    /// is on disk: a CLI that ends gives its last lines two seconds, and on a busy machine they were lost.
     pub(crate) async fn run(&self, prompt: &str, arguments: &[&str]) -> Value {
         let program = self
             .version
@@ -114,7 +114,7 @@ impl Scene {
         transcripts.any(|path| std::fs::read_to_string(path).is_ok_and(|text| text.contains(uuid)))
     }
 
-    /// The lines of a session's own transcript, parsed the slow and certain way.
+    /// The lines of a session's own transcript, fully parsed.
     pub(crate) fn lines(&self, session: &str) -> Vec<Value> {
         let path = walk(&self.claude_home().join("projects"))
             .into_iter()
@@ -141,7 +141,7 @@ pub(crate) fn walk(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What would differ if anything beneath a folder were written.
+/// A state that changes if anything beneath a folder is written.
 pub(crate) fn state(folder: &Path) -> BTreeMap<PathBuf, (u64, std::time::SystemTime)> {
     walk(folder)
         .into_iter()

@@ -101,7 +101,7 @@ fn ours(home: &Path, folder: &Path) -> Engine {
             let query = SearchQuery { text: text.to_owned(), ..SearchQuery::default() };
             history.search(&query, Page::first(50)).expect("a search").total
         }),
-        // Looking for what has changed among all transcripts is a part of it.
+        // Includes looking for changes among all transcripts.
         append: Box::new(move |text| {
             let line = serde_json::json!({"type": "user", "uuid": "u", "message": {"content": text}});
             let path = own.path().join("projects/-more/7c9e6679-7425-40de-944b-e07fc1f90ae7.jsonl");
@@ -126,7 +126,7 @@ fn linked(home: &Path) -> tempfile::TempDir {
     own
 }
 
-/// Every message's text, with a number that grows.
+/// The text of every message, with a rising number.
 fn each_text(home: &Path, mut each: impl FnMut(u64, &str)) {
     let mut text = Vec::new();
     let mut number = 0;

@@ -1,4 +1,4 @@
-//! How often one address may try: the server's counter and governor.
+//! Rate limits per address: the server's counter and governor.
 
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};

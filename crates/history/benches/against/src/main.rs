@@ -1,7 +1,7 @@
-//! Libraries beside what Tiller has of its own: `cargo xtask bench against [PART]`.
+//! Measures libraries beside Tiller's own code: `cargo xtask bench against [PART]`.
 //!
-//! Everything runs on one thread, in a process of its own, on the corpus of the history's benchmark, and is measured in
-//! processor time: other programs on the machine change the wall clock, and hardly that.
+//! Each task runs on one thread, in a process of its own, on the corpus of the history's benchmark, and is measured in
+//! processor time: other programs on the machine change the wall clock, but hardly that.
 
 mod index;
 mod json;
@@ -50,7 +50,7 @@ fn cpu() -> Duration {
     )
 }
 
-/// What `run` gives, and the processor time that it took.
+/// The result of `run`, and the processor time that it took.
 fn measured<T>(run: impl FnOnce() -> T) -> (T, Duration) {
     let start = cpu();
     let result = run();
@@ -62,7 +62,7 @@ fn peak() -> u64 {
     status("VmHWM")
 }
 
-/// What this process has in memory now, in megabytes.
+/// The memory that this process uses now, in megabytes.
 fn resident() -> u64 {
     status("VmRSS")
 }
