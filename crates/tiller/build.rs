@@ -1,4 +1,4 @@
-//! Builds the web UI and lays it out for embedding (see `src/assets.rs`).
+//! Builds the web UI and prepares it for embedding (see `src/assets.rs`).
 //!
 //! `OUT_DIR/web/gzip` holds the compressed form of every file that shrinks and `OUT_DIR/web/plain` the other files as they are:
 //! each file is in the executable once. `OUT_DIR/web/source` is what both were made from. All three belong to this build
@@ -78,7 +78,7 @@ fn variable(name: &str) -> Result<PathBuf> {
         .with_context(|| format!("cargo did not set {name}"))
 }
 
-/// Tells `src/assets.rs` which folders to embed: their names are known only here, and an attribute takes only literals.
+/// Tells `src/assets.rs` which folders to embed: their paths are known only here, and an attribute takes only literals.
 fn declare(embedded: &Path) -> Result<()> {
     let mut code = Vec::new();
     for (name, folder) in [("Plain", "plain"), ("Gzip", "gzip")] {
@@ -92,7 +92,7 @@ fn declare(embedded: &Path) -> Result<()> {
     write(&embedded.with_extension("rs"), &code)
 }
 
-/// Makes `embedded` the image of `dist`. What is there already and unchanged is left alone: compressing takes longest.
+/// Makes `embedded` the image of `dist`. Unchanged files are kept: compressing takes longest.
 fn lay_out(dist: &Path, embedded: &Path) -> Result<()> {
     let [source, plain, gzip] = ["source", "plain", "gzip"].map(|name| embedded.join(name));
     let files = files_below(dist)?;
@@ -121,7 +121,7 @@ fn lay_out(dist: &Path, embedded: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The gzip form, if it is at least a tenth smaller. It carries no time, so that equal files give equal executables.
+/// The gzip form, if it is at least a tenth smaller. It has no timestamp, so that equal files give equal executables.
 fn compress(content: &[u8]) -> Result<Option<Vec<u8>>> {
     let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
     encoder.write_all(content)?;

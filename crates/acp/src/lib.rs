@@ -1,7 +1,7 @@
 //! The client side of the Agent Client Protocol: JSON-RPC 2.0, one message a line.
 //!
-//! Owns the shape of the messages. The caller decides when to send which message and what it means. Agents differ in what
-//! they send, so every field is optional that a message can do without, and an unknown kind never fails.
+//! Owns the types of the messages. The caller decides when to send a message and what it means. Agents differ in what
+//! they send, so every dispensable field is optional, and an unknown kind never fails.
 
 mod rpc;
 mod session;
@@ -13,5 +13,5 @@ pub use session::{
     PromptCapabilities, Prompted, SessionOpened, ToolCall, ToolContent, Update, method,
 };
 
-/// The version of the protocol that is spoken here.
+/// The protocol version of this crate.
 pub const PROTOCOL_VERSION: u16 = 1;

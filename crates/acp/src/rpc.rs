@@ -59,7 +59,7 @@ struct Envelope {
 }
 
 impl Incoming {
-    /// Reads a line. `None`: it is no message of the protocol.
+    /// Parses a line. `None`: it is not a message of the protocol.
     pub fn parse(line: &[u8]) -> Option<Self> {
         let envelope: Envelope = serde_json::from_slice(line).ok()?;
         let id = envelope.id.filter(|id| !id.is_null());
@@ -89,7 +89,7 @@ impl Incoming {
     }
 }
 
-/// A request. The caller chooses the id, so that the next owner of the connection knows what an answer belongs to.
+/// A request. The caller chooses the id, so that the next owner of the connection can match the answer.
 pub fn request(id: &str, method: &str, params: Value) -> Bytes {
     line(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
 }
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_told_apart() {
+    fn messages_are_distinguished() {
         let parse = |line: &str| Incoming::parse(line.as_bytes());
         assert_eq!(
             parse(r#"{"jsonrpc":"2.0","id":"a","result":{"x":1}}"#),

@@ -1,4 +1,4 @@
-//! The messages about a session.
+//! The messages of a session.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -32,7 +32,7 @@ pub struct Initialized {
 pub struct AuthMethod {
     pub id: String,
     pub name: String,
-    /// What the user does, in the agent's words.
+    /// What the user has to do, in the agent's words.
     pub description: Option<String>,
 }
 
@@ -63,7 +63,7 @@ pub struct SessionOpened {
     pub session_id: Option<String>,
     pub modes: Option<Modes>,
     pub models: Option<Models>,
-    /// The newer form of modes and models, which some agents have beside those and some instead.
+    /// The newer form of modes and models, which some agents send in addition and some instead.
     pub config_options: Vec<ConfigOption>,
 }
 
@@ -99,13 +99,13 @@ impl SessionOpened {
     }
 }
 
-/// What can be chosen, and what is chosen now.
+/// The available choices and the current one.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Choices {
-    /// Empty if the agent does not say.
+    /// Empty if the agent does not report it.
     pub current: String,
     pub available: Vec<String>,
-    /// The id of the configuration option that this is, which is set with [`method::SET_CONFIG_OPTION`].
+    /// The id of the configuration option behind it, which is set with [`method::SET_CONFIG_OPTION`].
     pub config_id: Option<String>,
 }
 
@@ -180,7 +180,7 @@ pub struct Prompted {
     pub usage: Option<Value>,
 }
 
-/// What happens in a session.
+/// An update of a session.
 #[derive(Clone, Debug)]
 pub enum Update {
     Text(String),
@@ -221,7 +221,7 @@ impl Update {
     }
 }
 
-/// A tool call, or what changes about one. What is absent stays as it was.
+/// A tool call, or an update of one. Absent fields stay unchanged.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ToolCall {
@@ -235,7 +235,7 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// Takes over what `update` says. A difference stays: some agents show it when they ask and never again.
+    /// Applies an update. A diff is kept: some agents send it with the permission request and never again.
     pub fn merge(&mut self, update: Self) {
         fn take<T>(field: &mut Option<T>, update: Option<T>) {
             if update.is_some() {
@@ -253,7 +253,7 @@ impl ToolCall {
             }
             self.content = Some(content);
         }
-        // Some agents announce a call with an empty input, repeat it empty, or tell it in parts.
+        // Some agents announce a call with an empty input, repeat it empty, or send it in parts.
         match (&mut self.raw_input, update.raw_input) {
             (Some(Value::Object(known)), Some(Value::Object(more))) => known.extend(more),
             (_, None | Some(Value::Null)) => {}
@@ -274,7 +274,7 @@ impl ToolCall {
     }
 }
 
-/// What a tool call has produced.
+/// The output of a tool call.
 #[derive(Clone, Debug)]
 pub enum ToolContent {
     Text(String),
@@ -357,7 +357,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_never_fails() {
+    fn unknown_messages_never_fail() {
         for params in [
             json!(null),
             json!({}),
@@ -365,7 +365,7 @@ mod tests {
         ] {
             assert!(matches!(Update::parse(&params), Update::Other));
         }
-        // A number where a text belongs costs the call its details, not the session.
+        // A number in place of a text costs the call its details, not the session.
         let update = json!({ "update": { "sessionUpdate": "tool_call", "toolCallId": 7 } });
         assert!(matches!(Update::parse(&update), Update::ToolCall(_)));
         let request: PermissionRequest =
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_keeps_what_an_update_does_not_name() {
+    fn a_call_keeps_fields_that_an_update_does_not_name() {
         let call = |json: Value| serde_json::from_value::<ToolCall>(json).unwrap();
         let mut first =
             call(json!({ "toolCallId": "t", "title": "edit", "kind": "edit", "rawInput": { "a": 1 } }));
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_that_was_shown_with_the_question_stays() {
+    fn a_diff_that_came_with_the_permission_request_stays() {
         let call = |json: Value| serde_json::from_value::<ToolCall>(json).unwrap();
         let diff = json!({ "type": "diff", "path": "/a", "oldText": "", "newText": "x" });
         let mut asked = call(json!({ "toolCallId": "t", "rawInput": { "a": 1 }, "content": [diff] }));

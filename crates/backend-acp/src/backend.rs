@@ -9,7 +9,7 @@ use tiller_core::backend::{
     Abilities, Account, AgentChannels, AgentEnds, AgentEvent, Attach, Backend, BackendInfo, Capabilities,
     ConversationStart, Exit, Launch, OptionRules, WhyChosen,
 };
-use tiller_keeper::{Keeping, Kept, Lost};
+use tiller_keeper::{AttachError, KeeperConfig, KeptAgent};
 use tiller_process::{find_program, is_running};
 
 use crate::conversation::{Conversation, Opening, PROMPT};
@@ -34,14 +34,14 @@ pub struct AcpAgent {
 /// Starts one program for every session.
 pub struct AcpBackend {
     agent: AcpAgent,
-    keeping: Keeping,
+    keeping: KeeperConfig,
     rules: Arc<AcpOptions>,
     known: LastKnown,
 }
 
 impl AcpBackend {
-    pub fn new(agent: AcpAgent, keeping: Keeping) -> Self {
-        let keeping = Keeping {
+    pub fn new(agent: AcpAgent, keeping: KeeperConfig) -> Self {
+        let keeping = KeeperConfig {
             // Of everything that the agent sends, only the answer to a prompt has the id of one.
             turn_end: format!("\"{PROMPT}").into_bytes(),
             ..keeping
@@ -171,8 +171,10 @@ impl Backend for AcpBackend {
             let first = tiller_keeper::first_kept(&keeping, &attach.run);
             let kept = match tiller_keeper::attach(&keeping, &attach.run, first).await {
                 Ok(kept) => kept,
-                Err(Lost::NeverStarted) => return agent.exited(Exit::NeverStarted, None).await,
-                Err(Lost::Unknown(error)) => return agent.exited(Exit::unreachable(error), None).await,
+                Err(AttachError::NeverStarted) => return agent.exited(Exit::NeverStarted, None).await,
+                Err(AttachError::Unknown(error)) => {
+                    return agent.exited(Exit::unreachable(error), None).await;
+                }
             };
             let mut conversation =
                 Conversation::new(attach.run.clone(), attach.conversation.clone(), opening);
@@ -204,8 +206,8 @@ struct Agent {
 }
 
 impl Agent {
-    async fn relay(mut self, kept: Kept, conversation: Conversation, found: Found) {
-        let Kept {
+    async fn relay(mut self, kept: KeptAgent, conversation: Conversation, found: Found) {
+        let KeptAgent {
             wire,
             last_input,
             listens,
@@ -253,7 +255,7 @@ impl Agent {
         self.exited(exit, Some(run)).await;
     }
 
-    async fn exited(self, exit: Exit, run: Option<tiller_keeper::Run>) {
+    async fn exited(self, exit: Exit, run: Option<tiller_keeper::KeeperHandle>) {
         let remove = async {
             if let Some(run) = run {
                 run.finish().await;

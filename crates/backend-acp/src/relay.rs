@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::stream::BoxStream;
 use futures_util::{SinkExt as _, StreamExt as _};
 use tiller_core::backend::{AgentCommand, AgentEvent, Exit, PositionedEvent};
-use tiller_keeper::Run;
+use tiller_keeper::KeeperHandle;
 use tiller_process::{Ended, Frame, Line, LineSink, Located, Process};
 use tokio::sync::{mpsc, oneshot};
 
@@ -25,7 +25,7 @@ pub(crate) struct Relay {
     pub(crate) outgoing: Option<LineSink>,
     pub(crate) process: Box<dyn Process>,
     pub(crate) events: mpsc::Sender<Vec<PositionedEvent>>,
-    pub(crate) run: Run,
+    pub(crate) run: KeeperHandle,
     /// A turn is running, as far as is known.
     pub(crate) busy: bool,
     /// An earlier server has handled the agent's output up to here.

@@ -19,7 +19,7 @@ use tiller_core::{
     Timestamp,
     backend::{Driver, Drivers},
 };
-use tiller_keeper::Keeping;
+use tiller_keeper::KeeperConfig;
 use tiller_process::Shield;
 use tokio::sync::Semaphore;
 
@@ -168,7 +168,7 @@ impl Hooks for Running {
 }
 
 /// Ends runs that no session continues, and removes stale leases.
-pub(crate) struct Swept(pub(crate) Option<Keeping>);
+pub(crate) struct Swept(pub(crate) Option<KeeperConfig>);
 
 impl Leftovers for Swept {
     fn keep_only(&self, wanted: HashSet<String>) {

@@ -9,7 +9,7 @@ use tiller_core::backend::{
     Abilities, Account, AgentChannels, Attach, Backend, BackendInfo, Connections, Drivers, HOOK_TIME, Launch,
     Leftovers, OptionRules,
 };
-use tiller_keeper::Keeping;
+use tiller_keeper::KeeperConfig;
 
 use crate::abilities::{CliAccount, NoAccount, Swept, Titles};
 use crate::inquiry::LastOffers;
@@ -74,8 +74,8 @@ impl ClaudeBackend {
 
     /// Gives every agent a keeper, so that it outlives this program.
     #[must_use]
-    pub fn kept(mut self, keeping: Keeping) -> Self {
-        self.launcher.keeping = Some(Keeping {
+    pub fn kept(mut self, keeping: KeeperConfig) -> Self {
+        self.launcher.keeping = Some(KeeperConfig {
             turn_end: TURN_END.to_vec(),
             ..keeping
         });
@@ -195,7 +195,7 @@ mod tests {
         };
         let backend = ClaudeBackend::new(executable, None, BackendInfo::named("claude"))
             .sweeping()
-            .kept(Keeping {
+            .kept(KeeperConfig {
                 folder: folder.path().to_owned(),
                 program: "keeper".into(),
                 args: Vec::new(),

@@ -9,7 +9,7 @@ use tiller_core::SessionId;
 use tiller_core::backend::{
     AgentChannels, AgentEnds, AgentEvent, Attach, ConversationStart, Exit, ForkOrigin, Launch,
 };
-use tiller_keeper::{Keeping, Lost, Run};
+use tiller_keeper::{AttachError, KeeperConfig, KeeperHandle};
 use tiller_process::{Sandbox, Shield, is_running};
 use tokio::sync::oneshot;
 
@@ -35,7 +35,7 @@ pub(crate) struct Launcher {
     pub(crate) offers: LastOffers,
     pub(crate) claims: Claims,
     /// How agents outlive this server. `None`: they don't.
-    pub(crate) keeping: Option<Keeping>,
+    pub(crate) keeping: Option<KeeperConfig>,
     /// How long a callback waits for its answer.
     pub(crate) hook_time: Duration,
     /// For agents that connect to this server, which have no keeper. `None`: all speak over pipes.
@@ -103,8 +103,10 @@ impl Launcher {
             let lease = Lease::take(&attach.conversation, lease::NO_PATIENCE).await;
             let kept = match tiller_keeper::attach(&keeping, &attach.run, attach.position).await {
                 Ok(kept) => kept,
-                Err(Lost::NeverStarted) => return agent.exited(Exit::NeverStarted, None).await,
-                Err(Lost::Unknown(error)) => return agent.exited(Exit::unreachable(error), None).await,
+                Err(AttachError::NeverStarted) => return agent.exited(Exit::NeverStarted, None).await,
+                Err(AttachError::Unknown(error)) => {
+                    return agent.exited(Exit::unreachable(error), None).await;
+                }
             };
             let (last_input, listens) = (kept.last_input, kept.listens);
             let settings = LinkSettings {
@@ -298,7 +300,7 @@ impl Agent {
         self.exited(exit, run).await;
     }
 
-    async fn exited(self, exit: Exit, run: Option<Run>) {
+    async fn exited(self, exit: Exit, run: Option<KeeperHandle>) {
         drop(self.place);
         let remove = async {
             if let Some(run) = run {
@@ -326,7 +328,7 @@ struct Started {
     link: Link,
     inbox: Inbox,
     /// Its keeper, if it has one.
-    run: Option<Run>,
+    run: Option<KeeperHandle>,
 }
 
 /// Starts an agent that connects to this server.

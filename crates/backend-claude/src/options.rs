@@ -154,8 +154,12 @@ impl ClaudeOptions {
         let is_name = |name: &str| {
             !name.is_empty() && name.len() <= 128 && !name.starts_with('-') && name.chars().all(in_name)
         };
-        let refused =
-            |name: &str| OptionRefused::new(MODEL, format!("'{name}' is no model that the agent offers."));
+        let refused = |name: &str| {
+            OptionRefused::new(
+                MODEL,
+                format!("Unknown model '{name}': the agent does not offer it."),
+            )
+        };
         let Some(name) = value.as_str() else {
             return Err(OptionRefused::new(MODEL, "A model is named by a string."));
         };

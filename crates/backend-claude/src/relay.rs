@@ -14,7 +14,7 @@ use tiller_agent::{
     Interrupt, Link, ParseError, PermissionReply, Reply, RequestId, RequestKind, SetModel, SetPermissionMode,
     UserMessage,
 };
-use tiller_keeper::Run;
+use tiller_keeper::KeeperHandle;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::inquiry::{Exchange, aside};
@@ -53,7 +53,7 @@ pub(crate) struct Relay {
     pub(crate) heard: Vec<PositionedEvent>,
     /// A turn is running, as far as we know.
     pub(crate) busy: bool,
-    pub(crate) run: Option<Run>,
+    pub(crate) run: Option<KeeperHandle>,
     /// Where what the CLI said last ends, if it can be read again.
     pub(crate) position: Option<u64>,
     /// How long a callback waits for its answer.

@@ -1,8 +1,8 @@
-//! Connections to a keeper that have not proved yet that they come from its program.
+//! Connections to a keeper that have not been authenticated yet.
 //!
-//! The agent runs as the same user and can reach the keeper's socket where nothing hides it. So a caller must not descend
-//! from the keeper, as the agent and everything that it starts does, and must know the run's secret. Until then it is told
-//! nothing, nothing that it says counts, and the program that is connected stays connected.
+//! The agent runs as the same user and can reach the keeper's socket unless the shield hides it. So a caller must not
+//! descend from the keeper, as the agent and its child processes do, and must show the run's secret. Until then it gets
+//! no data, its frames are ignored, and the connected program stays connected.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -13,15 +13,15 @@ use rustix::event::PollFlags;
 use crate::waiting::{Ready, Waiting};
 use crate::wire::{Frames, Order};
 
-/// How many may wait at once, and for how long. A program proves itself with its first word.
+/// How many callers may wait at once, and for how long. A program authenticates with its first frame.
 const MOST: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// More than the proof takes. What a caller says before it has proved itself must not fill the memory.
+/// More than a proof needs. An unauthenticated caller must not fill the memory.
 const LONGEST_PROOF: usize = 4096;
 
 pub(crate) struct Callers {
-    /// Empty: the keeper was started by a version that had no secrets.
+    /// Empty: the keeper was started by a version without secrets.
     secret: Vec<u8>,
     waiting: Vec<Caller>,
 }
@@ -54,7 +54,7 @@ impl Callers {
         let now = Instant::now();
         self.waiting.retain(|caller| now < caller.since + PATIENCE);
         if self.waiting.len() >= MOST {
-            // One that says nothing must not keep the program out.
+            // A caller that sends nothing must not block the program.
             self.waiting.remove(0);
         }
         self.waiting.push(Caller {
@@ -73,7 +73,7 @@ impl Callers {
         }
     }
 
-    /// The first caller that has proved itself, with what it said after its proof.
+    /// The first authenticated caller, with the frames after its proof.
     pub(crate) fn proved(&mut self, buffer: &mut [u8]) -> Option<(UnixStream, Frames)> {
         let mut position = 0;
         while position < self.waiting.len() {
@@ -122,7 +122,7 @@ impl Caller {
     }
 }
 
-/// Takes as long for a wrong secret as for the right one.
+/// Compares in constant time.
 fn is_same(shown: &[u8], secret: &[u8]) -> bool {
     secret.is_empty()
         || shown.len() == secret.len()
@@ -143,14 +143,14 @@ fn may_call(connection: &UnixStream) -> bool {
     };
     let own = std::process::id();
     let pid = peer.pid.as_raw_nonzero().get().cast_unsigned();
-    // A caller that has gone already, or that this process can't see, proves nothing.
+    // A caller that has already gone, or that this process can't see, is refused.
     let parent = |pid: &u32| Stat::of(*pid)?.parent().filter(|parent| *parent > 0);
     peer.uid == rustix::process::geteuid()
         && Stat::of(pid).is_some()
         && std::iter::successors(Some(pid), parent).all(|ancestor| ancestor != own)
 }
 
-/// Other systems don't tell the process; the secret has to do.
+/// Other systems don't reveal the process; the secret has to suffice.
 #[cfg(not(target_os = "linux"))]
 fn may_call(_connection: &UnixStream) -> bool {
     true

@@ -1,4 +1,4 @@
-//! The program's side: starting a keeper, finding it again, and talking to an agent through it.
+//! The program's side: starts keepers, reconnects to them, and talks to agents through them.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
@@ -21,95 +21,95 @@ use tokio::process::Command;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::files::{PID_FILE, SOCKET, create_secret, read_exit, read_secret};
-use crate::lines::{Output, Telling, left_word, next_news};
-use crate::wire::{Frames, Instruction, News, Order};
+use crate::lines::{KeeperReports, Output, end_on_record, next_report};
+use crate::wire::{Frames, Instruction, Order, Report};
 
-/// Lines and other orders that wait to be passed on.
+/// How many lines and other orders may wait to be sent.
 const ORDERS: usize = 64;
 
-/// Room for a line that is passed on; what is longer is given back.
+/// The initial size of the line buffer; larger buffers are released.
 const LINE: usize = 64 * 1024;
 
-/// How long a keeper may take to clear its folder away, and how often that is looked at.
+/// How long a keeper may take to remove its folder, and how often that is checked.
 const FINISH_TIME: Duration = Duration::from_secs(2);
 const FINISH_LOOK: Duration = Duration::from_millis(5);
 
-/// How long a keeper may take to say how things stand. It does nothing else that takes time, but the machine may.
+/// How long a keeper may take to report its state. It is fast, but the machine may be slow.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 
-/// How long is tried to reach a keeper that may be there, and how often. What is in the way is mostly short of something:
-/// descriptors, memory.
+/// How long to retry if a keeper can't be reached, and how often. The usual cause is a temporary lack of descriptors or
+/// memory.
 const REACH_TIME: Duration = Duration::from_secs(5);
 const REACH_AGAIN: Duration = Duration::from_millis(100);
 
 /// How keepers are started, and where their folders are.
 #[derive(Debug, Clone)]
-pub struct Keeping {
-    /// The folder in which every run has one.
+pub struct KeeperConfig {
+    /// The folder that contains the folders of all runs.
     pub folder: PathBuf,
     /// The program that calls [`keep`](crate::keep) with its last argument…
     pub program: PathBuf,
-    /// …and what comes before that.
+    /// …and the arguments before that.
     pub args: Vec<OsString>,
-    /// How long an agent may go without a program and without work.
+    /// How long an agent without a connected program may be idle.
     pub grace: Duration,
-    /// What an agent writes when it has done its work: from then on, and until it is given more, it is without work.
-    /// Empty: nothing tells, and it is never without work.
+    /// The text that an agent writes at the end of its work: from then on, until it gets more work, it is idle. Empty:
+    /// unknown, and the agent is never idle.
     pub turn_end: Vec<u8>,
-    /// What agents are shielded with.
+    /// The shield of the agents.
     pub shield: Shield,
 }
 
 /// An agent with a keeper.
-pub struct Kept {
-    /// The connection to the agent. Its end is heard by whoever reads what it says: nobody else hears the keeper.
+pub struct KeptAgent {
+    /// The connection to the agent. Only its reader learns of the agent's end.
     pub wire: Wire,
-    /// The last numbered line that was passed on to it. `None`: the keeper is gone and has left no word of that.
+    /// The number of the last numbered line that the agent got. `None`: the keeper has gone and left no record of it.
     pub last_input: Option<u64>,
-    /// Whether it can be told anything. If not, it is about to end or has ended: what it had still to say comes over the
-    /// wire, and then its end.
+    /// Whether the agent accepts input. If not, it is ending or has ended: the wire delivers the rest of its output, and
+    /// then its end.
     pub listens: bool,
-    /// Told when what the agent had said by now has been read from the wire, and more is asked for. Never, if its end
-    /// comes before that.
+    /// Sent when everything that the agent had written so far was read from the wire and more is requested. Never sent
+    /// if the agent ends before that.
     pub caught_up: oneshot::Receiver<()>,
-    /// What else can be said to the keeper.
-    pub run: Run,
+    /// Further commands to the keeper.
+    pub run: KeeperHandle,
 }
 
-/// Why there is no agent to go on with.
+/// Why there is no agent to reconnect to.
 #[derive(Debug, thiserror::Error)]
-pub enum Lost {
-    /// Nothing was ever started under that name, so nothing that it said or did can be lost.
+pub enum AttachError {
+    /// No agent was ever started under that name, so no output can be lost.
     #[error("it was never started")]
     NeverStarted,
-    /// It was started, or may have been, and nobody can tell what became of it. It may be at work.
+    /// The agent was or may have been started, and its state is unknown. It may be running.
     #[error("{0}")]
     Unknown(#[source] io::Error),
 }
 
-/// Tells a keeper what it need not keep any more. Cheap to clone.
+/// Sends commands about a run to its keeper. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Run {
+pub struct KeeperHandle {
     folder: PathBuf,
     orders: mpsc::Sender<Order>,
 }
 
-impl Run {
-    /// What the agent wrote before this position is not needed any more.
+impl KeeperHandle {
+    /// The output before this position is no longer needed.
     pub fn forget(&self, before: u64) {
-        // One that is left out is made good by the next one.
+        // If the channel is full, the next position is sent instead.
         self.orders.try_send(Order::Forget { before }).ok();
     }
 
-    /// The agent is gone and everything that it said is in safe hands: nothing of the run remains.
+    /// The agent has ended and all of its output is stored: removes everything of the run.
     pub async fn finish(&self) {
         let deadline = tokio::time::Instant::now() + FINISH_TIME;
         let told = tokio::time::timeout_at(deadline, self.orders.send(Order::Finish)).await;
         if let Ok(Err(_)) = told {
-            // A keeper that has gone can't clean up after itself.
+            // If the keeper has gone, this process removes the folder.
             return discard_folder(&self.folder);
         }
-        // It does so at once.
+        // The keeper removes its folder at once.
         while self.folder.exists() {
             if tokio::time::Instant::now() >= deadline {
                 return self.force().await;
@@ -118,7 +118,7 @@ impl Run {
         }
     }
 
-    /// Ends a keeper that does not end itself, because it was stopped or hangs, and cleans up after it.
+    /// Kills a keeper that does not exit, because it was stopped or hangs, and removes its folder.
     async fn force(&self) {
         tracing::warn!("a keeper does not end and is killed");
         match read_identity(&self.folder) {
@@ -128,21 +128,21 @@ impl Run {
                 }
                 discard_folder(&self.folder);
             }
-            // It has just come to its senses.
+            // The keeper has just exited after all.
             Ok(None) => {}
-            // Whoever comes next finds the folder and clears it away.
+            // The next server finds the folder and removes it.
             Err(error) => tracing::warn!(%error, "which process the keeper is can't be read"),
         }
     }
 }
 
-/// Starts a keeper for `run`, and through it the agent. The name must be the only one of its kind on the machine: what the
-/// agent starts is found by it.
-pub async fn start(keeping: &Keeping, run: &str, launch: &Launch) -> io::Result<Kept> {
+/// Starts a keeper for `run`, and through it the agent. The run's name must be unique on the machine: the agent's
+/// processes are found by it.
+pub async fn start(keeping: &KeeperConfig, run: &str, launch: &Launch) -> io::Result<KeptAgent> {
     let folder = keeping.folder.join(run);
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700).create(&keeping.folder)?;
-    // Only what is there can be hidden.
+    // A folder must exist to be hidden.
     let launch = keeping.shield.wrap(launch)?;
     builder.recursive(false).create(&folder)?;
     let outcome = start_in(keeping, &folder, run, launch).await;
@@ -152,7 +152,7 @@ pub async fn start(keeping: &Keeping, run: &str, launch: &Launch) -> io::Result<
     outcome
 }
 
-async fn start_in(keeping: &Keeping, folder: &Path, run: &str, launch: Launch) -> io::Result<Kept> {
+async fn start_in(keeping: &KeeperConfig, folder: &Path, run: &str, launch: Launch) -> io::Result<KeptAgent> {
     let secret = create_secret(folder)?;
     let listener = Address::of(folder)?.bind()?;
     let (ours, theirs) = StdStream::pair()?;
@@ -160,16 +160,16 @@ async fn start_in(keeping: &Keeping, folder: &Path, run: &str, launch: Launch) -
         .args(&keeping.args)
         .arg(folder)
         .arg0("tiller-keeper")
-        // The agent can read its keeper's environment; there must be nothing in it.
+        // The agent can read its keeper's environment, so it is empty.
         .env_clear()
         .stdin(Stdio::from(OwnedFd::from(theirs)))
-        // Nobody else holds the listener: when the keeper is gone, connecting fails at once.
+        // Only the keeper holds the listener: when the keeper has gone, connecting fails at once.
         .stdout(Stdio::from(OwnedFd::from(listener)))
         .stderr(Stdio::null())
         .current_dir("/")
         .spawn()?;
     tokio::spawn(async move {
-        // Only to take its end note; how it ended is of no interest.
+        // Only to reap the process; its exit status does not matter.
         if let Err(error) = child.wait().await {
             tracing::debug!(%error, "waiting for a keeper failed");
         }
@@ -179,54 +179,54 @@ async fn start_in(keeping: &Keeping, folder: &Path, run: &str, launch: Launch) -
         mark: run.to_owned(),
         grace: keeping.grace,
         turn_end: keeping.turn_end.clone(),
-        // Over the socket only: command lines and environments can be read by others.
+        // Only over the socket: other users can read command lines and environments.
         secret,
     };
     let connection = Connection::open(ours, Order::Start(Box::new(instruction))).await?;
     match connection.standing {
-        News::Running { pid, .. } => {
-            // The file has been written. If it can't be read now, the agent is there all the same and must be looked after.
+        Report::Running { pid, .. } => {
+            // The keeper wrote the file. If it can't be read now, the agent runs all the same and must be supervised.
             let tree = match read_identity(folder) {
                 Ok(identity) => identity.and_then(|identity| Tree::find(&identity)),
                 Err(error) => {
-                    tracing::warn!(%error, run, "which process the agent is can't be read");
+                    tracing::warn!(%error, run, "can't read the agent's process id");
                     let leader = i32::try_from(pid).ok().and_then(Pid::from_raw);
                     leader.map(|leader| Tree::new(leader, run))
                 }
             };
             Ok(connection.kept(folder, 0, tree))
         }
-        News::NotStarted { reason } => Err(io::Error::other(reason)),
-        News::Wrote { .. } | News::Exited { .. } | News::Replaced => Err(unexpected()),
+        Report::NotStarted { reason } => Err(io::Error::other(reason)),
+        Report::Wrote { .. } | Report::Exited { .. } | Report::Replaced => Err(unexpected()),
     }
 }
 
-/// Finds the keeper of `run` again and reads what its agent says from `position` on.
-pub async fn attach(keeping: &Keeping, run: &str, position: u64) -> Result<Kept, Lost> {
+/// Reconnects to the keeper of `run` and reads the agent's output from `position` on.
+pub async fn attach(keeping: &KeeperConfig, run: &str, position: u64) -> Result<KeptAgent, AttachError> {
     let folder = keeping.folder.join(run);
     let deadline = tokio::time::Instant::now() + REACH_TIME;
     loop {
         match try_attach(&folder, position).await {
             Ok(Some(kept)) => return Ok(kept),
-            Ok(None) => return Err(Lost::NeverStarted),
+            Ok(None) => return Err(AttachError::NeverStarted),
             Err(error) if tokio::time::Instant::now() < deadline => {
-                tracing::debug!(%error, run, "a keeper can't be reached; trying again");
+                tracing::debug!(%error, run, "a keeper can't be reached; retrying");
                 tokio::time::sleep(REACH_AGAIN).await;
             }
             Err(error) => {
                 tracing::warn!(%error, run, "a keeper can't be reached");
                 return match read_identity(&folder) {
-                    // Whoever comes next would start another beside it.
-                    Ok(Some(identity)) => Ok(remains(&folder, &identity, position).await),
-                    Ok(None) | Err(_) => Err(Lost::Unknown(error)),
+                    // The next server would start another agent beside it.
+                    Ok(Some(identity)) => Ok(without_keeper(&folder, &identity, position).await),
+                    Ok(None) | Err(_) => Err(AttachError::Unknown(error)),
                 };
             }
         }
     }
 }
 
-/// `None`: there is neither a keeper nor a trace of an agent. An error tells nothing about either.
-async fn try_attach(folder: &Path, position: u64) -> io::Result<Option<Kept>> {
+/// `None`: there is neither a keeper nor a trace of an agent. An error proves neither.
+async fn try_attach(folder: &Path, position: u64) -> io::Result<Option<KeptAgent>> {
     let connected = Address::of(folder).and_then(|address| address.connect());
     match connected {
         Ok(stream) => {
@@ -235,16 +235,16 @@ async fn try_attach(folder: &Path, position: u64) -> io::Result<Option<Kept>> {
             let tree = read_identity(folder)?.and_then(|identity| Tree::find(&identity));
             Ok(Some(connection.kept(folder, position, tree)))
         }
-        // Nobody has the socket open: the keeper is gone, or never was.
+        // Nobody listens on the socket: the keeper has gone, or never existed.
         Err(error)
             if matches!(
                 error.kind(),
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
             ) =>
         {
-            // The agent is told nothing before its id is written; without it there was none.
+            // The agent gets no input before its process id is stored; without the file there was no agent.
             match read_identity(folder)? {
-                Some(identity) => Ok(Some(remains(folder, &identity, position).await)),
+                Some(identity) => Ok(Some(without_keeper(folder, &identity, position).await)),
                 None => Ok(None),
             }
         }
@@ -252,14 +252,14 @@ async fn try_attach(folder: &Path, position: u64) -> io::Result<Option<Kept>> {
     }
 }
 
-/// From where on what the agent of `run` has said can be read: the beginning, or a place in the middle of a line before
-/// which everything is forgotten.
-pub fn first_kept(keeping: &Keeping, run: &str) -> u64 {
+/// The position from which the output of `run` can be read: the beginning, or a position in the middle of a line before
+/// which everything was discarded.
+pub fn first_kept(keeping: &KeeperConfig, run: &str) -> u64 {
     crate::output::first_kept(&keeping.folder.join(run))
 }
 
 /// The names of all runs that have a folder.
-pub fn runs(keeping: &Keeping) -> io::Result<Vec<String>> {
+pub fn runs(keeping: &KeeperConfig) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(&keeping.folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -271,17 +271,17 @@ pub fn runs(keeping: &Keeping) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Ends what is left of `run`, with everything that its agent started, and removes its folder. What can't be identified
-/// now is left to whoever comes next.
-pub async fn remove(keeping: &Keeping, run: &str) {
+/// Ends all processes of `run` and removes its folder. Processes that can't be identified now are left to the next
+/// server.
+pub async fn remove(keeping: &KeeperConfig, run: &str) {
     let folder = keeping.folder.join(run);
     let connected = Address::of(&folder).and_then(|address| address.connect());
     let identity = match read_identity(&folder) {
         Ok(identity) => identity,
-        // Torn when the machine lost its power, and its processes with it.
+        // The file was torn when the machine lost its power, and the processes ended with it.
         Err(error) if error.kind() == io::ErrorKind::InvalidData => None,
         Err(error) => {
-            tracing::warn!(%error, run, "can't tell what an earlier server has left");
+            tracing::warn!(%error, run, "can't identify the processes of an earlier run");
             return;
         }
     };
@@ -295,8 +295,8 @@ pub async fn remove(keeping: &Keeping, run: &str) {
         Err(error) => Err(error),
     };
     if let Err(error) = dismissed {
-        tracing::debug!(%error, run, "a keeper did not take its leave");
-        // It may have been stopped, or hang; mostly it has been gone for long.
+        tracing::debug!(%error, run, "a keeper did not confirm its exit");
+        // The keeper may have been stopped, or may hang; usually it has been gone for long.
         if let Some(tree) = &tree {
             tree.kill_with_keeper().await;
         }
@@ -304,15 +304,15 @@ pub async fn remove(keeping: &Keeping, run: &str) {
     discard_folder(&folder);
 }
 
-/// Lets a keeper go whose agent has been killed.
+/// Tells a keeper whose agent was killed to exit.
 async fn dismiss(folder: &Path, stream: StdStream) -> io::Result<()> {
     let secret = read_secret(folder)?;
     let mut connection = Connection::open(stream, Order::Attach { secret }).await?;
     let farewell = async {
         let mut bytes = Vec::new();
         Order::Finish.encode(&mut bytes);
-        while let Some(news) = next_news(&mut connection.reading, &mut connection.frames).await? {
-            if matches!(news, News::Exited { .. }) {
+        while let Some(news) = next_report(&mut connection.reading, &mut connection.frames).await? {
+            if matches!(news, Report::Exited { .. }) {
                 connection.writing.write_all(&bytes).await?;
             }
         }
@@ -330,8 +330,8 @@ fn discard_folder(folder: &Path) {
     }
 }
 
-/// Where a keeper listens. A socket's address has room for about a hundred characters, a folder's name may be longer;
-/// so it is named by an open descriptor where the system has names for those.
+/// The address of a keeper's socket. A socket's path may have about a hundred characters and a folder's path may be
+/// longer, so the folder is named by an open descriptor if the system supports that.
 struct Address {
     path: PathBuf,
     _folder: Option<File>,
@@ -367,12 +367,12 @@ impl Address {
     }
 }
 
-/// A keeper that has said how things stand.
+/// A connection to a keeper that has reported its state.
 struct Connection {
     reading: OwnedReadHalf,
     writing: OwnedWriteHalf,
     frames: Frames,
-    standing: News,
+    standing: Report,
 }
 
 impl Connection {
@@ -385,9 +385,9 @@ impl Connection {
         let exchange = async {
             writing.write_all(&bytes).await?;
             loop {
-                match next_news(&mut reading, &mut frames).await? {
-                    // Keepers before this one may say so first.
-                    Some(News::Wrote { .. }) => {}
+                match next_report(&mut reading, &mut frames).await? {
+                    // Keepers of earlier versions may report this first.
+                    Some(Report::Wrote { .. }) => {}
                     Some(news) => return Ok(news),
                     None => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
                 }
@@ -404,9 +404,9 @@ impl Connection {
         })
     }
 
-    fn kept(self, folder: &Path, position: u64, tree: Option<Tree>) -> Kept {
+    fn kept(self, folder: &Path, position: u64, tree: Option<Tree>) -> KeptAgent {
         let (pid, last_input, end, listens) = match self.standing {
-            News::Running {
+            Report::Running {
                 pid,
                 last_input,
                 end,
@@ -419,7 +419,7 @@ impl Connection {
         let (tell_ended, ended) = watch::channel(None);
         let tree = tree.map(SharedTree::new);
         tokio::spawn(write(Writing(Some(self.writing)), line_inbox, order_inbox));
-        let keeper = Telling {
+        let keeper = KeeperReports {
             connection: self.reading,
             frames: self.frames,
             tree: tree.clone(),
@@ -433,12 +433,12 @@ impl Connection {
             tell_ended,
             Some(tell_caught_up),
         );
-        Kept {
+        KeptAgent {
             wire: wire(output, lines, KeptProcess { pid, tree, ended }),
             last_input,
             listens,
             caught_up,
-            run: Run {
+            run: KeeperHandle {
                 folder: folder.to_owned(),
                 orders,
             },
@@ -446,16 +446,16 @@ impl Connection {
     }
 }
 
-/// What is left of a run whose keeper is gone.
-async fn remains(folder: &Path, identity: &TreeIdentity, position: u64) -> Kept {
+/// The rest of a run whose keeper has gone.
+async fn without_keeper(folder: &Path, identity: &TreeIdentity, position: u64) -> KeptAgent {
     let tree = Tree::find(identity).map(SharedTree::new);
     if let Some(tree) = &tree {
-        // Without its keeper it talks to nobody.
+        // Without its keeper the agent can't be reached.
         tree.kill().await;
     }
     let exit = read_exit(folder);
     let last_input = exit.as_ref().and_then(|exit| exit.last_input);
-    let (tell_ended, ended) = watch::channel(Some(left_word(exit)));
+    let (tell_ended, ended) = watch::channel(Some(end_on_record(exit)));
     let (lines, _) = mpsc::channel(1);
     let (orders, _) = mpsc::channel(1);
     let process = KeptProcess {
@@ -464,12 +464,12 @@ async fn remains(folder: &Path, identity: &TreeIdentity, position: u64) -> Kept 
         ended,
     };
     let output = Output::new(folder, position, 0, None, tell_ended, None);
-    Kept {
+    KeptAgent {
         wire: wire(output, lines, process),
         last_input,
         listens: false,
         caught_up: oneshot::channel().1,
-        run: Run {
+        run: KeeperHandle {
             folder: folder.to_owned(),
             orders,
         },
@@ -495,7 +495,7 @@ fn wire(output: Output, lines: mpsc::Sender<Line>, process: KeptProcess) -> Wire
     }
 }
 
-/// An agent's process, which is its keeper's child.
+/// An agent's process, which is a child of its keeper.
 struct KeptProcess {
     pid: Option<u32>,
     tree: Option<SharedTree>,
@@ -509,7 +509,7 @@ impl Process for KeptProcess {
             let ended = ended.ok().and_then(|ended| ended.clone());
             match ended {
                 Some(ended) => ended,
-                // Whoever tells always tells the end, unless this program is about to end itself: then the agent goes on.
+                // The end is always reported, unless this program is about to exit: then the agent continues.
                 None => std::future::pending().await,
             }
         })
@@ -545,8 +545,8 @@ impl Process for KeptProcess {
     }
 }
 
-/// Our half of the connection, which does not close when it goes: when a runtime shuts down its tasks go one by one, and
-/// to the reader a half-closed connection would look like a keeper that has died.
+/// Our half of the connection, which is not closed when it is dropped: when a runtime shuts down, its tasks are dropped
+/// one by one, and to the reader a half-closed connection would look like a dead keeper.
 struct Writing(Option<OwnedWriteHalf>);
 
 impl Writing {
@@ -566,7 +566,7 @@ impl Drop for Writing {
     }
 }
 
-/// Passes orders on. The end of the lines is the end of the agent's input.
+/// Sends orders. When the lines end, the agent's input ends.
 async fn write(mut connection: Writing, mut lines: mpsc::Receiver<Line>, mut orders: mpsc::Receiver<Order>) {
     let mut bytes = Vec::new();
     let mut open = true;
@@ -583,10 +583,10 @@ async fn write(mut connection: Writing, mut lines: mpsc::Receiver<Line>, mut ord
         bytes.clear();
         order.encode(&mut bytes);
         if let Err(error) = connection.write(&bytes).await {
-            tracing::debug!(%error, "the keeper is gone");
+            tracing::debug!(%error, "the keeper has gone");
             return;
         }
-        // Lines with pictures are rare; their room is given back.
+        // Lines with images are rare; their memory is released.
         if bytes.capacity() > LINE {
             bytes = Vec::new();
         }
@@ -605,5 +605,5 @@ fn read_identity(folder: &Path) -> io::Result<Option<TreeIdentity>> {
 }
 
 fn unexpected() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the keeper spoke out of turn")
+    io::Error::new(io::ErrorKind::InvalidData, "the keeper sent an unexpected frame")
 }

@@ -1,4 +1,4 @@
-//! What stands in a run's folder beside the agent's output, for programs that come later.
+//! The files of a run beside the agent's output, for later programs.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -7,23 +7,22 @@ use std::path::Path;
 
 use tiller_process::{Ended, Tree};
 
-/// The name of the file that tells how the agent ended, for a program that comes when the keeper is gone.
+/// The file that records how the agent ended, for a program that comes when the keeper has gone.
 pub(crate) const EXIT_FILE: &str = "exit.json";
 
-/// The name of the file that tells which process the agent is.
+/// The file that records the agent's process.
 pub(crate) const PID_FILE: &str = "pid";
 
-/// The socket on which a keeper can be found.
+/// The keeper's socket.
 pub(crate) const SOCKET: &str = "socket";
 
-/// The name of the file with what a program has to know that attaches. Only its user can read it, and the agent can't
-/// where it is shielded.
+/// The file with the secret that a program must show to attach. Only its user can read it, and a shielded agent can't.
 const SECRET_FILE: &str = "secret";
 
-/// As long as a key of ours.
+/// As long as an API key.
 const SECRET: usize = 32;
 
-/// Makes the secret of a new run.
+/// Creates the secret of a new run.
 pub(crate) fn create_secret(folder: &Path) -> io::Result<Vec<u8>> {
     let mut secret = vec![0; SECRET];
     getrandom::fill(&mut secret).map_err(|error| io::Error::other(error.to_string()))?;
@@ -37,7 +36,7 @@ pub(crate) fn create_secret(folder: &Path) -> io::Result<Vec<u8>> {
     Ok(secret)
 }
 
-/// The secret of a run; empty for one that an earlier version has started.
+/// The secret of a run; empty for a run of an earlier version.
 pub(crate) fn read_secret(folder: &Path) -> io::Result<Vec<u8>> {
     match fs::read(folder.join(SECRET_FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -45,7 +44,7 @@ pub(crate) fn read_secret(folder: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Written whole or not at all.
+/// Writes a file atomically.
 fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let unfinished = folder.join(format!("{name}.new"));
     fs::write(&unfinished, bytes)?;
@@ -75,14 +74,14 @@ pub(crate) struct ExitFile {
     pub(crate) signal: Option<i32>,
     pub(crate) uptime_ms: u64,
     pub(crate) stderr: String,
-    /// Where its output ends.
+    /// The position at which its output ends.
     pub(crate) end: u64,
-    /// The last numbered line that was passed on to it. Files of earlier versions don't say.
+    /// The number of the last line that the agent got. Absent in files of earlier versions.
     #[serde(default)]
     pub(crate) last_input: Option<u64>,
 }
 
-/// `None`: nobody has written it, or it can't be read.
+/// `None`: the file does not exist or can't be read.
 pub(crate) fn read_exit(folder: &Path) -> Option<ExitFile> {
     serde_json::from_slice(&fs::read(folder.join(EXIT_FILE)).ok()?).ok()
 }

@@ -1,7 +1,6 @@
-//! The keeper: one thread that waits for whatever happens next.
+//! The keeper: one thread that waits for the next event.
 //!
-//! There is one for every agent, so it is made to be small: no runtime, a buffer of 64 KiB, and nothing kept in memory
-//! that is not on its way.
+//! There is one for every agent, so it is small: no runtime, a buffer of 64 KiB, and in memory only what is on its way.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -23,51 +22,51 @@ use crate::files::{write_exit, write_pid};
 use crate::output::Appender;
 use crate::turn_ends::TurnEnds;
 use crate::waiting::{Ready, Waiting};
-use crate::wire::{Frames, Instruction, News, Order};
+use crate::wire::{Frames, Instruction, Order, Report};
 
-/// How much is read at once: what a pipe holds.
+/// How much is read at once: the size of a pipe's buffer.
 const READ: usize = 64 * 1024;
 
-/// How much the agent's pipe holds, where the system lets us: an agent in full flow then waits less often.
+/// The size of the agent's pipe, if the system allows it: a busy agent then waits less often.
 const PIPE: usize = 256 * 1024;
 
-/// How much output may lie here that no program has taken. More, and the agent has to wait.
+/// How much output may be stored that no program has taken. Beyond that the agent has to wait.
 const MOST_NEEDED: u64 = 512 * 1024 * 1024;
 
-/// How much may wait for an agent that does not read its input. More, and our program has to wait.
+/// How much may wait for an agent that does not read its input. Beyond that the program has to wait.
 const MOST_INPUT: usize = 32 * 1024 * 1024;
 
-/// What is kept of what the agent writes to stderr.
+/// How much of the agent's stderr is kept.
 const STDERR: usize = 16 * 1024;
 
 /// How long each stage of ending an agent may take.
 const STAGE: Duration = Duration::from_secs(2);
 
-/// How often is looked for those who are to end, and for how long those are killed who can't refuse. One that the kernel
-/// holds on to must not hold us.
+/// How often processes that should end are checked, and for how long they are killed. A process that the kernel holds
+/// on to must not block the keeper.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const KILL_TIME: Duration = Duration::from_secs(1);
 
-/// How long the output of an ended agent may be held open by something that it started.
+/// How long child processes may hold an ended agent's output open.
 const AFTER_EXIT: Duration = Duration::from_millis(500);
 
-/// How often a full disk is tried again.
+/// How often a write to a full disk is retried.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// How often a keeper that is on its own looks whether its folder is still there.
+/// How often a keeper without a program checks whether its folder still exists.
 const LOOK: Duration = Duration::from_mins(1);
 
-/// Keeps one agent; returns when nothing is left to be done.
+/// Keeps one agent; returns when nothing is left to do.
 ///
-/// To be called first thing in a process of its own, which has its program's end of a socket pair as standard input and
-/// the listener of the run's socket as standard output.
+/// Call it first in a process of its own, with the program's end of a socket pair as standard input and the listener of
+/// the run's socket as standard output.
 pub fn keep(folder: &Path) -> ExitCode {
     match prepare(folder) {
         Ok(Some(mut keeper)) => {
             if keeper.run().is_ok() {
                 return ExitCode::SUCCESS;
             }
-            // Nobody to tell: our program sees the connection break, and how it stands from the files.
+            // Nobody can be told: the program sees the connection break, and reads the state from the files.
             keeper.kill_all();
             ExitCode::FAILURE
         }
@@ -76,7 +75,7 @@ pub fn keep(folder: &Path) -> ExitCode {
     }
 }
 
-/// Starts the agent that the first order names. `None` if there is nothing to keep.
+/// Starts the agent that the first order describes. `None` if there is nothing to keep.
 fn prepare(folder: &Path) -> io::Result<Option<Keeper>> {
     let mut server = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let listener = UnixListener::from(io::stdout().as_fd().try_clone_to_owned()?);
@@ -85,14 +84,14 @@ fn prepare(folder: &Path) -> io::Result<Option<Keeper>> {
     rustix::stdio::dup2_stdout(&nothing)?;
     rustix::stdio::dup2_stderr(&nothing)?;
     drop(nothing);
-    // A terminal's Ctrl-C is not for us.
+    // A terminal's Ctrl-C must not end the keeper.
     rustix::process::setsid()?;
     #[cfg(target_os = "linux")]
     {
-        // What the agent's children leave behind becomes ours, and is found when everything is to end.
+        // Orphans of the agent become children of this process, and are found when everything has to end.
         rustix::process::set_child_subreaper(Some(Pid::INIT))?;
         rustix::thread::set_name(c"tiller-keeper").ok();
-        // The run's secret is in our memory, and the agent runs as the same user.
+        // The run's secret is in memory, and the agent runs as the same user.
         rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
     }
 
@@ -115,7 +114,7 @@ fn prepare(folder: &Path) -> io::Result<Option<Keeper>> {
         Ok(keeper) => Ok(Some(keeper)),
         Err(error) => {
             let mut bytes = Vec::new();
-            News::NotStarted {
+            Report::NotStarted {
                 reason: error.to_string(),
             }
             .encode(&mut bytes);
@@ -128,19 +127,19 @@ fn prepare(folder: &Path) -> io::Result<Option<Keeper>> {
 struct Keeper {
     folder: PathBuf,
     listener: UnixListener,
-    /// Tells of signals: a byte for each.
+    /// Receives a byte for each signal.
     child_signals: UnixStream,
     end_signals: UnixStream,
-    server: Option<Server>,
+    server: Option<ConnectedProgram>,
     callers: Callers,
-    /// When the last program went, or the agent last said something; as long as there is one, meaningless.
+    /// When the last program disconnected, or the agent last wrote something; meaningless while a program is connected.
     quiet_since: Instant,
     grace: Duration,
     pid: Pid,
     tree: Tree,
     started: Instant,
-    /// Our end of a pair of sockets. A pipe could be opened for writing by everything that the agent starts, through its
-    /// place in `/proc`; a socket can't.
+    /// The keeper's end of a socket pair. Child processes of the agent could open a pipe for writing through `/proc`;
+    /// they can't open a socket.
     stdin: Option<UnixStream>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
@@ -151,25 +150,25 @@ struct Keeper {
     /// Since when the agent is to end.
     asked_to_end: Option<Instant>,
     output: Appender,
-    /// Read from the agent, and not written yet because the disk did not take it.
+    /// Output that was read from the agent and not written yet because the disk is full.
     stuck: Vec<u8>,
     turn_ends: TurnEnds,
     busy: bool,
     ending: Ending,
     exit: Option<(Option<i32>, Option<i32>, Instant)>,
-    /// The end as told, once the output is complete.
+    /// The agent's end as it was reported, once the output is complete.
     ended: Option<Ended>,
     finished: bool,
 }
 
-/// A program that is connected.
-struct Server {
+/// A connected program.
+struct ConnectedProgram {
     connection: UnixStream,
     orders: Frames,
     outbox: Vec<u8>,
-    /// It has been told how everything stands. What it heard before that it would take for the answer to its greeting.
+    /// The program got the state. Reports before that would look like the answer to its greeting.
     greeted: bool,
-    /// The output has grown since the last news that went into the outbox.
+    /// The output has grown since the last report in the outbox.
     wrote: bool,
 }
 
@@ -206,7 +205,7 @@ impl Keeper {
         listener.set_nonblocking(true)?;
         let output = Appender::create(&folder)?;
         if let Some(count) = launch.open_files {
-            // Ours as well, and more than a keeper needs. An agent that may open more is none the worse for it.
+            // The keeper has the same limit, which is more than it needs. A higher limit does not harm the agent.
             tiller_process::limit_open_files(count).ok();
         }
 
@@ -227,12 +226,12 @@ impl Keeper {
         }
         let started = Instant::now();
         let mut child = command.spawn()?;
-        // With the agent's end of the sockets, which must be closed when the agent is gone.
+        // With the agent's end of the socket pair, which must be closed when the agent has ended.
         drop((command, cwd));
         let pid = Pid::from_child(&child);
         let mut tree = Tree::new(pid, mark).kept_by_this_process();
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        // Everyone's end is taken in one place, see `reap`.
+        // All children are reaped in one place, see `reap`.
         drop(child);
         for pipe in [
             Some(stdin.as_fd()),
@@ -246,14 +245,14 @@ impl Keeper {
         }
         #[cfg(target_os = "linux")]
         if let Some(stdout) = &stdout {
-            // A system that does not give us more is slower, nothing else.
+            // A system with a smaller limit is slower, nothing else.
             rustix::pipe::fcntl_setpipe_size(stdout, PIPE).ok();
         }
         if let Err(error) = write_pid(&folder, &tree) {
             tree.kill();
             return Err(error);
         }
-        // Nothing of the user's folders is held by us, so that they can be unmounted and removed.
+        // The keeper holds none of the user's folders, so that they can be unmounted and removed.
         std::env::set_current_dir("/")?;
         let mut keeper = Self {
             folder,
@@ -284,15 +283,15 @@ impl Keeper {
             ended: None,
             finished: false,
         };
-        keeper.server = Some(Server {
+        keeper.server = Some(ConnectedProgram {
             connection: server,
             orders,
             outbox: Vec::new(),
             greeted: false,
             wrote: false,
         });
-        keeper.tell_how_it_stands();
-        // What came together with the instruction.
+        keeper.send_state();
+        // Frames that arrived together with the instruction.
         keeper.take_orders();
         Ok(keeper)
     }
@@ -306,7 +305,7 @@ impl Keeper {
             if self.is_done() {
                 break;
             }
-            self.send_news();
+            self.send_report();
             let ready = self.wait()?;
             if ready.child {
                 drain(&mut self.child_signals);
@@ -317,7 +316,7 @@ impl Keeper {
                 self.ask_to_end();
                 self.begin_to_end();
             }
-            // Before anything else of the agent's: what it has said must be safe before it is told more.
+            // First of all: the agent's output must be stored before the agent gets more input.
             if ready.stdout {
                 self.read_output(&mut buffer);
             }
@@ -335,17 +334,17 @@ impl Keeper {
             if ready.callers
                 && let Some((connection, orders)) = self.callers.proved(&mut buffer)
             {
-                // What the program before has said was said before it went.
+                // Frames of the previous program come before those of the next one.
                 self.read_server(&mut buffer);
-                self.give_over_to(connection, orders);
+                self.connect_program(connection, orders);
             }
             if ready.stdin {
                 self.write_input();
             }
         }
         if self.finished {
-            // Our program has ended what the agent left behind, with the patience that it was told to have. But what has
-            // come since, nobody could tell from anyone else's once we are gone.
+            // The program has ended the agent's leftovers with its own patience. But processes that came later could
+            // not be recognised once the keeper has gone.
             if self.has_children() {
                 self.kill_all();
             }
@@ -356,7 +355,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Ends what the agent has left behind.
+    /// Ends the processes that the agent left behind.
     fn sweep(&mut self) {
         if self.tree.terminate() > 0 {
             let deadline = Instant::now() + STAGE;
@@ -367,7 +366,7 @@ impl Keeper {
         }
     }
 
-    /// Kills until nobody is left: one who is killed may have started another in the meantime.
+    /// Kills until no process is left: a killed process may have started another in the meantime.
     fn kill_all(&mut self) {
         let deadline = Instant::now() + KILL_TIME;
         while self.tree.kill() > 0 && Instant::now() < deadline {
@@ -375,19 +374,19 @@ impl Keeper {
         }
     }
 
-    /// Whether anybody is left of those who fall to us when their parents end. A question to the kernel only: this is
-    /// asked at the end of every agent.
+    /// Whether any process is left that became a child of this one. Only asks the kernel, because this is checked at
+    /// the end of every agent.
     fn has_children(&mut self) -> bool {
         self.reap();
         !matches!(wait(WaitOptions::NOHANG), Err(rustix::io::Errno::CHILD))
     }
 
-    /// Nothing is left to keep, or nobody to keep it for: the files tell the rest.
+    /// Whether nothing is left to keep, or nobody to keep it for: the files have the rest.
     fn is_done(&self) -> bool {
         self.finished || (self.ended.is_some() && self.server.is_none())
     }
 
-    /// Waits until something can be done, or it is time for something.
+    /// Waits until something can be done or is due.
     fn wait(&self) -> io::Result<Ready> {
         let mut waiting = Waiting::default();
         waiting.add(&self.child_signals, PollFlags::IN, |ready| &mut ready.child);
@@ -420,7 +419,7 @@ impl Keeper {
         }
         let timeout = self.next_deadline().map(|deadline| {
             let left = deadline.saturating_duration_since(Instant::now());
-            // A little more than is left: to wake up too early means to wake up twice.
+            // A little more than the remaining time: waking up too early means waking up twice.
             Timespec::try_from(left + Duration::from_millis(1)).unwrap_or(Timespec {
                 tv_sec: 60,
                 tv_nsec: 0,
@@ -443,13 +442,13 @@ impl Keeper {
         let retry = (!self.stuck.is_empty()).then(|| Instant::now() + RETRY);
         let complete = match self.exit {
             Some((.., at)) if self.ended.is_none() && self.stuck.is_empty() => Some(at + AFTER_EXIT),
-            // What is stuck is tried again and again; when to give it up is looked at then.
+            // Blocked output is retried; whether to give up is decided then.
             _ => None,
         };
         [stage, alone, retry, complete].into_iter().flatten().min()
     }
 
-    /// What is due by the clock, or by what has happened.
+    /// Does what is due.
     fn advance(&mut self) {
         let now = Instant::now();
         if !self.stuck.is_empty() {
@@ -460,10 +459,10 @@ impl Keeper {
             && self.ended.is_none()
         {
             if self.stuck.is_empty() && self.stdout.is_some() && now >= at + AFTER_EXIT {
-                self.read_what_is_left();
+                self.drain_output();
             }
             let said = self.stdout.is_none() || now >= at + AFTER_EXIT;
-            if said && (self.stuck.is_empty() || self.is_hopeless(at, now)) {
+            if said && (self.stuck.is_empty() || self.has_waited_enough(at, now)) {
                 self.complete(code, signal, at);
             }
         }
@@ -486,19 +485,19 @@ impl Keeper {
         }
     }
 
-    /// Whether what an agent said that ended at `exit` has been waiting for room on the disk for long enough. Whoever wants
-    /// the agent to end does not wait for long; after the program has gone, the next one may come and see to the disk.
-    fn is_hopeless(&self, exit: Instant, now: Instant) -> bool {
+    /// Whether the last output of an agent that ended at `exit` has waited long enough for disk space. If the agent was
+    /// told to end, the wait is short; if the program disconnected, the next one may come and free some space.
+    fn has_waited_enough(&self, exit: Instant, now: Instant) -> bool {
         match self.asked_to_end {
             Some(asked) => now >= asked.max(exit) + STAGE,
             None => self.server.is_none() && now >= self.quiet_since.max(exit) + self.grace,
         }
     }
 
-    /// Reads what an ended agent's pipe still holds, for which there was no room before.
-    fn read_what_is_left(&mut self) {
+    /// Reads what is left in an ended agent's pipe, for which there was no space before.
+    fn drain_output(&mut self) {
         let mut buffer = vec![0; READ];
-        // Not for ever: something that the agent has started may hold the pipe and go on.
+        // Not forever: a child process of the agent may hold the pipe and keep writing.
         for _ in 0..=PIPE / READ {
             if self.stdout.is_none() || !self.stuck.is_empty() {
                 break;
@@ -523,7 +522,7 @@ impl Keeper {
     }
 
     fn reap(&mut self) {
-        // Also of those that the agent's children left to us.
+        // Includes orphans of the agent.
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             if pid == self.pid {
                 self.exit = Some((status.exit_status(), status.terminating_signal(), Instant::now()));
@@ -532,7 +531,7 @@ impl Keeper {
         }
     }
 
-    /// The agent is gone and has said everything, or everything that there is room for.
+    /// The agent has ended and its output is complete, or as complete as the disk allows.
     fn complete(&mut self, code: Option<i32>, signal: Option<i32>, at: Instant) {
         self.stdout = None;
         self.stderr = None;
@@ -545,12 +544,12 @@ impl Keeper {
             uptime: at - self.started,
         };
         let end = self.output.end();
-        // On a full disk the file is missing: then a program that comes later only knows that the agent is gone.
+        // On a full disk the file is missing: then a later program only knows that the agent has ended.
         write_exit(&self.folder, &ended, self.last_input, end).ok();
-        // Who has only just come hears of it in its turn.
+        // A program that has just connected is told in its turn.
         if let Some(server) = self.server.as_mut().filter(|server| server.greeted) {
-            // It sees to what the agent has left behind, with the patience that it was told to have.
-            News::Exited {
+            // The program ends the agent's leftovers, with its own patience.
+            Report::Exited {
                 ended: ended.clone(),
                 end,
             }
@@ -603,21 +602,21 @@ impl Keeper {
         }
     }
 
-    /// The newest program is the one that counts.
-    fn give_over_to(&mut self, connection: UnixStream, orders: Frames) {
+    /// The newest program replaces the previous one.
+    fn connect_program(&mut self, connection: UnixStream, orders: Frames) {
         if let Some(server) = &mut self.server {
-            News::Replaced.encode(&mut server.outbox);
-            self.send_news();
-            self.take_over_the_end();
+            Report::Replaced.encode(&mut server.outbox);
+            self.send_report();
+            self.end_without_program();
         }
-        self.server = Some(Server {
+        self.server = Some(ConnectedProgram {
             connection,
             orders,
             outbox: Vec::new(),
             greeted: false,
             wrote: false,
         });
-        self.tell_how_it_stands();
+        self.send_state();
         self.take_orders();
     }
 
@@ -655,7 +654,7 @@ impl Keeper {
         for order in orders {
             match order {
                 Order::Start(_) => {}
-                Order::Attach { .. } => self.tell_how_it_stands(),
+                Order::Attach { .. } => self.send_state(),
                 Order::Input { number, line } => self.take_input(number, &line),
                 Order::CloseInput => {
                     self.close_input = true;
@@ -669,7 +668,7 @@ impl Keeper {
     }
 
     fn take_input(&mut self, number: u64, line: &[u8]) {
-        // What is not passed on does not count: another agent may be told it.
+        // A line that is not forwarded does not count: another agent may get it.
         if !self.listens() || (number > 0 && number <= self.last_input) {
             return;
         }
@@ -682,7 +681,7 @@ impl Keeper {
         self.write_input();
     }
 
-    /// Whether the agent can still be told something. One whose input has ended, or is to, is about to end itself.
+    /// Whether the agent still accepts input. An agent whose input has ended, or will, is about to end.
     fn listens(&self) -> bool {
         self.exit.is_none() && self.ending == Ending::No && self.stdin.is_some() && !self.close_input
     }
@@ -700,7 +699,7 @@ impl Keeper {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => {
-                    // It no longer reads; its end will tell.
+                    // The agent no longer reads; its end will be reported.
                     self.stdin = None;
                     self.input.clear();
                 }
@@ -714,21 +713,21 @@ impl Keeper {
     fn detach(&mut self) {
         self.server = None;
         self.quiet_since = Instant::now();
-        self.take_over_the_end();
+        self.end_without_program();
     }
 
-    /// A program that wanted its agent to end has gone before it had.
-    fn take_over_the_end(&mut self) {
+    /// The program told its agent to end, and disconnected before the agent did.
+    fn end_without_program(&mut self) {
         if self.close_input {
             self.begin_to_end();
         }
     }
 
-    fn tell_how_it_stands(&mut self) {
+    fn send_state(&mut self) {
         let (end, listens) = (self.output.end(), self.listens());
         let Some(server) = &mut self.server else { return };
         server.greeted = true;
-        News::Running {
+        Report::Running {
             pid: self.pid.as_raw_nonzero().get().cast_unsigned(),
             last_input: self.last_input,
             end,
@@ -736,7 +735,7 @@ impl Keeper {
         }
         .encode(&mut server.outbox);
         if let Some(ended) = &self.ended {
-            News::Exited {
+            Report::Exited {
                 ended: ended.clone(),
                 end,
             }
@@ -744,17 +743,17 @@ impl Keeper {
         }
     }
 
-    fn send_news(&mut self) {
+    fn send_report(&mut self) {
         let end = self.output.end();
         let Some(server) = &mut self.server else { return };
         loop {
             if server.outbox.is_empty() {
-                // Only the newest position counts, so a program that is slow to read finds one, not thousands. And one that
-                // has only just come hears first how everything stands.
+                // Only the newest position counts, so a slow program finds one report, not thousands. And a program
+                // that has just connected gets the state first.
                 if !server.greeted || !std::mem::take(&mut server.wrote) {
                     return;
                 }
-                News::Wrote { end }.encode(&mut server.outbox);
+                Report::Wrote { end }.encode(&mut server.outbox);
             }
             match server.connection.write(&server.outbox) {
                 Ok(count) => drop(server.outbox.drain(..count)),

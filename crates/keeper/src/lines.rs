@@ -1,4 +1,4 @@
-//! What a kept agent says, as lines.
+//! Reads a kept agent's output as lines.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,26 +11,26 @@ use tokio::sync::{oneshot, watch};
 
 use crate::files::{ExitFile, read_exit};
 use crate::output::OutputReader;
-use crate::wire::{Frames, News};
+use crate::wire::{Frames, Report};
 
 /// How much of the output is read at once.
 const READ: usize = 64 * 1024;
 
 /// The agent's lines, from its files.
 ///
-/// Whoever reads them also hears what the keeper tells, in the same task: that there is more is the one thing which
-/// happens for every event, and to pass it from task to task would take longer than everything else that is done here.
+/// The reader of the lines also receives the keeper's reports, in the same task: "there is more output" is reported for
+/// every event, and passing it between tasks would cost more than everything else here.
 pub(crate) struct Output {
     folder: PathBuf,
     reader: OutputReader,
     framer: Framer,
     buffer: Vec<u8>,
-    /// How much output there is, as far as is known.
+    /// How much output there is, as far as known.
     end: u64,
-    /// `None`: it is gone, and there is nothing to wait for.
-    keeper: Option<Telling>,
+    /// `None`: the keeper has gone, and there is nothing to wait for.
+    keeper: Option<KeeperReports>,
     ended: watch::Sender<Option<Ended>>,
-    /// Told, and gone, once everything has been read that was there at first.
+    /// Sent once everything was read that existed at first.
     caught_up: Option<oneshot::Sender<()>>,
 }
 
@@ -39,7 +39,7 @@ impl Output {
         folder: &Path,
         position: u64,
         end: u64,
-        keeper: Option<Telling>,
+        keeper: Option<KeeperReports>,
         ended: watch::Sender<Option<Ended>>,
         caught_up: Option<oneshot::Sender<()>>,
     ) -> Self {
@@ -74,73 +74,73 @@ impl Output {
                         continue;
                     }
                     Err(error) => {
-                        tracing::error!(%error, "what the agent said can't be read");
+                        tracing::error!(%error, "the agent's output can't be read");
                         self.give_up().await;
                         return None;
                     }
                 }
             }
-            // Whoever asks for more has taken all that came before.
+            // A reader that asks for more has processed everything before.
             if let Some(caught_up) = self.caught_up.take() {
-                // Not everybody wants to know.
+                // The receiver may have been dropped.
                 caught_up.send(()).ok();
             }
-            self.hear().await;
+            self.receive_report().await;
         }
     }
 
-    /// Waits for the keeper's next word, and notes it.
-    async fn hear(&mut self) {
+    /// Waits for the keeper's next report and applies it.
+    async fn receive_report(&mut self) {
         let news = match &mut self.keeper {
-            Some(keeper) => next_news(&mut keeper.connection, &mut keeper.frames).await,
+            Some(keeper) => next_report(&mut keeper.connection, &mut keeper.frames).await,
             None => Ok(None),
         };
         match news {
-            Ok(Some(News::Wrote { end })) => self.end = end,
-            Ok(Some(News::Exited { ended, end })) => {
+            Ok(Some(Report::Wrote { end })) => self.end = end,
+            Ok(Some(Report::Exited { ended, end })) => {
                 self.end = end;
                 self.ended.send_replace(Some(ended));
             }
-            Ok(Some(News::Running { .. } | News::NotStarted { .. })) => {}
-            Ok(Some(News::Replaced)) => {
+            Ok(Some(Report::Running { .. } | Report::NotStarted { .. })) => {}
+            Ok(Some(Report::Replaced)) => {
                 tracing::warn!("another program has taken over an agent of ours");
                 self.ended.send_replace(Some(unknown_end()));
             }
             Ok(None) | Err(_) => {
-                tracing::warn!("an agent's keeper went away");
+                tracing::warn!("an agent's keeper has gone");
                 self.give_up().await;
             }
         }
     }
 
-    /// Nothing more will be heard, so nothing may go on unheard.
+    /// No more output can be read, so the agent must not continue.
     async fn give_up(&mut self) {
         if let Some(tree) = self.keeper.take().and_then(|keeper| keeper.tree) {
             tree.kill().await;
         }
         self.ended.send_if_modified(|ended| {
             let news = ended.is_none();
-            ended.get_or_insert_with(|| left_word(read_exit(&self.folder)));
+            ended.get_or_insert_with(|| end_on_record(read_exit(&self.folder)));
             news
         });
     }
 }
 
-/// A keeper that tells what happens.
-pub(crate) struct Telling {
+/// The reports of a keeper.
+pub(crate) struct KeeperReports {
     pub(crate) connection: OwnedReadHalf,
     pub(crate) frames: Frames,
     pub(crate) tree: Option<SharedTree>,
 }
 
-pub(crate) async fn next_news(
+pub(crate) async fn next_report(
     connection: &mut OwnedReadHalf,
     frames: &mut Frames,
-) -> io::Result<Option<News>> {
+) -> io::Result<Option<Report>> {
     let mut buffer = [0; 4096];
     loop {
         while let Some((kind, body)) = frames.next()? {
-            if let Some(news) = News::decode(kind, body)? {
+            if let Some(news) = Report::decode(kind, body)? {
                 return Ok(Some(news));
             }
         }
@@ -151,8 +151,8 @@ pub(crate) async fn next_news(
     }
 }
 
-/// How an agent ended, as far as its keeper has left word of it.
-pub(crate) fn left_word(exit: Option<ExitFile>) -> Ended {
+/// How an agent ended, according to its keeper's file.
+pub(crate) fn end_on_record(exit: Option<ExitFile>) -> Ended {
     match exit {
         Some(exit) => Ended {
             code: exit.code,
@@ -164,13 +164,13 @@ pub(crate) fn left_word(exit: Option<ExitFile>) -> Ended {
     }
 }
 
-/// Neither the keeper nor its files tell.
+/// Neither the keeper nor its files tell how the agent ended.
 fn unknown_end() -> Ended {
     Ended {
         code: None,
         signal: None,
         stderr_tail: String::new(),
-        // Certainly no run that ended at once.
+        // Long enough that it does not count as a failed start.
         uptime: Duration::MAX,
     }
 }

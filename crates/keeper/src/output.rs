@@ -1,21 +1,21 @@
-//! What an agent has written, in the run's folder: a row of files, each named after the position at which it begins.
+//! The agent's output in the run's folder: a sequence of files, each named after the position at which it begins.
 //!
-//! The keeper appends and takes away files that nobody needs any more; its program reads. So what an agent says is safe
-//! as soon as it is written here, and no file grows for ever.
+//! The keeper appends, and removes files that are no longer needed; the program reads. So output is safe as soon as it
+//! is written here, and no file grows forever.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// How long one file gets. What has been read is given back to the disk in pieces of this size.
+/// The length of one file. Output that was read is removed from the disk in pieces of this size.
 const SEGMENT: u64 = 8 * 1024 * 1024;
 
 fn segment(folder: &Path, start: u64) -> PathBuf {
     folder.join(format!("out-{start:020}"))
 }
 
-/// Where what is kept of the output begins.
+/// The position at which the kept output begins.
 pub(crate) fn first_kept(folder: &Path) -> u64 {
     segments(folder)
         .ok()
@@ -41,7 +41,7 @@ pub(crate) struct Appender {
     file: File,
     starts: Vec<u64>,
     end: u64,
-    /// What is not needed any more.
+    /// Output before this position is no longer needed.
     forgotten: u64,
 }
 
@@ -61,12 +61,12 @@ impl Appender {
         self.end
     }
 
-    /// How much is kept that is still needed.
+    /// How much output is still needed.
     pub(crate) fn needed(&self) -> u64 {
         self.end - self.forgotten
     }
 
-    /// Appends as much as there is room for; says how much, and what was in the way of the rest.
+    /// Appends as much as possible. Returns how much, and the error that prevented the rest.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> (usize, io::Result<()>) {
         let current = self.starts.last().copied().unwrap_or(0);
         if self.end - current >= SEGMENT {
@@ -100,11 +100,11 @@ impl Appender {
     }
 
     fn drop_forgotten(&mut self) {
-        // A file is done with when the next one begins within what is forgotten.
+        // A file can be removed when the next one begins before the discarded position.
         while let [first, second, ..] = self.starts[..]
             && second <= self.forgotten
         {
-            // One that stays takes room until the run is over; nothing worse.
+            // A file that can't be removed takes space until the run is over; nothing worse.
             fs::remove_file(segment(&self.folder, first)).ok();
             self.starts.remove(0);
         }
@@ -127,7 +127,7 @@ pub(crate) struct OutputReader {
 }
 
 impl OutputReader {
-    /// Reads on from `position`.
+    /// Reads from `position` on.
     pub(crate) fn new(folder: &Path, position: u64) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -140,9 +140,9 @@ impl OutputReader {
         self.position
     }
 
-    /// Reads what is there, at most a buffer full. Nothing means that nothing more is there yet.
+    /// Reads what is there, at most a buffer full. Nothing means that no more output is there yet.
     ///
-    /// Blocks, but on the page cache only: what is read here was written a moment ago.
+    /// Blocks, but only on the page cache: what is read here was written a moment ago.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.file.is_none() {
             self.file = self.open()?;
@@ -153,7 +153,7 @@ impl OutputReader {
         if count > 0 {
             return Ok(count);
         }
-        // The end of this file, or of all output: the next one is named after where we are.
+        // The end of this file, or of all output: the next file is named after this position.
         match File::open(segment(&self.folder, self.position)) {
             Ok(next) => {
                 self.file = Some(next);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_appended_is_read_across_files_and_from_any_position() {
+    fn output_is_read_across_files_and_from_any_position() {
         let folder = tempfile::tempdir().unwrap();
         let mut output = Appender::create(folder.path()).unwrap();
         let mut reader = OutputReader::new(folder.path(), 0);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_leaves_the_disk_and_the_rest_can_be_read() {
+    fn discarded_output_leaves_the_disk_and_the_rest_can_be_read() {
         let folder = tempfile::tempdir().unwrap();
         let mut output = Appender::create(folder.path()).unwrap();
         let piece = vec![7; 1_000_000];

@@ -1,12 +1,12 @@
-//! The one thing that a keeper knows of its agent's words.
+//! The one thing that a keeper knows about its agent's output: the end of a turn.
 
 use memchr::memmem;
 
-/// Looks for the end of a turn in what comes in pieces. How it looks the program says that starts the agent.
+/// Finds the end of a turn in output that arrives in pieces. The program that starts the agent says what it looks like.
 pub(crate) struct TurnEnds {
-    /// What an agent writes when it has done what it was asked to do; empty: nothing tells.
+    /// The text that marks the end of a turn; empty: unknown.
     sign: Vec<u8>,
-    /// The end of the last piece, in which a sign may have begun.
+    /// The end of the last piece, in which the mark may have begun.
     tail: Vec<u8>,
 }
 

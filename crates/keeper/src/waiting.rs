@@ -1,11 +1,11 @@
-//! Waiting for whichever of several things happens first.
+//! Waits for the first of several events.
 
 use std::io;
 use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// What has happened.
+/// The events that occurred.
 #[derive(Default)]
 pub(crate) struct Ready {
     pub(crate) child: bool,
@@ -18,7 +18,7 @@ pub(crate) struct Ready {
     pub(crate) stdin: bool,
 }
 
-/// What is waited for, and what it is to be called when it comes.
+/// The descriptors to wait for, and the events that they stand for.
 #[derive(Default)]
 pub(crate) struct Waiting<'a> {
     descriptors: Vec<PollFd<'a>>,

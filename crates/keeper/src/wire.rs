@@ -1,7 +1,7 @@
-//! What a keeper and its program say to each other: frames of a length, a kind and a body, in the byte order of x86.
+//! The protocol between a keeper and its program: frames of a length, a kind and a body, little-endian.
 //!
-//! Both sides may be of different versions: an upgraded program finds the keepers of the one before. So kinds are never
-//! given another meaning, bodies only grow at their end, and what is not known is ignored.
+//! Both sides may have different versions: an upgraded program finds the keepers of its predecessor. So kinds never
+//! change their meaning, bodies only grow at their end, and unknown frames are ignored.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,24 +12,24 @@ use std::time::Duration;
 use bytes::Bytes;
 use tiller_process::{Ended, Launch};
 
-/// The longest frame. A user message with pictures in it is the longest thing that is ever said.
+/// The longest frame. The longest ones are prompts with images.
 pub(crate) const MAX_FRAME: usize = 64 * 1024 * 1024;
 
-/// To the keeper.
+/// A frame to the keeper.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// Start the agent. Only once, and only from the program that started the keeper.
     Start(Box<Instruction>),
-    /// Tell how things stand, and from now on what happens. With the run's secret, by which a keeper knows its program;
-    /// earlier versions have none.
+    /// Report the state, and from now on every change. Carries the run's secret, by which a keeper authenticates its
+    /// program; earlier versions have none.
     Attach { secret: Vec<u8> },
-    /// A line for the agent. Numbered lines rise; one whose number has been here before is not passed on again.
+    /// A line for the agent. Numbers rise; a line whose number was already forwarded is dropped.
     Input { number: u64, line: Bytes },
-    /// No more input.
+    /// End the agent's input.
     CloseInput,
-    /// What lies before this position is not needed any more.
+    /// Output before this position is no longer needed.
     Forget { before: u64 },
-    /// Everything is read: clean up, and end.
+    /// Everything was read: clean up and exit.
     Finish,
 }
 
@@ -39,40 +39,40 @@ pub(crate) struct Instruction {
     pub(crate) launch: Launch,
     /// Marks the run's processes, see [`tiller_process::Tree`].
     pub(crate) mark: String,
-    /// How long an agent may go without a program and without work.
+    /// How long an agent without a program may be idle.
     pub(crate) grace: Duration,
-    /// What the agent writes when it has done its work, see [`TurnEnds`](crate::turn_ends::TurnEnds).
+    /// The text that the agent writes at the end of a turn, see [`TurnEnds`](crate::turn_ends::TurnEnds).
     pub(crate) turn_end: Vec<u8>,
-    /// What a program has to know that attaches. Empty: nothing, as for earlier versions.
+    /// The secret that a program must show to attach. Empty: none, as in earlier versions.
     pub(crate) secret: Vec<u8>,
 }
 
-/// From the keeper.
+/// A frame from the keeper.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum News {
-    /// The answer to `Start` and `Attach`: the agent's process, the last numbered line that was passed on to it, and
-    /// how much it has written. One whose input is closed, or is to be, listens to nobody any more.
+pub(crate) enum Report {
+    /// The answer to `Start` and `Attach`: the agent's process, the number of the last line that it got, and the length
+    /// of its output. An agent whose input is closed, or will be, accepts no input.
     Running {
         pid: u32,
         last_input: u64,
         end: u64,
         listens: bool,
     },
-    /// It could not be started.
+    /// The agent could not be started.
     NotStarted { reason: String },
     /// The output now ends here.
     Wrote { end: u64 },
-    /// The agent is gone, and its output is complete.
+    /// The agent has ended, and its output is complete.
     Exited { ended: Ended, end: u64 },
-    /// Another program has come; this one is told nothing more, and must leave the agent alone.
+    /// Another program has connected; this one gets no more reports and must leave the agent alone.
     Replaced,
 }
 
-/// Takes whole frames out of a buffer that bytes are appended to.
+/// Splits received bytes into frames.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     buffer: Vec<u8>,
-    /// Where the first frame begins; moved back now and then rather than with every frame.
+    /// The beginning of the first frame; the buffer is moved now and then rather than for every frame.
     start: usize,
 }
 
@@ -104,7 +104,7 @@ impl Frames {
     fn compact(&mut self) {
         self.buffer.drain(..self.start);
         self.start = 0;
-        // A message with pictures must not stay in memory for the rest of the run.
+        // The memory of a message with images must not be kept for the rest of the run.
         if self.buffer.is_empty() && self.buffer.capacity() > 64 * 1024 {
             self.buffer = Vec::new();
         }
@@ -131,7 +131,7 @@ impl Writer<'_> {
         self.0.extend_from_slice(text);
     }
 
-    /// A number that may be absent; no number of ours is the largest there is.
+    /// An optional number; the largest one stands for none.
     fn optional(&mut self, number: Option<i32>) {
         self.number(number.map_or(u64::MAX, |number| u64::from(number.cast_unsigned())));
     }
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
         Ok(text)
     }
 
-    /// A text that earlier versions end before.
+    /// A text that frames of earlier versions don't have.
     fn last_text(&mut self) -> io::Result<Vec<u8>> {
         if self.0.is_empty() {
             return Ok(Vec::new());
@@ -193,7 +193,7 @@ impl Order {
         }
     }
 
-    /// `None`: of a kind that this version does not know.
+    /// `None`: a kind that this version does not know.
     pub(crate) fn decode(kind: u8, body: &[u8]) -> io::Result<Option<Self>> {
         let mut reader = Reader(body);
         Ok(Some(match kind {
@@ -224,7 +224,7 @@ impl Instruction {
             cwd,
             exact_cwd,
             open_files,
-            // The program is a launcher by now that makes it.
+            // The program is a launcher by now, which creates the sandbox.
             sandbox: _,
         } = &self.launch;
         writer.text(program.as_os_str().as_bytes());
@@ -263,7 +263,7 @@ impl Instruction {
         };
         let mark = reader.string()?;
         let grace = Duration::from_millis(reader.number()?);
-        // Nobody can do with none, so that stands for no limit of its own.
+        // No process can do with 0, so it stands for no limit of its own.
         let open_files = Some(reader.number()?).filter(|count| *count > 0);
         let turn_end = reader.text()?.to_vec();
         let secret = reader.last_text()?;
@@ -286,7 +286,7 @@ impl Instruction {
     }
 }
 
-impl News {
+impl Report {
     pub(crate) fn encode(&self, to: &mut Vec<u8>) {
         match self {
             Self::Running {
@@ -313,7 +313,7 @@ impl News {
         }
     }
 
-    /// `None`: of a kind that this version does not know.
+    /// `None`: a kind that this version does not know.
     pub(crate) fn decode(kind: u8, body: &[u8]) -> io::Result<Option<Self>> {
         let mut reader = Reader(body);
         Ok(Some(match kind {
@@ -353,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_come_out_as_they_went_in_however_they_are_split() {
+    fn orders_are_decoded_however_they_are_split() {
         let orders = [
             Order::Start(Box::new(Instruction {
                 launch: Launch {
@@ -397,19 +397,19 @@ mod tests {
     }
 
     #[test]
-    fn news_come_out_as_they_went_in() {
+    fn reports_are_decoded() {
         let all = [
-            News::Running {
+            Report::Running {
                 pid: 4711,
                 last_input: 3,
                 end: 99,
                 listens: true,
             },
-            News::NotStarted {
+            Report::NotStarted {
                 reason: "没有".to_owned(),
             },
-            News::Wrote { end: 12 },
-            News::Exited {
+            Report::Wrote { end: 12 },
+            Report::Exited {
                 ended: Ended {
                     code: Some(-1),
                     signal: None,
@@ -418,19 +418,19 @@ mod tests {
                 },
                 end: 5,
             },
-            News::Replaced,
+            Report::Replaced,
         ];
         for news in all {
             let mut bytes = Vec::new();
             news.encode(&mut bytes);
-            assert_eq!(News::decode(bytes[4], &bytes[5..]).unwrap(), Some(news));
+            assert_eq!(Report::decode(bytes[4], &bytes[5..]).unwrap(), Some(news));
         }
     }
 
     #[test]
     fn a_frame_of_an_unknown_kind_is_ignored_and_an_absurd_one_refused() {
         assert_eq!(Order::decode(99, b"whatever").unwrap(), None);
-        assert_eq!(News::decode(99, b"").unwrap(), None);
+        assert_eq!(Report::decode(99, b"").unwrap(), None);
         let of_earlier_version = Order::decode(2, b"").unwrap();
         assert_eq!(of_earlier_version, Some(Order::Attach { secret: Vec::new() }));
         let mut frames = Frames::default();

@@ -1,4 +1,4 @@
-//! Keepers as processes of their own, with shell scripts for agents.
+//! Keepers as real processes, with shell scripts as agents.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 #[cfg(target_os = "linux")]
@@ -12,17 +12,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt, sink, stream};
-use tiller_keeper::{Keeping, Kept, Lost, attach, remove, runs, start};
+use tiller_keeper::{AttachError, KeeperConfig, KeptAgent, attach, remove, runs, start};
 use tiller_process::{Frame, Launch, Line, Located, Shield, ShieldMode};
 
 // Every test names its run differently: a run's processes are found by its name, wherever they are.
 
-/// Long enough for a busy machine. Nothing waits for so long unless something is wrong.
+/// Long enough for a busy machine. Nothing takes this long unless something is wrong.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 struct Place {
     folder: tempfile::TempDir,
-    keeping: Keeping,
+    keeping: KeeperConfig,
 }
 
 impl Place {
@@ -30,7 +30,7 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         // A name that is too long for a socket's address.
         let runs = folder.path().join("r".repeat(120));
-        let keeping = Keeping {
+        let keeping = KeeperConfig {
             folder: runs,
             program: env!("CARGO_BIN_EXE_tiller-keeper").into(),
             args: Vec::new(),
@@ -49,7 +49,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// `$HERE` is this place.
+    /// `$HERE` is the test's folder.
     fn script(&self, script: &str) -> Launch {
         Launch {
             program: "/bin/sh".into(),
@@ -67,8 +67,8 @@ impl Place {
     }
 }
 
-/// One line; what came with it is next.
-async fn next(kept: &mut Kept) -> Option<Located> {
+/// One line; further lines of the same batch are next.
+async fn next(kept: &mut KeptAgent) -> Option<Located> {
     let incoming = &mut kept.wire.incoming;
     let mut lines = tokio::time::timeout(PATIENCE, incoming.next())
         .await
@@ -82,7 +82,7 @@ async fn next(kept: &mut Kept) -> Option<Located> {
     lines.pop()
 }
 
-async fn line(kept: &mut Kept) -> (String, u64) {
+async fn line(kept: &mut KeptAgent) -> (String, u64) {
     match next(kept).await {
         Some(Located {
             frame: Frame::Line(line),
@@ -92,12 +92,12 @@ async fn line(kept: &mut Kept) -> (String, u64) {
     }
 }
 
-async fn say(kept: &mut Kept, json: &'static str, number: u64) {
+async fn say(kept: &mut KeptAgent, json: &'static str, number: u64) {
     let json = json.into();
     kept.wire.outgoing.send(Line { json, number }).await.unwrap();
 }
 
-/// Waits for something that no event tells of.
+/// Polls for a state that no event reports.
 async fn until(what: &str, mut done: impl FnMut() -> bool) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !done() {
@@ -112,7 +112,7 @@ fn is_alive(pid: &str) -> bool {
         .is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
 
-/// What a program says first, with the secret of the run.
+/// The first frame of a program, with the secret of the run.
 fn attach_order(secret: &[u8]) -> Vec<u8> {
     let length = u32::try_from(1 + 8 + secret.len()).unwrap();
     let mut order = length.to_le_bytes().to_vec();
@@ -130,10 +130,10 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-/// Output that comes between a program's arrival and its first word once was taken for the answer to that word: the
-/// agent was then heard no more.
+/// Output between a program's connection and its first frame was once taken for the answer to that frame; no more
+/// output was delivered then.
 #[tokio::test]
-async fn a_program_hears_first_how_everything_stands() {
+async fn a_program_gets_the_state_first() {
     let mut place = Place::new(PATIENCE);
     place.keeping.folder = place.file("r");
     let script = r#"while ! [ -e "$HERE/go" ]; do sleep 0.01; done; echo '{"n":1}'; cat > /dev/null"#;
@@ -153,7 +153,7 @@ async fn a_program_hears_first_how_everything_stands() {
 }
 
 #[tokio::test]
-async fn a_caller_without_the_secret_is_told_nothing_and_replaces_nobody() {
+async fn a_caller_without_the_secret_gets_nothing_and_replaces_nobody() {
     let mut place = Place::new(PATIENCE);
     place.keeping.folder = place.file("r");
     let script = r#"while read line; do echo "got $line"; done"#;
@@ -170,20 +170,20 @@ async fn a_caller_without_the_secret_is_told_nothing_and_replaces_nobody() {
     for word in [
         attach_order(b""),
         attach_order(&[7; 32]),
-        // Not even as an earlier version said it.
+        // Not even in the form of an earlier version.
         vec![1, 0, 0, 0, 2],
         input.clone(),
     ] {
         let mut caller = UnixStream::connect(run.join("socket")).unwrap();
         caller.write_all(&word).unwrap();
-        // The keeper may have hung up already.
+        // The keeper may have already closed the connection.
         caller.write_all(&input).ok();
         let mut told = Vec::new();
-        // A reset connection says as much as an end.
+        // A reset connection is as good as a closed one.
         caller.read_to_end(&mut told).ok();
         assert!(told.is_empty(), "{told:?}");
     }
-    // Callers that say nothing are in nobody's way.
+    // Callers that send nothing don't block others.
     let silent: Vec<_> = (0..10)
         .map(|_| UnixStream::connect(run.join("socket")).unwrap())
         .collect();
@@ -195,9 +195,9 @@ async fn a_caller_without_the_secret_is_told_nothing_and_replaces_nobody() {
     remove(&place.keeping, "secret").await;
 }
 
-/// What an agent starts can read the run's folder where nothing hides it. It still can't speak as the program.
+/// A child process of the agent can read the run's folder if nothing hides it. It still can't act as the program.
 #[tokio::test]
-async fn what_an_agent_starts_can_not_answer_for_its_program() {
+async fn a_child_of_the_agent_can_not_act_as_the_program() {
     let mut place = Place::new(PATIENCE);
     place.keeping.folder = place.file("r");
     let script = r#"
@@ -215,7 +215,7 @@ async fn what_an_agent_starts_can_not_answer_for_its_program() {
     say(&mut kept, "real", 1).await;
     assert_eq!(line(&mut kept).await.0, "got real");
 
-    // The same words from a process beside it are heard.
+    // The same frame from a process beside it is accepted.
     let output = std::process::Command::new(program)
         .arg("call")
         .arg(place.run_folder("beneath"))
@@ -226,7 +226,7 @@ async fn what_an_agent_starts_can_not_answer_for_its_program() {
 }
 
 #[tokio::test]
-async fn an_agent_is_heard_told_and_seen_to_its_end() {
+async fn output_input_and_exit_pass_through_the_keeper() {
     let place = Place::new(PATIENCE);
     let script = r#"echo '{"n":0}'; while read line; do echo "got $line"; done; echo gone >&2; exit 7"#;
     let mut kept = start(&place.keeping, "heard", &place.script(script))
@@ -242,7 +242,7 @@ async fn an_agent_is_heard_told_and_seen_to_its_end() {
     assert_eq!(line(&mut kept).await.0, "got one");
     assert_eq!(line(&mut kept).await.0, "got unnumbered");
     assert_eq!(line(&mut kept).await.0, "got two");
-    let Kept { mut wire, run, .. } = kept;
+    let KeptAgent { mut wire, run, .. } = kept;
     drop(wire.outgoing);
     let last = tokio::time::timeout(PATIENCE, wire.incoming.next())
         .await
@@ -256,7 +256,7 @@ async fn an_agent_is_heard_told_and_seen_to_its_end() {
 }
 
 #[tokio::test]
-async fn what_can_not_be_started_says_why_and_leaves_nothing() {
+async fn a_failed_start_reports_the_reason_and_leaves_nothing() {
     let place = Place::new(PATIENCE);
     let mut launch = place.script("");
     launch.program = place.file("no such program");
@@ -268,17 +268,19 @@ async fn what_can_not_be_started_says_why_and_leaves_nothing() {
     assert!(!place.run_folder("what-can-not-be").exists());
     assert!(matches!(
         attach(&place.keeping, "what-can-not-be", 0).await,
-        Err(Lost::NeverStarted)
+        Err(AttachError::NeverStarted)
     ));
 }
 
-/// Runs `work` in a program that is then gone from one moment to the next, as if killed.
-fn in_a_program_that_dies<T: Send + 'static>(work: impl Future<Output = (Kept, T)> + Send + 'static) -> T {
+/// Runs `work` in a program that then disappears as if it had been killed.
+fn in_a_program_that_dies<T: Send + 'static>(
+    work: impl Future<Output = (KeptAgent, T)> + Send + 'static,
+) -> T {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let (kept, result) = runtime.block_on(work);
-        // A killed program says no last words, and its connections close.
-        let Kept { wire, run, .. } = kept;
+        // A killed program sends nothing more, and its connections close.
+        let KeptAgent { wire, run, .. } = kept;
         std::mem::forget((wire.outgoing, wire.process, run));
         runtime.shutdown_background();
         drop(wire.incoming);
@@ -289,7 +291,7 @@ fn in_a_program_that_dies<T: Send + 'static>(work: impl Future<Output = (Kept, T
 }
 
 #[tokio::test]
-async fn a_program_that_comes_back_reads_on_where_the_last_one_stopped() {
+async fn the_next_program_reads_on_where_the_last_one_stopped() {
     let place = Place::new(PATIENCE);
     let script = r#"for i in 1 2 3; do echo "line $i"; done
         read go; for i in $(seq 4 20000); do echo "line $i"; done
@@ -307,14 +309,14 @@ async fn a_program_that_comes_back_reads_on_where_the_last_one_stopped() {
     let mut kept = attach(&place.keeping, "a-program-that-comes", position)
         .await
         .unwrap();
-    // Whether what was said last had left the program nobody knows; so it is said again.
+    // Nobody knows whether the last line left the program, so it is sent again.
     say(&mut kept, "go", 1).await;
     for number in 3..=20_000 {
         assert_eq!(line(&mut kept).await.0, format!("line {number}"));
     }
     say(&mut kept, "words", 2).await;
     assert_eq!(line(&mut kept).await.0, "then words");
-    let Kept { mut wire, run, .. } = kept;
+    let KeptAgent { mut wire, run, .. } = kept;
     drop(wire.outgoing);
     let rest: Vec<_> = tokio::time::timeout(PATIENCE, wire.incoming.by_ref().collect())
         .await
@@ -330,7 +332,7 @@ async fn a_program_that_comes_back_reads_on_where_the_last_one_stopped() {
 }
 
 #[tokio::test]
-async fn an_agent_that_ended_meanwhile_is_read_to_its_end() {
+async fn an_agent_that_ended_in_the_meantime_is_read_to_its_end() {
     let place = Place::new(PATIENCE);
     let (keeping, launch) = (
         place.keeping.clone(),
@@ -363,7 +365,7 @@ async fn an_agent_that_ended_meanwhile_is_read_to_its_end() {
 }
 
 #[tokio::test]
-async fn an_agent_that_is_to_end_counts_nothing_that_it_does_not_hear() {
+async fn input_for_an_ending_agent_is_not_counted() {
     let mut place = Place::new(PATIENCE);
     place.keeping.folder = place.file("r");
     let script = r#"trap '' TERM; echo ready; while read line; do echo "got $line"; done
@@ -378,7 +380,7 @@ async fn an_agent_that_is_to_end_counts_nothing_that_it_does_not_hear() {
         until("its input stays open", || closed.exists()).await;
         (kept, position)
     });
-    // Nobody knows whether the agent has heard what was said last, so it is said again.
+    // Nobody knows whether the agent got the last line, so it is sent again.
     let attach_order = attach_order(&read_secret(&place.run_folder("to-end")));
     let mut orders = attach_order.clone();
     orders.extend([20, 0, 0, 0, 3]);
@@ -403,7 +405,7 @@ async fn an_agent_that_is_to_end_counts_nothing_that_it_does_not_hear() {
     kept.run.finish().await;
 }
 
-/// A program that wants its agent to end, and dies before it has.
+/// A program that told its agent to end, and dies before the agent does.
 #[tokio::test]
 async fn an_agent_that_does_not_end_with_its_input_is_ended_by_its_keeper() {
     let place = Place::new(PATIENCE);
@@ -440,7 +442,7 @@ async fn without_a_program_an_idle_agent_and_its_children_end_and_a_busy_one_goe
         until("it does not work", || working.exists()).await;
         (kept, ())
     });
-    // Longer than the grace: as long as it works, nobody ends it.
+    // Longer than the grace time: a busy agent is not ended.
     tokio::time::sleep(Duration::from_millis(600)).await;
     assert!(is_alive(&read(&place.file("agent"))));
     std::fs::write(place.file("go"), "").unwrap();
@@ -451,7 +453,7 @@ async fn without_a_program_an_idle_agent_and_its_children_end_and_a_busy_one_goe
 }
 
 #[tokio::test]
-async fn what_an_agent_left_behind_ends_also_if_its_program_dies_before_it_has_seen_to_that() {
+async fn leftovers_end_even_if_the_program_dies_before_it_ends_them() {
     let place = Place::new(PATIENCE);
     let script = r"setsid sh -c 'echo $$ > $HERE/child; exec sleep 600' > /dev/null 2>&1 &
         until [ -s $HERE/child ]; do sleep 0.01; done";
@@ -465,19 +467,19 @@ async fn what_an_agent_left_behind_ends_also_if_its_program_dies_before_it_has_s
     until("its child lives on", || !is_alive(&read(&place.file("child")))).await;
 }
 
-/// Leaves a daemon of which nothing tells where it comes from: another parent, group, session and environment.
+/// Leaves a daemon that has another parent, group, session and environment.
 const DAEMON: &str = r#"env -i setsid -f sh -c 'echo $$ > "$0"; exec sleep 600' "$HERE/daemon" > /dev/null 2>&1
     until [ -s "$HERE/daemon" ]; do sleep 0.01; done; "#;
 
 #[tokio::test]
-async fn a_daemon_that_has_thrown_everything_off_lives_as_long_as_its_agent() {
+async fn a_detached_daemon_lives_as_long_as_its_agent() {
     let place = Place::new(Duration::from_millis(300));
     let script = format!("{DAEMON} echo ready; cat > /dev/null");
     let (keeping, launch) = (place.keeping.clone(), place.script(&script));
     in_a_program_that_dies(async move {
         let mut kept = start(&keeping, "daemon-lives", &launch).await.unwrap();
         line(&mut kept).await;
-        // Work, so that it is not ended for having none.
+        // Work, so that the agent is not ended as idle.
         say(&mut kept, "work", 1).await;
         (kept, ())
     });
@@ -491,12 +493,12 @@ async fn a_daemon_that_has_thrown_everything_off_lives_as_long_as_its_agent() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_has_thrown_everything_off_is_ended_by_whoever_is_the_last() {
+async fn a_detached_daemon_is_ended_by_the_program_or_the_keeper() {
     let place = Place::new(PATIENCE);
     let daemon = place.file("daemon");
     let launch = place.script(DAEMON);
 
-    // The program sees to it…
+    // The program ends it…
     let mut kept = start(&place.keeping, "daemon-program", &launch).await.unwrap();
     assert_eq!(next(&mut kept).await, None);
     kept.wire.process.wait().await;
@@ -509,7 +511,7 @@ async fn a_daemon_that_has_thrown_everything_off_is_ended_by_whoever_is_the_last
     until("the daemon lives on", || !is_alive(&read(&daemon))).await;
     kept.run.finish().await;
 
-    // …or only says that nothing more is to be kept…
+    // …or only tells the keeper to finish…
     std::fs::remove_file(&daemon).unwrap();
     let mut kept = start(&place.keeping, "daemon-finish", &launch).await.unwrap();
     assert_eq!(next(&mut kept).await, None);
@@ -558,9 +560,9 @@ async fn a_killed_keeper_ends_its_agent_and_what_it_kept_is_read() {
     assert!(!place.run_folder("a-killed-keeper-ends").exists());
 }
 
-/// An agent whose output finds no room: its folder is not where the next file of it is to be made. With it comes its
-/// keeper.
-async fn out_of_room(place: &Place, run: &str) -> (Kept, String) {
+/// An agent whose output can't be stored, because its folder is not where the next file would be created. Returns the
+/// agent and its keeper's pid.
+async fn out_of_room(place: &Place, run: &str) -> (KeptAgent, String) {
     let script = r"echo $PPID > $HERE/keeper; echo ready; read go
         head -c 9000000 /dev/zero | tr '\0' x; sleep 600";
     let mut kept = start(&place.keeping, run, &place.script(script)).await.unwrap();
@@ -579,10 +581,10 @@ async fn out_of_room(place: &Place, run: &str) -> (Kept, String) {
 }
 
 #[tokio::test]
-async fn what_finds_no_room_does_not_keep_an_agent_from_ending() {
+async fn a_full_disk_does_not_keep_an_agent_from_ending() {
     let place = Place::new(PATIENCE);
     let (kept, keeper) = out_of_room(&place, "no-room").await;
-    let Kept { mut wire, run, .. } = kept;
+    let KeptAgent { mut wire, run, .. } = kept;
     drop(wire.outgoing);
     wire.process.kill().await;
     let all: Vec<_> = tokio::time::timeout(PATIENCE, wire.incoming.collect())
@@ -595,14 +597,14 @@ async fn what_finds_no_room_does_not_keep_an_agent_from_ending() {
 }
 
 #[tokio::test]
-async fn a_keeper_with_what_finds_no_room_does_not_stay_for_ever() {
+async fn a_keeper_with_a_full_disk_does_not_stay_forever() {
     let place = std::sync::Arc::new(Place::new(PATIENCE));
     let theirs = std::sync::Arc::clone(&place);
     let keeper = in_a_program_that_dies(async move { out_of_room(&theirs, "room-alone").await });
     until("the keeper stays", || !is_alive(&keeper)).await;
 }
 
-/// Stops the process whose number is in that file.
+/// Stops the process whose pid is in that file.
 async fn stop(file: &Path) -> String {
     let pid = read(file).trim().to_owned();
     let stopped = std::process::Command::new("kill").args(["-STOP", &pid]).status();
@@ -658,7 +660,7 @@ async fn a_stopped_keeper_that_nobody_wants_does_not_stay() {
     assert!(!place.run_folder("stopped-alone").exists());
 }
 
-/// Puts in the file's place what can't be opened, for a reason that says nothing about the file.
+/// Replaces the file with something that can't be opened, for a reason that says nothing about the file.
 fn hide(file: &Path) {
     std::fs::rename(file, file.with_extension("hidden")).unwrap();
     std::os::unix::fs::symlink(file, file).unwrap();
@@ -669,7 +671,7 @@ fn show(file: &Path) {
 }
 
 #[tokio::test]
-async fn an_agent_that_can_not_be_reached_for_a_moment_goes_on() {
+async fn an_agent_that_is_briefly_unreachable_continues() {
     let place = Place::new(PATIENCE);
     let script = r#"echo one; while read line; do echo "got $line"; done"#;
     for file in ["socket", "pid"] {
@@ -682,7 +684,7 @@ async fn an_agent_that_can_not_be_reached_for_a_moment_goes_on() {
         });
         let file = place.run_folder(&run).join(file);
         hide(&file);
-        // It has tried before the file is there again.
+        // The first attempt has failed before the file is back.
         let again = async { show(&file) };
         let (kept, ()) = tokio::join!(attach(&place.keeping, &run, position), again);
         let mut kept = kept.unwrap();
@@ -695,7 +697,7 @@ async fn an_agent_that_can_not_be_reached_for_a_moment_goes_on() {
 }
 
 #[tokio::test]
-async fn what_can_not_be_told_is_not_taken_for_an_agent_that_was_never_there() {
+async fn an_unreadable_run_does_not_count_as_never_started() {
     let place = Place::new(PATIENCE);
     let script = r"echo $$ > $HERE/agent; echo $PPID > $HERE/keeper; echo one; sleep 600";
     let mut kept = start(&place.keeping, "not-told", &place.script(script))
@@ -711,7 +713,7 @@ async fn what_can_not_be_told_is_not_taken_for_an_agent_that_was_never_there() {
         .status();
     assert!(killed.unwrap().success());
     let lost = attach(&place.keeping, "not-told", 0).await.err().unwrap();
-    assert!(matches!(lost, Lost::Unknown(_)), "{lost}");
+    assert!(matches!(lost, AttachError::Unknown(_)), "{lost}");
     remove(&place.keeping, "not-told").await;
     assert!(pid.symlink_metadata().is_ok(), "what can't be told stays");
     assert!(
@@ -743,7 +745,7 @@ async fn a_run_that_nobody_wants_is_removed_with_its_processes() {
 }
 
 #[tokio::test]
-async fn an_agent_in_full_flow_is_kept_on_disk_only_as_long_as_it_is_needed() {
+async fn output_is_kept_on_disk_only_as_long_as_it_is_needed() {
     let place = Place::new(PATIENCE);
     let script =
         r"echo $PPID > $HERE/keeper; yes $(head -c 999 /dev/zero | tr '\0' x) | head -c 30000000; read end";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The executable file that `program` names: itself if it is a path, else the first of that name in `PATH`.
+/// The executable that `program` names: itself if it is a path, otherwise the first of that name in `PATH`.
 pub fn find_program(program: &Path) -> Option<PathBuf> {
     if program.components().count() > 1 {
         return is_executable(program).then(|| program.to_owned());

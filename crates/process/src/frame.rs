@@ -1,6 +1,6 @@
-//! Bytes to lines.
+//! Splits bytes into lines.
 //!
-//! Owns the rule that one message is one line, and that a line has a limit. Knows nothing of JSON.
+//! Owns the rule that a message is a line, and the maximum length of a line. Does not know JSON.
 
 use std::io;
 
@@ -8,18 +8,18 @@ use bytes::{Buf, Bytes, BytesMut};
 use futures_util::Stream;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// The longest line that is passed on. A longer one is skipped, so that one runaway tool result can't take the
-/// memory of everything else in the process.
+/// The maximum length of a line. A longer line is skipped, so that one huge tool result can't take all memory of the
+/// process.
 pub const MAX_LINE: usize = 16 * 1024 * 1024;
 
-/// How much is asked of the operating system at once: the size of a pipe's buffer on Linux.
+/// How much is read from the operating system at once: the size of a pipe's buffer on Linux.
 const READ_SIZE: usize = 64 * 1024;
 
-/// One line of the CLI's output, or the notice that one was skipped.
+/// A line of the agent's output, or the notice that one was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// A line without its line ending. Not checked in any way. A part of what was read with it, all of which it keeps in
-    /// memory: not to be kept for long.
+    /// A line without its line ending, not checked in any way. It shares the memory of everything that was read with
+    /// it, so it should not be kept for long.
     Line(Bytes),
     /// A line that was longer than the limit. `length` counts all of its bytes.
     Oversized {
@@ -28,19 +28,19 @@ pub enum Frame {
     },
 }
 
-/// A frame, and where it was found.
+/// A frame and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located {
     /// The frame.
     pub frame: Frame,
-    /// How much of the output lies before the end of this frame. A reader that continues from there misses nothing, and
-    /// gets nothing twice.
+    /// The number of bytes before the end of this frame. A reader that continues there misses nothing and gets nothing
+    /// twice.
     pub end: u64,
 }
 
-/// Cuts a stream of bytes into lines, however the bytes are split.
+/// Splits a stream of bytes into lines, however the bytes are split.
 ///
-/// A line ends with `\n` (a `\r` before it is dropped) or with the end of the stream. Empty lines are left out.
+/// A line ends with `\n` (a `\r` before it is dropped) or with the end of the stream. Empty lines are skipped.
 ///
 /// ```
 /// use tiller_process::{Frame, Framer};
@@ -56,12 +56,12 @@ pub struct Located {
 #[derive(Debug)]
 pub struct Framer {
     buffer: BytesMut,
-    /// How much of `buffer` is known to hold no line ending, so that a long line is searched only once.
+    /// How much of `buffer` has no line ending, so that a long line is searched only once.
     searched: usize,
-    /// Bytes of an oversized line that were already thrown away; `None` while the line is within the limit.
+    /// The discarded bytes of an oversized line; `None` while the line is within the limit.
     skipped: Option<u64>,
     limit: usize,
-    /// How many bytes have gone through.
+    /// The number of bytes that were framed.
     position: u64,
 }
 
@@ -83,7 +83,7 @@ impl Framer {
         }
     }
 
-    /// The same, for a stream that is read from `position` on.
+    /// As [`Self::new`], for a stream that is read from `position` on.
     pub fn starting_at(position: u64, limit: usize) -> Self {
         Self {
             position,
@@ -91,22 +91,22 @@ impl Framer {
         }
     }
 
-    /// How many bytes of the stream lie before the end of the last frame.
+    /// The number of bytes before the end of the last frame.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Takes bytes as they were read.
+    /// Adds bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole line, if one has arrived.
+    /// The next whole line, if one is complete.
     pub fn next_frame(&mut self) -> Option<Frame> {
         loop {
             let Some(found) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
                 self.searched = self.buffer.len();
-                // One more byte than the limit may be a `\r` that will turn out to belong to the line ending.
+                // One byte more than the limit may be a `\r` that belongs to the line ending.
                 if self.buffer.len() > self.limit + 1 || self.skipped.is_some() {
                     *self.skipped.get_or_insert(0) += self.buffer.len() as u64;
                     self.position += self.buffer.len() as u64;
@@ -126,7 +126,7 @@ impl Framer {
         }
     }
 
-    /// All whole lines that have arrived.
+    /// All lines that are complete.
     pub fn frames(&mut self) -> Vec<Located> {
         let mut frames = Vec::new();
         while let Some(frame) = self.next_frame() {
@@ -135,13 +135,13 @@ impl Framer {
         frames
     }
 
-    /// Says where the frame that was taken last is.
+    /// Adds the position to the frame that was taken last.
     pub fn locate(&self, frame: Frame) -> Located {
         let end = self.position;
         Located { frame, end }
     }
 
-    /// What is left when the stream has ended: a last line without a line ending.
+    /// The last line of an ended stream, if it has no line ending.
     pub fn finish(&mut self) -> Option<Frame> {
         self.searched = 0;
         let end = self.buffer.len();
@@ -176,8 +176,7 @@ impl Framer {
     }
 }
 
-/// The lines of a pipe, those together that arrive together, until its end. A read error ends the stream as well:
-/// nothing more can come.
+/// The lines of a pipe until its end, in batches as they arrive. A read error also ends the stream.
 pub fn lines<R>(reader: R, limit: usize) -> impl Stream<Item = Vec<Located>> + Send
 where
     R: AsyncRead + Unpin + Send,

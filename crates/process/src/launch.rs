@@ -1,4 +1,4 @@
-//! What is needed to start a process, as data: whoever starts it may be another process.
+//! The description of a process to start, as data: another process may start it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A process that is ready to be started: data only, so that somebody else may start it.
+/// A process that is ready to be started.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Launch {
     /// The program.
@@ -15,26 +15,26 @@ pub struct Launch {
     pub args: Vec<OsString>,
     /// Its whole environment.
     pub env: BTreeMap<OsString, OsString>,
-    /// Its working directory; ours if `None`.
+    /// Its working directory; the starting process's own if `None`.
     pub cwd: Option<PathBuf>,
-    /// The working directory was checked under this path, in which nothing is a symbolic link. If something is by now, the
+    /// The working directory was checked under this path, which had no symbolic links. If it has one by now, the
     /// process is not started.
     pub exact_cwd: bool,
-    /// How many files it may have open at once; as many as whoever starts it if `None`.
+    /// The maximum number of open files; that of the starting process if `None`.
     pub open_files: Option<u64>,
-    /// The process, and what it starts, can write to some folders only; see [`Shield::wrap`](crate::Shield::wrap).
+    /// Restricts where the process and its children can write; see [`Shield::wrap`](crate::Shield::wrap).
     pub sandbox: Option<Sandbox>,
 }
 
-/// A file system that can't be written to, but for some folders and a `/tmp` of its own.
+/// A read-only file system, except for some folders and a private `/tmp`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sandbox {
-    /// What can be written to all the same.
+    /// The folders that stay writable.
     pub writable: Vec<PathBuf>,
 }
 
 impl Launch {
-    /// The working directory, opened: the process is started in what was found there now, whatever the path leads to a
+    /// Opens the working directory: the process is started in the folder that was opened, whatever the path leads to a
     /// moment later.
     pub fn open_cwd(&self) -> io::Result<Option<WorkingDirectory>> {
         let Some(path) = &self.cwd else { return Ok(None) };
@@ -63,14 +63,16 @@ impl WorkingDirectory {
             ResolveFlags::empty()
         };
         let opened = match openat2(CWD, path, flags, Mode::empty(), resolve) {
-            // A kernel or a filter that does not know the call.
+            // The kernel or a seccomp filter does not know the call.
             Err(Errno::NOSYS | Errno::PERM) => rustix::fs::open(path, flags, Mode::empty())?,
             opened => opened?,
         };
         let handle = File::from(opened);
         let place = PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()));
         if exact && std::fs::read_link(&place)? != path {
-            return Err(io::Error::other("the working directory is not where it was"));
+            return Err(io::Error::other(
+                "the working directory has been moved or replaced",
+            ));
         }
         Ok(Self {
             path: place,
@@ -86,14 +88,14 @@ impl WorkingDirectory {
         })
     }
 
-    /// By which a child of this process can go there, for as long as this lives.
+    /// The path by which a child of this process can enter it, while this value lives.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
 impl std::fmt::Debug for Launch {
-    /// Leaves out the values of the environment: they hold credentials.
+    /// Omits the values of the environment, which contain credentials.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Launch")
             .field("program", &self.program)
@@ -113,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder that was checked, and is exchanged for a link to another again and again.
+    /// A folder that was checked, and is replaced by a link to another again and again.
     #[test]
     fn a_folder_that_becomes_a_link_is_not_used() {
         let place = tempfile::tempdir().unwrap();
@@ -135,7 +137,7 @@ mod tests {
             while (started < 20 || refused < 20) && started + refused < 100_000 {
                 match WorkingDirectory::open(&project, true) {
                     Ok(opened) => {
-                        // Whatever becomes of the path: what was opened is what was checked.
+                        // Whatever happens to the path: the opened folder is the one that was checked.
                         let there = std::fs::read_link(opened.path()).unwrap();
                         assert_ne!(there, secret);
                         started += 1;
@@ -146,7 +148,7 @@ mod tests {
             stop.store(true, Ordering::Relaxed);
             assert!(started > 0);
         });
-        // Where nothing was checked, links are as good as folders.
+        // Without a check, links are as good as folders.
         symlink(&secret, base.join("link")).unwrap();
         let opened = WorkingDirectory::open(&base.join("link"), false).unwrap();
         assert_eq!(std::fs::read_link(opened.path()).unwrap(), secret);

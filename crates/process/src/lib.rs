@@ -1,7 +1,7 @@
-//! Processes that speak in lines: starting them, ending them with everything that they started, cutting what they say
-//! into lines of bounded length, and carrying those lines.
+//! Processes that communicate in lines: starts them, ends them with everything that they started, splits their output
+//! into lines of bounded length, and transports the lines.
 //!
-//! It does not know what the lines mean, nor who wants to know.
+//! It does not know what the lines mean, nor who needs them.
 
 mod find;
 mod frame;

@@ -1,18 +1,17 @@
-//! How many files may be open at once.
+//! The limit of open files.
 //!
-//! A program with many agents needs more than the usual 1024, which is there for programs that can't deal with more.
-//! So it raises the limit for itself, and what it starts gets the limit that it was given: children inherit ours.
+//! A program with many agents needs more than the usual 1024, a default for programs that can't handle more. So it
+//! raises its own limit, and its children get the original one: children inherit ours otherwise.
 
 use std::io;
 use std::sync::OnceLock;
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
-/// What we were given, once it was raised. Of the process, as the limit itself is.
+/// The original limit, once it was raised. Per process, as the limit itself is.
 static GIVEN: OnceLock<u64> = OnceLock::new();
 
-/// Lets this process open as many files as the system allows. Agents that are started from then on get what this process
-/// had before.
+/// Raises this process's limit to what the system allows. Agents that are started from then on get the original limit.
 pub fn raise_open_files() -> io::Result<()> {
     let limit = getrlimit(Resource::Nofile);
     if let Some(given) = limit.current
@@ -24,17 +23,17 @@ pub fn raise_open_files() -> io::Result<()> {
     Ok(())
 }
 
-/// Takes back what [`raise_open_files`] did, for a moment or before this process becomes another program.
+/// Restores the original limit, for a moment or before this process executes another program.
 pub fn restore_open_files() -> io::Result<()> {
     given_open_files().map_or(Ok(()), limit_open_files)
 }
 
-/// Lets this process, and what it starts, open that many files.
+/// Limits the open files of this process and its children.
 pub fn limit_open_files(count: u64) -> io::Result<()> {
     set(Some(count))
 }
 
-/// What this process was given, if it has more.
+/// The original limit of this process, if it was raised.
 pub fn given_open_files() -> Option<u64> {
     GIVEN.get().copied()
 }
@@ -44,7 +43,7 @@ fn set(current: Option<u64>) -> io::Result<()> {
     Ok(setrlimit(Resource::Nofile, Rlimit { current, maximum })?)
 }
 
-/// The same as [`limit_open_files`], for a process that has only just been started: it can't have opened that many yet.
+/// As [`limit_open_files`], for a process that was just started, which can't have opened that many files yet.
 #[cfg(target_os = "linux")]
 pub(crate) fn limit_open_files_of(process: Pid, count: u64) -> io::Result<()> {
     let limit = Rlimit {

@@ -1,11 +1,11 @@
-//! The shield: an agent lives in namespaces of its own, in which everything is as usual but what is Tiller's.
+//! The shield: agents run in namespaces of their own, in which Tiller's files and processes are hidden.
 //!
-//! A shielded agent has a mount, a PID and an IPC namespace. Folders that are hidden are empty there, and of the machine's
-//! processes it sees only those that it has started. When the first process of the namespace ends, the kernel ends all
-//! others, whatever they did to their environment, their parents and their groups.
+//! A shielded agent has a mount, a PID and an IPC namespace. Hidden folders are empty there, and the agent sees only
+//! processes that it has started. When the first process of the namespace ends, the kernel ends all others, whatever
+//! they did to their environment, parents and groups.
 //!
-//! The agent is started through a launcher, which is this executable again (see [`launch`]): it makes the namespaces, or has
-//! bubblewrap make them where the kernel does not let us, and stays as the agent's parent.
+//! The agent is started through a launcher, which is this executable again (see [`launch`]): it creates the namespaces,
+//! or lets bubblewrap create them if the kernel does not allow it, and stays as the agent's parent.
 
 #[cfg(target_os = "linux")]
 mod launcher;
@@ -21,27 +21,27 @@ use std::sync::{Arc, OnceLock};
 
 use crate::launch::{Launch, Sandbox};
 
-/// What the user wants.
+/// The configured mode of the shield.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ShieldMode {
-    /// Agents are shielded where that is possible.
+    /// Agents are shielded if possible.
     #[default]
     On,
     Off,
-    /// No agent is started without.
+    /// Agents are only started with a shield.
     Require,
 }
 
-/// What agents get.
+/// The actual state of the shield.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ShieldState {
-    /// Namespaces that we make ourselves.
+    /// Namespaces that Tiller creates itself.
     Namespaces,
-    /// Namespaces that bubblewrap makes, which is at this place.
+    /// Namespaces that bubblewrap creates, with its path.
     Bubblewrap(PathBuf),
-    /// The user does not want it.
+    /// Switched off by the user.
     Off,
-    /// The system does not allow it, for this reason.
+    /// Not possible on this system, for this reason.
     Unavailable(String),
 }
 
@@ -64,7 +64,7 @@ impl ShieldState {
     }
 }
 
-/// How agents are shielded. Cheap to clone; what the system allows is found out once.
+/// The shield of agents. Cheap to clone; the system's abilities are probed once.
 #[derive(Clone, Debug)]
 pub struct Shield(Arc<Inner>);
 
@@ -85,12 +85,12 @@ impl Default for Shield {
 }
 
 impl Shield {
-    /// Agents run as any other program.
+    /// Agents run without a shield.
     pub fn none() -> Self {
         Self::new(ShieldMode::Off, PathBuf::new(), Vec::new())
     }
 
-    /// `launcher` is a program that calls [`launch`] with what follows `args`.
+    /// `launcher` is a program that calls [`launch`] with the arguments after `args`.
     pub fn new(mode: ShieldMode, launcher: PathBuf, args: Vec<OsString>) -> Self {
         Self(Arc::new(Inner {
             mode,
@@ -102,19 +102,19 @@ impl Shield {
         }))
     }
 
-    /// The same, with folders that agents see as empty and can't write to.
+    /// Also hides these folders: agents see them as empty and can't write to them.
     #[must_use]
     pub fn hiding(self, folders: Vec<PathBuf>) -> Self {
         self.with(|inner| inner.hidden = folders)
     }
 
-    /// The same, with folders that agents see as empty, each agent its own, and can write to.
+    /// Also replaces these folders: each agent sees an empty folder of its own and can write to it.
     #[must_use]
     pub fn emptying(self, folders: Vec<PathBuf>) -> Self {
         self.with(|inner| inner.emptied = folders)
     }
 
-    /// The same, which can't be had for this reason.
+    /// Marks the shield as unavailable for this reason.
     #[must_use]
     pub fn unavailable(self, reason: &str) -> Self {
         if self.0.mode != ShieldMode::Off {
@@ -150,7 +150,7 @@ impl Shield {
         self.0.mode
     }
 
-    /// What agents get. The first time this starts processes, for a few milliseconds.
+    /// The actual state. The first call starts processes, for a few milliseconds.
     pub fn state(&self) -> &ShieldState {
         self.0.state.get_or_init(|| match self.0.mode {
             ShieldMode::Off => ShieldState::Off,
@@ -158,7 +158,8 @@ impl Shield {
         })
     }
 
-    /// What to start instead of `launch`. An error if that is not possible and the user or the launch wants nothing less.
+    /// The process to start instead of `launch`. An error if the shield is not possible but required, by the
+    /// configuration or by a sandbox.
     pub fn wrap(&self, launch: &Launch) -> io::Result<Launch> {
         let state = self.state();
         if !state.is_shielded() {
@@ -168,15 +169,15 @@ impl Shield {
                 (ShieldMode::On | ShieldMode::Off, None) => return Ok(launch.clone()),
             };
             let reason = state.why_not().unwrap_or_default();
-            let refused = format!("it is to run in {wanted}, and that is not possible here. {reason}");
+            let refused = format!("it needs {wanted}, which is not possible on this system. {reason}");
             return Err(io::Error::other(refused));
         }
-        // The launcher would find out too late to say it well.
+        // The launcher would notice too late to report it well.
         can_execute(&launch.program, &launch.env)?;
         let mut args = self.0.args.clone();
         args.extend(self.plan(state, launch.sandbox.as_ref()).to_args());
         args.push("--".into());
-        // What looks for the agent by its command line must not find the launcher.
+        // A search for the agent by its command line must not find the launcher.
         let word = |text: &OsStr| [OsStr::new(":"), text].into_iter().collect::<OsString>();
         args.push(word(launch.program.as_os_str()));
         args.extend(launch.args.iter().map(|argument| word(argument)));
@@ -225,25 +226,25 @@ impl Shield {
         };
         let Some(bubblewrap) = find_program(OsStr::new("bwrap"), std::env::var_os("PATH").as_deref()) else {
             return ShieldState::Unavailable(format!(
-                "The system does not let Tiller make namespaces ({refused}), and bubblewrap is not installed."
+                "The system does not allow Tiller to create namespaces ({refused}), and bubblewrap is not installed."
             ));
         };
         try_out(ShieldState::Bubblewrap(bubblewrap)).unwrap_or_else(|reason| {
             ShieldState::Unavailable(format!(
-                "The system lets neither Tiller ({refused}) nor bubblewrap ({reason}) make namespaces."
+                "The system allows neither Tiller ({refused}) nor bubblewrap ({reason}) to create namespaces."
             ))
         })
     }
 
     #[cfg(not(target_os = "linux"))]
     fn probe(&self) -> ShieldState {
-        ShieldState::Unavailable("Only Linux has what the shield is made of.".to_owned())
+        ShieldState::Unavailable("The shield needs Linux.".to_owned())
     }
 }
 
 const PROBE: &str = "--probe";
 
-/// What the launcher is to make, as it goes over its command line. Nothing in it is secret.
+/// What the launcher has to create, in the form of arguments. Nothing in it is secret.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 struct Plan {
     bubblewrap: Option<PathBuf>,
@@ -278,7 +279,7 @@ impl Plan {
         args
     }
 
-    /// Takes one argument; false if it is not the plan's.
+    /// Parses one argument; false if it is not part of the plan.
     fn take(&mut self, argument: &OsStr) -> bool {
         let bytes = argument.as_bytes();
         let value = |flag: &str| {
@@ -302,8 +303,8 @@ impl Plan {
     }
 }
 
-/// The launcher: shields a program and lives as long as that. To be called first thing in a process of its own, with the
-/// arguments after its command.
+/// The launcher: shields a program and ends with it. Call it first in a process of its own, with the arguments after
+/// its command.
 #[cfg(target_os = "linux")]
 pub fn launch(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     launcher::launch(arguments)
@@ -314,7 +315,7 @@ pub fn launch(_arguments: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Whether this is the command line of a launcher, which has that of its agent in it.
+/// Whether this is the command line of a launcher, which contains that of its agent.
 pub fn is_launcher(arguments: &[String]) -> bool {
     let command = arguments.iter().position(|word| word == "shield");
     let rest = command.map_or(&[][..], |at| &arguments[at..]);
@@ -371,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_launcher_is_told_from_its_agent() {
+    fn a_launcher_is_distinguished_from_its_agent() {
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
         assert!(is_launcher(&words(
             "/proc/self/exe shield --hide=/x -- :/bin/claude :--resume=1"
@@ -381,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_shield_a_launch_stays_as_it_is_unless_one_is_required() {
+    fn without_a_shield_a_launch_is_unchanged_unless_one_is_required() {
         let launch = Launch {
             program: "/bin/sh".into(),
             args: Vec::new(),

@@ -1,9 +1,9 @@
-//! Gives back memory that only the start of the process needed.
+//! Releases memory that only the start of the process needed.
 
-/// Takes the program's code out of this process's memory. What is needed again comes back from the file's cache, page by
-/// page: of a program that does many things, a keeper or a launcher does one.
+/// Drops the program's code from this process's memory. Pages that are needed again come from the file's cache: a
+/// keeper or a launcher needs little of a large program.
 pub fn let_go_of_code() {
-    // Nothing depends on it.
+    // An optimisation only.
     let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else {
         return;
     };
@@ -21,10 +21,10 @@ pub fn let_go_of_code() {
         if let Some((start, length)) = bounds {
             let start = std::ptr::with_exposed_provenance_mut(start);
             let advice = rustix::mm::Advice::LinuxDontNeed;
-            // SAFETY: the range is a private mapping of a file that can't be written through it, so every page of it is
-            // as the file has it and is read from there again when it is next needed.
+            // SAFETY: the range is a private mapping of a file that is not written, so every page equals the file's
+            // content and is read from there again on the next access.
             let done = unsafe { rustix::mm::madvise(start, length, advice) };
-            // It stays as it was, then.
+            // On an error the memory stays as it was.
             done.ok();
         }
     }

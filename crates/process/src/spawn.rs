@@ -1,4 +1,4 @@
-//! A child process with pipes: starting it from a [`Launch`], and ending it with everything that it started.
+//! A child process with pipes: starts it from a [`Launch`], and ends it with everything that it started.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,11 +15,11 @@ use crate::launch::Launch;
 use crate::limits::limit_open_files_of;
 use crate::tree::{RUN_MARK, SharedTree, Tree};
 
-/// Lines of stderr that are kept for the error message, and their total length.
+/// How many lines of stderr are kept for the error message, and their total length.
 const STDERR_LINES: usize = 40;
 const STDERR_BYTES: usize = 16 * 1024;
 
-/// Gets every line of the CLI's stderr as it comes.
+/// Called with every line of the process's stderr.
 pub type StderrCallback = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// How a process ended.
@@ -35,17 +35,17 @@ pub struct Ended {
     pub uptime: Duration,
 }
 
-/// What the link needs of a process, wherever it runs. A transport that leaves the process to somebody else
-/// implements it over whatever connection it has.
+/// A process, wherever it runs. A transport that leaves the process to another one implements this over its own
+/// connection.
 pub trait Process: Send + 'static {
-    /// Waits for the end. May be dropped and called again.
+    /// Waits for the end. Cancel-safe.
     fn wait(&mut self) -> BoxFuture<'_, Ended>;
-    /// Asks the process and everything it started to end.
+    /// Asks the process and its child processes to end.
     fn terminate(&mut self) -> BoxFuture<'_, ()>;
-    /// Ends the process and everything it started, at once. Also called after the end of the process itself, to
-    /// end what it left behind.
+    /// Kills the process and its child processes. Also called after the end of the process itself, to end what it left
+    /// behind.
     fn kill(&mut self) -> BoxFuture<'_, ()>;
-    /// Whether anything that the process started is still alive.
+    /// Whether any child process is still alive.
     fn leftovers(&mut self) -> BoxFuture<'_, bool>;
     /// The process id, if it is on this machine.
     fn pid(&self) -> Option<u32>;
@@ -61,8 +61,7 @@ pub struct Spawned {
     pub stdout: ChildStdout,
 }
 
-/// Starts the CLI in a process group of its own. Its stderr is read to the end, by `on_stderr` and for the error
-/// message.
+/// Starts a process in its own process group. Its stderr is read to the end, by `on_stderr` and for the error message.
 pub fn spawn(launch: &Launch, on_stderr: Option<StderrCallback>) -> io::Result<Spawned> {
     let mark = uuid::Uuid::new_v4().to_string();
     let mut command = Command::new(&launch.program);
@@ -97,7 +96,7 @@ pub fn spawn(launch: &Launch, on_stderr: Option<StderrCallback>) -> io::Result<S
     if let Some(count) = launch.open_files
         && let Err(error) = limit_open_files_of(leader, count)
     {
-        tracing::debug!(%error, "the agent may open more files than it should");
+        tracing::debug!(%error, "can't limit the agent's open files");
     }
     let tail = Arc::new(StderrTail::default());
     let reader = tokio::spawn(read_stderr(stderr, Arc::clone(&tail), on_stderr));
@@ -127,7 +126,7 @@ pub struct LocalProcess {
     tail: Arc<StderrTail>,
     reader: JoinHandle<()>,
     ended: Option<Ended>,
-    /// Nothing was left of the tree when it was last looked at, after the end of the process itself.
+    /// At the last check, after the end of the process itself, no process of the tree was left.
     swept: bool,
 }
 
@@ -147,7 +146,7 @@ impl LocalProcess {
             }
         };
         let uptime = self.started.elapsed();
-        // What it wrote last is most telling; but a grandchild may hold stderr open for ever.
+        // The last lines are the most useful; but a grandchild may hold stderr open forever.
         if tokio::time::timeout(Duration::from_millis(500), &mut self.reader)
             .await
             .is_err()
@@ -229,7 +228,7 @@ impl StderrTail {
     }
 }
 
-/// Reads stderr in lines. A line without an end is cut at the size that is kept anyway.
+/// Reads stderr in lines. An endless line is cut at the size that is kept anyway.
 async fn read_stderr(mut stderr: ChildStderr, tail: Arc<StderrTail>, callback: Option<StderrCallback>) {
     let mut pending: Vec<u8> = Vec::new();
     let mut chunk = vec![0; 8 * 1024];

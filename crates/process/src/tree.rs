@@ -1,12 +1,12 @@
-//! Ending everything that an agent has started.
+//! Ends everything that an agent has started.
 //!
-//! A process group is not enough: shells put their jobs into groups of their own, and a daemon leaves its parent.
-//! So every run carries a mark in its environment, which children inherit. What belongs to a run is what is in its
-//! group, what descends from it, and what carries its mark. A daemon may throw off all three; it then falls to the
-//! process that takes in the run's orphans, if there is one, and so whatever descends from that belongs to the run, too.
+//! A process group is not enough: shells put their jobs into groups of their own, and a daemon leaves its parent. So
+//! every run has a mark in its environment, which children inherit. The processes of a run are those in its group, its
+//! descendants, and those with its mark. A daemon may escape all three; it then becomes a child of the process that
+//! adopts the run's orphans, if there is one, and so all descendants of that process belong to the run, too.
 //!
-//! Numbers are used again: by other processes in time, and by all of them after the machine or its container has been
-//! started anew. So a number alone proves nothing, see [`Tree::look`].
+//! Process ids are reused: over time, and all of them after a restart of the machine or its container. So a pid alone
+//! proves nothing, see [`Tree::look`].
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,33 +20,33 @@ pub const RUN_MARK: &str = "CLAUDE_AGENT_RUN";
 #[derive(Debug, Clone)]
 pub struct Tree {
     leader: Pid,
-    /// When the leader was started, if it was still there to be looked at.
+    /// The leader's start time, if the leader still existed when it was read.
     started: Option<u64>,
     mark: String,
-    /// Who takes in the orphans of this run, and of no other.
+    /// The process that adopts the orphans of this run, and of no other.
     keeper: Option<ProcessIdentity>,
-    /// The group of the leader's number is known to be its own.
+    /// The process group with the leader's number is known to be its own.
     owns_group: bool,
-    /// Everything ever seen, with its start time: a process whose parent has gone can be found again, and a
-    /// recycled pid is not mistaken for it.
+    /// All processes ever seen, with their start times: an orphan can be found again, and a reused pid is not mistaken
+    /// for it.
     seen: HashSet<(i32, u64)>,
 }
 
-/// Names a [`Tree`] across processes, and across reused process ids.
+/// Identifies a [`Tree`] across processes and reused process ids.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct TreeIdentity {
     leader: i32,
     started: Option<u64>,
     mark: String,
-    /// During which run of the machine, if the system has a name for that. Files of earlier versions don't say.
+    /// The boot id of the machine, if the system has one. Absent in files of earlier versions.
     #[serde(default)]
     boot: Option<String>,
-    /// Earlier versions don't say this either.
+    /// Absent in files of earlier versions.
     #[serde(default)]
     keeper: Option<ProcessIdentity>,
 }
 
-/// Names a process across reused process ids.
+/// Identifies a process across reused process ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 struct ProcessIdentity {
     pid: i32,
@@ -73,8 +73,8 @@ impl Tree {
         }
     }
 
-    /// The same tree, whose leader is a child of this process. As this process has no other children and takes in orphans
-    /// (on Linux as their "subreaper"), everything that descends from it belongs to the tree; it does not itself.
+    /// The same tree, whose leader is a child of this process. As this process has no other children and adopts orphans
+    /// (on Linux as their "subreaper"), all of its descendants belong to the tree; this process does not.
     #[must_use]
     pub fn kept_by_this_process(mut self) -> Self {
         let pid = i32::try_from(std::process::id()).unwrap_or(0);
@@ -82,7 +82,7 @@ impl Tree {
         self
     }
 
-    /// What another process needs to find the same tree again.
+    /// What another process needs to find the same tree.
     pub fn identity(&self) -> TreeIdentity {
         TreeIdentity {
             leader: self.leader.as_raw_nonzero().get(),
@@ -93,7 +93,7 @@ impl Tree {
         }
     }
 
-    /// The tree of that identity; `None` if it names no process, or one of before the machine was started.
+    /// The tree of that identity; `None` if it names no process, or one from before the machine's last start.
     pub fn find(identity: &TreeIdentity) -> Option<Self> {
         if let (Some(then), Some(now)) = (&identity.boot, table::boot())
             && *then != now
@@ -105,21 +105,21 @@ impl Tree {
             started: identity.started,
             mark: identity.mark.clone(),
             keeper: identity.keeper,
-            // The note may be old: only the leader itself can tell.
+            // The record may be old: only the leader itself proves it.
             owns_group: identity.started.is_some() && table::started(identity.leader) == identity.started,
             seen: HashSet::new(),
         })
     }
 
-    /// Looks for the living processes of the tree, without the zombies. Reads the process table: not for the hot path.
+    /// The living processes of the tree, without zombies. Reads the process table: not for hot paths.
     pub fn living(&mut self) -> Vec<u32> {
         self.look().0
     }
 
-    /// The living processes, and the leader's id where its group is known to be its own.
+    /// The living processes, and the leader's id if the group with this number is known to be its own.
     ///
-    /// It is while the leader is there, with its start time, or anybody else in it who is known; and from then on until
-    /// nobody is left in it: a number is not given away as long as a group has it.
+    /// It is known while the leader exists with the same start time, or any other known process is in the group; and
+    /// from then on until the group is empty: a number is not reused while a group has it.
     fn look(&mut self) -> (Vec<u32>, Option<i32>) {
         let table = table::read(&self.mark);
         let number = self.leader.as_raw_nonzero().get();
@@ -145,7 +145,7 @@ impl Tree {
             }
         }
         self.owns_group = owns_group;
-        // Children of members are members; the table is not ordered, so until nothing new is found.
+        // Children of members are members; the table is not ordered, so repeat until nothing new is found.
         loop {
             let before = members.len();
             for process in &table {
@@ -172,17 +172,17 @@ impl Tree {
         (living, leader)
     }
 
-    /// Asks every process of the tree to end. Returns how many there were.
+    /// Asks all processes of the tree to end. Returns their number.
     pub fn terminate(&mut self) -> usize {
         self.signal(Signal::TERM)
     }
 
-    /// Ends every process of the tree, at once. Returns how many there were.
+    /// Kills all processes of the tree. Returns their number.
     pub fn kill(&mut self) -> usize {
         self.signal(Signal::KILL)
     }
 
-    /// Ends every process of the tree, and then also the one that keeps it and has not let go of it.
+    /// Kills all processes of the tree, and then also its keeper if that has not exited.
     pub fn kill_with_keeper(&mut self) -> usize {
         let count = self.kill();
         self.signal_keeper(Signal::KILL);
@@ -201,7 +201,7 @@ impl Tree {
 
     fn signal(&mut self, signal: Signal) -> usize {
         let (living, leader) = self.look();
-        // The group first, in one system call: what it forks in the meantime is in the group too.
+        // The group first, in one system call: processes that it forks in the meantime are in the group, too.
         if leader.is_some()
             && let Err(error) = kill_process_group(self.leader, signal)
         {
@@ -231,33 +231,32 @@ impl SharedTree {
         Self(Arc::new(Mutex::new(tree)))
     }
 
-    /// Asks every process of the tree to end.
+    /// Asks all processes of the tree to end.
     pub async fn terminate(&self) {
         self.with(Tree::terminate).await;
     }
 
-    /// Ends every process of the tree, at once.
+    /// Kills all processes of the tree.
     pub async fn kill(&self) {
         self.with(Tree::kill).await;
     }
 
-    /// Ends every process of the tree, and then also the one that keeps it and has not let go of it.
+    /// Kills all processes of the tree, and then also its keeper if that has not exited.
     pub async fn kill_with_keeper(&self) {
         self.with(Tree::kill_with_keeper).await;
     }
 
-    /// How many of its processes are alive.
+    /// The number of living processes.
     pub async fn living(&self) -> usize {
         self.with(|tree| tree.living().len()).await
     }
 
-    /// The same as [`kill`](Self::kill), where nothing can be waited for.
+    /// As [`kill`](Self::kill), without waiting.
     pub fn kill_now(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).kill();
     }
 
-    /// Looks through the process table, which takes milliseconds: not on the runtime's own threads, where many agents
-    /// may be ending at once.
+    /// Runs off the runtime's threads: reading the process table takes milliseconds, and many agents may end at once.
     async fn with(&self, work: impl FnOnce(&mut Tree) -> usize + Send + 'static) -> usize {
         let tree = Arc::clone(&self.0);
         let work = move || work(&mut tree.lock().unwrap_or_else(PoisonError::into_inner));
@@ -281,7 +280,7 @@ mod table {
         pub(super) marked: bool,
     }
 
-    /// The name of this run of the machine.
+    /// The machine's boot id.
     pub(super) fn boot() -> Option<String> {
         let name = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         Some(name.trim().to_owned())
@@ -298,21 +297,21 @@ mod table {
             .collect()
     }
 
-    /// When the process was started, in the system's own count.
+    /// The process's start time, in clock ticks.
     pub(super) fn started(pid: i32) -> Option<u64> {
         process(pid, b"").map(|process| process.started)
     }
 
     fn process(pid: i32, needle: &[u8]) -> Option<Process> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name is in brackets and may hold anything, brackets too: the fields follow the last one.
+        // The name is in brackets and may contain brackets: the fields follow the last one.
         let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
         let state = fields.next()?;
         let parent = fields.next()?.parse().ok()?;
         let group = fields.next()?.parse().ok()?;
         // After the group (field 5), the start time is field 22.
         let started = fields.nth(16)?.parse().ok()?;
-        // Other users' processes can't be read, and can't be ours.
+        // Processes of other users can't be read, and can't be ours.
         let marked = std::fs::read(format!("/proc/{pid}/environ"))
             .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|entry| entry == needle));
         Some(Process {
@@ -342,7 +341,7 @@ mod table {
         pub(super) marked: bool,
     }
 
-    /// Start times are times of day there, which do not come again.
+    /// Start times are absolute there, so they don't repeat.
     pub(super) fn boot() -> Option<String> {
         None
     }
@@ -357,7 +356,7 @@ mod table {
         else {
             return Vec::new();
         };
-        // It is a child of the caller, and would be taken for an orphan that fell to the keeper.
+        // A child of the caller, which would be taken for an orphan of the run.
         let own = i32::try_from(ps.id()).unwrap_or(0);
         let Ok(output) = ps.wait_with_output() else {
             return Vec::new();
@@ -369,7 +368,7 @@ mod table {
             .collect()
     }
 
-    /// When the process was started, in the system's own count.
+    /// The process's start time in the system's units.
     pub(super) fn started(pid: i32) -> Option<u64> {
         read("")
             .into_iter()
@@ -405,7 +404,7 @@ mod tests {
 
     use super::*;
 
-    /// Starts a script that leads a group of its own; with it comes the first line that it wrote.
+    /// Starts a script that leads its own group; returns the first line that it wrote, too.
     fn leader(script: &str, mark: Option<&str>) -> (Child, i32) {
         let mut command = Command::new("/bin/sh");
         command
@@ -432,7 +431,7 @@ mod tests {
     }
 
     fn identity(leader: u32, started: u64, mark: &str) -> TreeIdentity {
-        // As an earlier version wrote it.
+        // In the form of an earlier version.
         let json = format!(r#"{{"leader":{leader},"started":{started},"mark":"{mark}"}}"#);
         serde_json::from_str(&json).unwrap()
     }
@@ -442,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn the_group_of_a_number_that_was_used_again_is_left_alone() {
+    fn the_group_of_a_reused_pid_is_left_alone() {
         let (mut somebody, left) = leader(LEAVES_ONE, None);
         somebody.wait().unwrap();
         let mut tree = Tree::find(&identity(somebody.id(), 1, "tree-used-again")).unwrap();
@@ -452,28 +451,28 @@ mod tests {
     }
 
     #[test]
-    fn what_carries_the_mark_vouches_for_its_group() {
+    fn a_process_with_the_mark_identifies_its_group() {
         let script = "env -u CLAUDE_AGENT_RUN sleep 600 > /dev/null & echo $!; sleep 600 > /dev/null &";
         let (mut agent, unmarked) = leader(script, Some("tree-vouches"));
         agent.wait().unwrap();
         let mut tree = Tree::find(&identity(agent.id(), 1, "tree-vouches")).unwrap();
-        // A mark can't be seen for the moment in which a process becomes another program.
+        // A mark can't be seen for the moment in which a process executes another program.
         while tree.living().len() < 2 {
             std::thread::yield_now();
         }
         assert_eq!(tree.kill(), 2);
-        // The killed need a moment to be gone.
+        // Killed processes need a moment to disappear.
         while is_alive(unmarked) || !tree.living().is_empty() {
             std::thread::yield_now();
         }
     }
 
     #[test]
-    fn what_a_leader_left_in_its_group_is_ended_by_whoever_knew_it() {
+    fn leftovers_in_a_group_are_ended_if_the_leader_was_known() {
         let script = "env -u CLAUDE_AGENT_RUN sleep 600 > /dev/null & echo $!";
         for found in [false, true] {
             let (mut agent, unmarked) = leader(script, Some("tree-left"));
-            // It may have ended, but nobody has taken its end note: the number is still its own.
+            // It may have ended, but nobody has reaped it: its number is still its own.
             let mut tree = Tree::new(Pid::from_child(&agent), "tree-left");
             if found {
                 tree = Tree::find(&tree.identity()).unwrap();
@@ -488,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_before_the_machine_was_started_is_found() {
+    fn processes_from_before_a_reboot_are_not_found() {
         let (mut agent, _) = leader("echo $$; read line", Some("tree-boot"));
         let mut identity = Tree::new(Pid::from_child(&agent), "tree-boot").identity();
         assert!(identity.boot.is_some());
@@ -502,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn what_falls_to_another_process_of_the_keepers_number_is_left_alone() {
+    fn children_of_a_process_with_the_keepers_reused_pid_are_left_alone() {
         let (mut somebody, child) = leader("sleep 600 > /dev/null & echo $!; wait", None);
         let pid = i32::try_from(somebody.id()).unwrap();
         let mut identity = identity(1, 1, "tree-keeper");

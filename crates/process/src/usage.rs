@@ -1,22 +1,21 @@
-//! What the system knows of processes: which ones run, since when, and what they use. From `/proc`; elsewhere nothing is
-//! known.
+//! The process table: which processes run, since when, and what they use. From `/proc`; other systems report nothing.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// What a tree of processes uses.
+/// The resources of a process tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
     pub memory_bytes: u64,
-    /// Time on the processors so far, in the system's own count.
+    /// Processor time so far, in clock ticks.
     ticks: u64,
 }
 
 impl Sample {
-    /// How much of a processor was used since `before`, on average.
+    /// The average share of a processor that was used since `before`.
     #[allow(clippy::cast_precision_loss, reason = "a rough figure for people")]
     pub fn cpu_since(&self, before: &Self, elapsed: Duration) -> f32 {
-        // A child that has ended takes its time along.
+        // When a child ends, its time disappears from the sum.
         let ticks = self.ticks.saturating_sub(before.ticks) as f32;
         let seconds = ticks / rustix::param::clock_ticks_per_second() as f32;
         seconds / elapsed.as_secs_f32().max(0.001)
@@ -51,7 +50,7 @@ impl Processes {
         Self(all)
     }
 
-    /// For each of the processes, what it and its descendants use.
+    /// For each root, the resources of the process and its descendants.
     pub fn trees(&self, roots: &[u32]) -> Vec<Sample> {
         roots.iter().map(|root| self.tree(*root)).collect()
     }
@@ -68,12 +67,12 @@ impl Processes {
     }
 }
 
-/// Whether a process does something. Where that can't be told, it does.
+/// Whether a process is running. True if that can't be determined.
 pub fn is_running(pid: u32) -> bool {
     !cfg!(target_os = "linux") || Stat::of(pid).is_some_and(|stat| !stat.is_zombie())
 }
 
-/// What the system tells of a process in one line.
+/// The line of `/proc/PID/stat`.
 pub struct Stat(String);
 
 impl Stat {
@@ -83,13 +82,13 @@ impl Stat {
             .map(Self)
     }
 
-    /// The fields from the process's state on. Its name comes before, in brackets, and may hold anything, brackets too.
+    /// The fields from the process's state on. The name before it is in brackets and may contain brackets.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
         let after_name = self.0.rsplit_once(')').map_or("", |(_, rest)| rest);
         after_name.split_ascii_whitespace()
     }
 
-    /// In clock ticks since the machine began: with the pid, this names a process for good.
+    /// In clock ticks since the machine's start: together with the pid it identifies a process.
     pub fn started(&self) -> Option<u64> {
         self.fields().nth(19)?.parse().ok()
     }
@@ -128,7 +127,7 @@ mod tests {
             let [own, childs] = processes.trees(&[std::process::id(), child.id()])[..] else {
                 panic!("one for each");
             };
-            // In its first moment a process has nothing of its own.
+            // In its first moment a process uses nothing.
             if childs.memory_bytes > 0 {
                 break (processes, own, childs);
             }

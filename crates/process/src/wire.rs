@@ -1,7 +1,7 @@
-//! Where the lines go and come from.
+//! Transports of lines.
 //!
-//! A transport is a [`Wire`]: lines in, lines out, and the process at the other end. The link knows no more of it, so
-//! a new transport is a new function that makes a `Wire`.
+//! A transport is a [`Wire`]: lines in, lines out, and the process at the other end. Readers and writers know nothing
+//! else of it, so a new transport is a new function that returns a `Wire`.
 
 mod stdio;
 mod websocket;
@@ -19,25 +19,25 @@ use crate::spawn::Process;
 pub use stdio::stdio;
 pub use websocket::{Socket, SocketSender, Sockets, sockets, websocket};
 
-/// A line for the CLI, without its line ending.
+/// A line for the agent, without its line ending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// The line.
     pub json: Bytes,
-    /// Numbers what must reach the CLI once, however often it is sent: a transport that outlives us passes on a number
-    /// once. They rise. 0: not numbered.
+    /// Numbers lines that must reach the agent once, even if they are sent again: a transport that outlives us forwards
+    /// each number once. Numbers rise. 0: not numbered.
     pub number: u64,
 }
 
-/// Takes lines. Closing it ends the CLI's input.
+/// Accepts lines. Closing it ends the agent's input.
 pub type LineSink = Pin<Box<dyn Sink<Line, Error = io::Error> + Send>>;
 
-/// A connection to a CLI.
+/// A connection to an agent.
 pub struct Wire {
-    /// The lines that the CLI writes, those together that arrive together.
+    /// The lines that the agent writes, in batches as they arrive.
     pub incoming: BoxStream<'static, Vec<Located>>,
-    /// The lines that the CLI reads.
+    /// The lines that the agent reads.
     pub outgoing: LineSink,
-    /// The CLI's process.
+    /// The agent's process.
     pub process: Box<dyn Process>,
 }

@@ -1,7 +1,7 @@
-//! Builds the web UI in `web/` with npm, only when something it is made from has changed.
+//! Builds the web UI in `web/` with npm, only when a source has changed.
 //!
-//! The executable's build script and xtask both come here, so that they agree on what is up to date and never run npm at
-//! the same time in the same folder: whoever holds the lock file works, the others wait and then find the work done.
+//! The executable's build script and xtask both use it, so that they agree on what is up to date and never run npm at
+//! the same time in the same folder: the holder of the lock file works, the others wait and then find the work done.
 
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsStr;
@@ -29,7 +29,7 @@ const NOT_SOURCES: &[&str] = &[
     "coverage",
 ];
 
-/// Written last into the folder that it vouches for: what npm was interrupted in has no stamp.
+/// Written last: an interrupted npm leaves no stamp.
 const STAMP: &str = ".tiller-stamp";
 
 /// The folder of the web UI's sources.
@@ -37,7 +37,7 @@ pub(crate) struct WebFolder {
     path: PathBuf,
 }
 
-/// The finished UI. Nobody else rebuilds it as long as this value lives.
+/// The finished UI. Nobody else rebuilds it while this value lives.
 pub(crate) struct BuiltWeb {
     pub(crate) dist: PathBuf,
     _lock: File,
@@ -48,7 +48,7 @@ impl WebFolder {
         Self { path }
     }
 
-    /// What to watch for changes: the folder's own entries, of which cargo looks into folders by itself.
+    /// What to watch for changes: the folder's own entries; cargo looks into subfolders by itself.
     pub(crate) fn watched(&self) -> Result<Vec<PathBuf>> {
         entries(&self.path)
     }
@@ -63,7 +63,7 @@ impl WebFolder {
     pub(crate) fn build(&self) -> Result<BuiltWeb> {
         let lock = self.lock()?;
         let dist = self.path.join("dist");
-        // Taken before the build: a file saved while it runs makes the next build run again.
+        // Read before the build: a file that is saved while it runs triggers the next build.
         let sources = hash_files(&self.path, &self.sources()?)?;
         if !stamp_is(&dist, &sources) {
             self.install_packages_locked()?;
@@ -82,7 +82,7 @@ impl WebFolder {
     fn install_packages_locked(&self) -> Result<()> {
         let node = check_node()?;
         let manifests = ["package.json", "package-lock.json"].map(|name| self.path.join(name));
-        // Packages may bring binaries for one version of Node.js and one platform.
+        // Packages may contain binaries for one version of Node.js and one platform.
         let wanted = format!(
             "{} {node} {} {}",
             hash_files(&self.path, &manifests)?,
@@ -93,10 +93,10 @@ impl WebFolder {
         if stamp_is(&modules, &wanted) {
             return Ok(());
         }
-        // As `npm ci`, this installs what package-lock.json says and leaves it alone. But `npm ci` refuses lock files that do
-        // not list the binaries for every other platform, and not every registry has those to list. That the lock file
-        // agrees with package.json is checked by a tidy test instead.
-        // No package of ours needs its install scripts, so none gets to run one.
+        // As `npm ci`, this installs what package-lock.json says and leaves it unchanged. But `npm ci` refuses lock
+        // files that don't list the binaries for all other platforms, and not every registry has those. A tidy test
+        // checks that the lock file agrees with package.json. No package needs its install scripts, so none may run
+        // one.
         self.npm(&[
             "install",
             "--no-save",
@@ -112,7 +112,7 @@ impl WebFolder {
         let output = Command::new(npm_program())
             .args(arguments)
             .current_dir(&self.path)
-            // Someone's `NODE_ENV=development` must not end up in the release executable.
+            // A developer's `NODE_ENV=development` must not end up in the release executable.
             .env_remove("NODE_ENV")
             .output()
             .with_context(|| format!("npm could not be started. {HOW_TO_GET_NODE}"))?;
@@ -175,7 +175,7 @@ pub(crate) fn check_node() -> Result<String> {
     match major_and_minor(&version) {
         Some(found) if found >= OLDEST_NODE => Ok(version),
         Some(_) => bail!("Node.js {version} is too old. {HOW_TO_GET_NODE}"),
-        None => bail!("`node --version` said {version:?}, which is no version. {HOW_TO_GET_NODE}"),
+        None => bail!("`node --version` printed {version:?}, which is not a version. {HOW_TO_GET_NODE}"),
     }
 }
 
@@ -205,8 +205,8 @@ fn is_unit_test(path: &Path) -> bool {
         .is_some_and(|name| name.contains(".test."))
 }
 
-/// A hash of names and contents. The standard library's hasher may change with a Rust release; that costs one more build,
-/// and saves a dependency.
+/// A hash of names and contents. The standard library's hasher may change with a Rust release; that costs one more
+/// build, and saves a dependency.
 fn hash_files(root: &Path, files: &[PathBuf]) -> Result<String> {
     let mut hasher = DefaultHasher::new();
     for file in files {
@@ -224,7 +224,7 @@ fn stamp_is(folder: &Path, wanted: &str) -> bool {
 
 fn write_stamp(folder: &Path, content: &str) -> Result<()> {
     let path = folder.join(STAMP);
-    // npm makes no folder where there is nothing to install.
+    // npm creates no folder if there is nothing to install.
     fs::create_dir_all(folder)
         .and_then(|()| fs::write(&path, content))
         .with_context(|| format!("{} can't be written", path.display()))
@@ -319,7 +319,7 @@ mod tests {
         }
     }
 
-    /// These tests run as part of xtask, which lies beside `web/`.
+    /// These tests run as part of xtask, which is beside `web/`.
     #[test]
     fn the_ui_asks_for_the_same_node_as_we_do() {
         let (major, minor) = OLDEST_NODE;

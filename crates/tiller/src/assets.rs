@@ -1,4 +1,4 @@
-//! The web UI inside the executable. `build.rs` builds and lays it out; this module finds a file of it for the server.
+//! The embedded web UI. `build.rs` builds and prepares it; this module finds its files for the server.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::io::Read as _;
 use rust_embed::EmbeddedFile;
 use tiller_server::{Asset, Assets};
 
-// `Gzip` has the files that shrink, compressed, and `Plain` the others.
+// `Plain` and `Gzip`: the plain files, and the compressed ones of those that shrink.
 include!(concat!(env!("OUT_DIR"), "/web.rs"));
 
 pub(crate) struct EmbeddedAssets;
@@ -18,7 +18,7 @@ impl Assets for EmbeddedAssets {
             content_type: content_type(path),
             etag: etag(file, form),
             gzip: form == Form::Compressed,
-            // The build puts the content's hash into the names of these, and of these only.
+            // The build puts the content's hash into the names of these files, and only of these.
             immutable: path.starts_with("assets/"),
             body,
         };
@@ -51,7 +51,7 @@ enum Form {
 /// A strong validator: the hash of what is embedded, and a mark where something else is sent.
 fn etag(file: &EmbeddedFile, form: Form) -> String {
     let mut etag = String::from("\"");
-    // Half of the hash tells any two files apart.
+    // Half of the hash distinguishes any two files.
     for byte in &file.metadata.sha256_hash()[..16] {
         // Writing to a string can't fail.
         write!(etag, "{byte:02x}").ok();

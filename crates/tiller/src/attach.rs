@@ -14,7 +14,7 @@ use crate::log;
 use crate::render::{Renderer, plain, request as rendered, suggestions};
 use crate::serve::Ending;
 
-/// How much of what was said before is shown.
+/// How many recent messages are shown.
 const RECENT: u32 = 200;
 
 pub(crate) async fn run(args: &ServeArgs, wanted: &str) -> anyhow::Result<()> {
@@ -31,7 +31,7 @@ async fn follow(client: &mut Client, ending: &mut Ending, wanted: &str) -> anyho
     let id = session["id"].clone();
     let title = session["title"].as_str().unwrap_or_default();
     eprintln!(
-        "{} in {}. Type to say something; Ctrl-C stops the turn, Ctrl-D leaves.",
+        "{} in {}. Type a message and press Enter; Ctrl-C stops the turn, Ctrl-D leaves.",
         plain(title),
         plain(session["cwd"].as_str().unwrap_or_default())
     );
@@ -79,7 +79,7 @@ async fn follow(client: &mut Client, ending: &mut Ending, wanted: &str) -> anyho
                     }
                     Some("session.queue") => {
                         let waiting = payload["prompts"].as_array().map_or(0, Vec::len);
-                        eprintln!("  {waiting} waiting for the turn to end");
+                        eprintln!("  {waiting} queued until the turn ends");
                     }
                     Some("permission.request") => asking.ask(payload),
                     Some("permission.resolved") => asking.forget(payload),
@@ -122,21 +122,21 @@ fn show(renderer: &mut Renderer, event: &Value) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A line that someone typed, and when.
+/// A typed line, and when it was typed.
 struct Typed {
     line: String,
     at: Instant,
 }
 
-/// Lines that someone types, read by a thread: a read from a terminal can't be given up.
+/// Typed lines, read by a thread: a read from a terminal can't be cancelled.
 pub(crate) struct Terminal {
     lines: Option<mpsc::Receiver<Typed>>,
-    /// A person types, not a program.
+    /// The input is a terminal.
     is_person: bool,
 }
 
 impl Terminal {
-    /// `listens`: else nothing is ever read.
+    /// `listens`: whether anything is read at all.
     pub(crate) fn open(listens: bool) -> Self {
         let is_person = std::io::stdin().is_terminal();
         if !listens {
@@ -163,21 +163,21 @@ impl Terminal {
     }
 }
 
-/// How long a question must have been on the screen before a typed line counts as its answer: what was typed earlier was
-/// meant for something else.
+/// How long a question must have been on the screen before a typed line counts as its answer: an earlier line was meant
+/// for something else.
 const READING_TIME: Duration = Duration::from_millis(500);
 
-/// The requests that wait for someone at the terminal, asked one after the other.
+/// The decisions that wait for an answer at the terminal, asked one after the other.
 pub(crate) struct Asking {
     terminal: Terminal,
     waiting: VecDeque<Open>,
-    /// When the first of them was put on the screen.
+    /// When the first of them was shown.
     shown_at: Instant,
 }
 
 struct Open {
     request: Value,
-    /// For a call with questions: those that are left, and the answers so far.
+    /// For a call with questions: the remaining ones, and the answers so far.
     questions: VecDeque<Value>,
     answers: serde_json::Map<String, Value>,
 }
@@ -191,7 +191,7 @@ impl Asking {
         }
     }
 
-    /// The next line; `None` at the end of the input. Waits for ever where nobody listens.
+    /// The next line; `None` at the end of the input. Waits forever if nothing is read.
     pub(crate) async fn line(&mut self) -> Option<String> {
         loop {
             let typed = match &mut self.terminal.lines {
@@ -202,7 +202,7 @@ impl Asking {
             if !(self.asks() && self.terminal.is_person && is_early) {
                 return Some(typed.line);
             }
-            eprintln!("Ignored: typed before this question could be read.");
+            eprintln!("Ignored: this was typed before the question was shown.");
             self.prompt();
         }
     }
@@ -224,7 +224,7 @@ impl Asking {
         }
     }
 
-    /// Someone else has answered, or nobody needs to any more.
+    /// Another client has answered, or the request was withdrawn.
     pub(crate) fn forget(&mut self, resolved: &Value) {
         let first = self.waiting.front().map(|open| open.request["requestId"].clone());
         self.waiting
@@ -234,7 +234,7 @@ impl Asking {
         }
     }
 
-    /// Puts the first request on the screen, whole.
+    /// Shows the first request in full.
     fn put(&mut self) {
         let Some(open) = self.waiting.front() else { return };
         if open.questions.is_empty() {
@@ -244,7 +244,7 @@ impl Asking {
         self.prompt();
     }
 
-    /// Asks for an answer to what is on the screen.
+    /// Asks for an answer to the request on the screen.
     fn prompt(&self) {
         let Some(open) = self.waiting.front() else { return };
         let Some(question) = open.questions.front() else {
@@ -253,7 +253,7 @@ impl Asking {
                 1 => " [a]lways,",
                 _ => " [a]lways (all, or some: a 1,2),",
             };
-            eprint!("Allow? [y]es,{always} [n]o, or say why not: ");
+            eprint!("Allow? [y]es,{always} [n]o, or a reason to deny: ");
             return;
         };
         eprintln!("{}", visible(question["question"].as_str().unwrap_or_default()));
@@ -270,9 +270,9 @@ impl Asking {
         eprint!("A number{several}, or your own answer: ");
     }
 
-    /// What a line means for the request that is on the screen; the answer once there is one.
+    /// What a line means for the request on the screen. Returns the request and its answer once it is complete.
     pub(crate) fn answered(&mut self, line: Option<String>) -> Option<(Value, Value)> {
-        // The end of the input is a no to everything: nobody is there.
+        // The end of the input denies everything: nobody is there.
         let line = line.unwrap_or_else(|| "n".to_owned());
         let open = self.waiting.front_mut()?;
         let answer = if let Some(question) = open.questions.front() {
@@ -299,7 +299,7 @@ impl Asking {
                 "y" | "yes" | "是" => json!({ "behavior": "allow" }),
                 line if is_always(line) => {
                     let Some(kept) = kept(&open.request, line) else {
-                        eprintln!("There is no such rule to keep.");
+                        eprintln!("There is no rule with that number.");
                         self.prompt();
                         return None;
                     };
@@ -322,7 +322,7 @@ fn is_always(line: &str) -> bool {
     matches!(line, "a" | "always") || numbers.is_some_and(|numbers| numbers.chars().all(is_number))
 }
 
-/// The suggestions that a line chooses: all (`a`), or those with these numbers (`a 1,3`). `None` if there is none of them.
+/// The suggestions that a line chooses: all (`a`), or those with these numbers (`a 1,3`). `None` if none matches.
 fn kept(request: &Value, line: &str) -> Option<Vec<Value>> {
     let offered = suggestions(request);
     let numbers = line.strip_prefix("a ").unwrap_or_default().trim();
@@ -336,7 +336,7 @@ fn kept(request: &Value, line: &str) -> Option<Vec<Value>> {
     numbers.split(',').map(chosen).collect()
 }
 
-/// Numbers become the labels that they stand for.
+/// Replaces numbers by their labels.
 fn chosen(question: &Value, line: &str) -> String {
     let label = |part: &str| {
         let number: usize = part.trim().parse().ok()?;
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_that_was_typed_before_the_question_could_be_read_does_not_answer_it() {
+    async fn a_line_typed_before_the_question_was_shown_does_not_answer_it() {
         let (typing, lines) = mpsc::channel(4);
         let mut asking = Asking::new(Terminal {
             lines: Some(lines),
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_someone_else_has_answered_is_forgotten() {
+    fn a_request_that_another_client_answered_is_dropped() {
         let mut asking = asking(json!({ "requestId": "r", "toolName": "Bash" }));
         asking.forget(&json!({ "requestId": "r" }));
         assert!(!asking.asks());

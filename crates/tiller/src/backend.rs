@@ -1,4 +1,4 @@
-//! Which agent runs, and why.
+//! Chooses the agent that runs, with the reason.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tiller_agent::{Executable, Finder};
 use tiller_backend_acp::{AcpAgent, AcpBackend};
 use tiller_backend_claude::ClaudeBackend;
 use tiller_core::backend::{BackendInfo, Capabilities, WhyChosen};
-use tiller_keeper::Keeping;
+use tiller_keeper::KeeperConfig;
 use tiller_process::{Shield, ShieldMode};
 
 use crate::cli::{BackendChoice, TransportChoice};
@@ -26,19 +26,19 @@ pub(crate) const SHIELD: &str = "shield";
 const INSTALL: &str = "npm install -g @anthropic-ai/claude-code";
 
 /// Agents outlive this process: each has a keeper, which is this executable again.
-pub(crate) fn keeping(data_dir: &DataDir, grace: Duration, shield: Shield) -> Keeping {
-    Keeping {
+pub(crate) fn keeping(data_dir: &DataDir, grace: Duration, shield: Shield) -> KeeperConfig {
+    KeeperConfig {
         folder: data_dir.path().join("runs"),
         program: own_executable(),
         args: vec![KEEPER.into()],
         grace,
-        // Each backend knows how its agents say so.
+        // Each backend knows the end of its agents' turns.
         turn_end: Vec::new(),
         shield,
     }
 }
 
-/// What agents are shielded with: they see nothing of what is ours.
+/// The shield of agents, which hides Tiller's own files.
 pub(crate) fn shield(mode: ShieldMode, data_dir: &DataDir, claude_home: &Path) -> Shield {
     let shield = Shield::new(mode, own_executable(), vec![SHIELD.into()]);
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -48,7 +48,7 @@ pub(crate) fn shield(mode: ShieldMode, data_dir: &DataDir, claude_home: &Path) -
         );
     }
     let mut hidden = vec![data_dir.path().to_owned()];
-    // Another Tiller of this user's may be there.
+    // Another Tiller of this user may be there.
     hidden.extend(DataDir::locate(None).ok().map(|usual| usual.path().to_owned()));
     hidden.dedup();
     shield
@@ -56,7 +56,7 @@ pub(crate) fn shield(mode: ShieldMode, data_dir: &DataDir, claude_home: &Path) -
         .emptying(vec![tiller_backend_claude::lease_folder()])
 }
 
-/// This executable, also after an upgrade has put another in its place: keepers speak what their server speaks.
+/// This executable, even after an upgrade has replaced its file: keepers must match their server.
 fn own_executable() -> PathBuf {
     let this_one = PathBuf::from("/proc/self/exe");
     if this_one.exists() {
@@ -65,9 +65,9 @@ fn own_executable() -> PathBuf {
     std::env::current_exe().unwrap_or(this_one)
 }
 
-/// The agents that there are.
+/// The available agents.
 pub(crate) struct Found {
-    /// For sessions that do not say which they want.
+    /// For sessions that don't choose one.
     pub(crate) default: ClaudeBackend,
     pub(crate) others: Vec<ClaudeBackend>,
 }
@@ -79,7 +79,7 @@ pub(crate) async fn choose(
     claude_home: Option<PathBuf>,
 ) -> anyhow::Result<Found> {
     let finder = Finder::from_env();
-    // A file that the user named must be there, whatever else is.
+    // A file that the user named must exist, whatever else is installed.
     let found = match &claude_bin {
         Some(path) => Ok(finder.resolve(path).context("--claude-bin can't be used")?),
         None => finder.find(),
@@ -123,7 +123,7 @@ pub(crate) async fn choose(
 }
 
 /// An agent that speaks the Agent Client Protocol, started with this command.
-pub(crate) fn acp(name: String, command: &[String], keeping: Keeping) -> AcpBackend {
+pub(crate) fn acp(name: String, command: &[String], keeping: KeeperConfig) -> AcpBackend {
     let (program, args) = command
         .split_first()
         .map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
@@ -194,16 +194,16 @@ const ACP_PROGRAMS: &[AcpProgram] = &[
     },
 ];
 
-/// Whether agents connect to us, and why or why not.
+/// Whether agents connect to this server, and why.
 async fn connects(executable: &Executable, transport: TransportChoice) -> (WhyChosen, String) {
-    let stdio = |why, words: &str| (why, format!("It is spoken with over stdio, {words}."));
+    let stdio = |why, words: &str| (why, format!("It uses stdio, {words}."));
     match transport {
-        TransportChoice::Auto => stdio(WhyChosen::Found, "which every version takes"),
-        TransportChoice::Stdio => stdio(WhyChosen::StdioChosen, "as --transport says"),
+        TransportChoice::Auto => stdio(WhyChosen::Found, "which every version supports"),
+        TransportChoice::Stdio => stdio(WhyChosen::StdioChosen, "as chosen with --transport"),
         TransportChoice::SdkUrl => match executable.version().await {
             Ok(version) if version.capabilities().sdk_url => {
                 let words = format!(
-                    "It connects to this server (--sdk-url), as --transport says and version {version} can."
+                    "It connects to this server (--sdk-url), as chosen with --transport and supported by version {version}."
                 );
                 (WhyChosen::Connects, words)
             }
@@ -216,7 +216,7 @@ async fn connects(executable: &Executable, transport: TransportChoice) -> (WhyCh
             ),
             Err(error) => stdio(
                 WhyChosen::VersionUnknown,
-                &format!("although --transport says sdk-url: its version can't be told ({error})"),
+                &format!("although --transport is sdk-url, because its version is unknown ({error})"),
             ),
         },
     }
@@ -256,7 +256,7 @@ fn claude(
 fn demo(claude_home: Option<PathBuf>, why: WhyChosen, reason: String) -> anyhow::Result<ClaudeBackend> {
     let this =
         std::env::current_exe().context("can't find the demo agent, which is this executable itself")?;
-    // Run as a script is by its interpreter: this executable, and the command as its first argument.
+    // Started as a script with its interpreter: this executable, and the command as its first argument.
     let executable = Executable {
         path: DEMO_AGENT.into(),
         runtime: Some(this),

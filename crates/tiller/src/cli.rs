@@ -8,7 +8,7 @@ use crate::data_dir::DataDir;
 
 /// Steer many coding agents from one place.
 #[derive(Parser)]
-#[command(version, about, after_help = "Without a command, `serve` is meant.")]
+#[command(version, about, after_help = "Without a command, `tiller` runs `serve`.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -20,7 +20,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Serve the web UI and the APIs (the default).
     Serve,
-    /// Give an agent one task and wait for its end; for scripts and CI.
+    /// Run one task and wait for its result; for scripts and CI.
     Run(RunArgs),
     /// List the sessions.
     Sessions {
@@ -28,89 +28,90 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Follow a session in the terminal, and take part: type to say something, Ctrl-C stops the turn, Ctrl-D leaves.
+    /// Follow a session in the terminal: type to send a message, Ctrl-C stops the turn, Ctrl-D leaves.
     Attach {
-        /// The session's id, or the beginning of it.
+        /// The session's id, or its beginning.
         session: String,
     },
-    /// Look whether everything is in place, and say what to do where it is not.
+    /// Check the installation, and say how to fix what is wrong.
     Doctor {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Put a new server in the place of the running one, of a newer version if there is one; agents go on
+    /// Replace the running server, with a newer version if installed; agents continue
     Restart,
     /// Print a new sign-in link for the running server.
     Link,
-    /// Create, list or revoke the keys that programs use.
+    /// Create, list or revoke API keys.
     #[command(subcommand)]
     Key(KeyCommand),
 }
 
 #[derive(Subcommand)]
 pub(crate) enum KeyCommand {
-    /// Create a key and print it, this once.
+    /// Create a key and print it. It is shown only once.
     Create(KeyArgs),
     /// List the keys.
     List,
-    /// Make a key useless, and stop what was started with it, within five seconds.
+    /// Revoke a key and stop what it started, within five seconds.
     Revoke {
-        /// Its name or its id.
+        /// The key's name or id.
         #[arg(value_name = "KEY")]
         key: String,
     },
 }
 
-/// With `--root`, the key's agents may work beneath these folders only.
+/// With `--root`, the key's agents may work only beneath these folders.
 #[derive(Args)]
 pub(crate) struct KeyArgs {
     /// What the key is for.
     pub(crate) name: String,
 
-    /// What it allows: read (look and watch), run (start, continue, stop, delete), approve (answer decisions, and grant
-    /// modes, tools, rules and hooks).
+    /// What the key allows: read (list and watch), run (start, continue, stop, delete), approve (answer decisions, and
+    /// grant modes, tools, rules and hooks).
     #[arg(long, default_value = "read,run,approve")]
     pub(crate) scope: String,
 
-    /// Who answers when an agent asks for a tool, in sessions that the key starts without saying so: ask (the user) or
-    /// auto (everything but questions and plans is allowed; needs the scope approve). Otherwise as in config.toml.
+    /// Who answers when an agent asks for permission, in sessions that the key starts without choosing: ask (the user)
+    /// or auto (everything is allowed except questions and plans; needs the scope approve). Default: the setting in
+    /// config.toml.
     #[arg(long, value_name = "ask|auto")]
     pub(crate) approval: Option<String>,
 
-    /// A permission mode that it may choose; may be given several times [default: all]
+    /// A permission mode that the key may choose; can be repeated [default: all]
     #[arg(long, value_name = "MODE", value_parser = ["default", "acceptEdits", "plan", "bypassPermissions"])]
     pub(crate) mode: Vec<String>,
 
-    /// A tool or rule that it may grant; may be given several times [default: all]
+    /// A tool or rule that the key may grant; can be repeated [default: all]
     #[arg(long, value_name = "TOOL")]
     pub(crate) tool: Vec<String>,
 
-    /// What each of its sessions may cost.
+    /// The maximum cost of each of its sessions.
     #[arg(long, value_name = "USD", value_parser = above_zero, allow_negative_numbers = true)]
     pub(crate) budget_usd: Option<f64>,
 
-    /// Its agents run in a sandbox, or not at all: they can write to their working directory, to Claude Code's own folder and
-    /// to a /tmp of their own. The network is open.
+    /// Run its agents only in a sandbox: they can write to their working directory, to Claude Code's own folder and to
+    /// a private /tmp. The network is open.
     #[arg(long)]
     pub(crate) sandbox: bool,
 
-    /// Which sessions it sees.
+    /// The sessions that the key can see.
     #[arg(long, value_name = "WHICH", default_value = "own")]
     pub(crate) sees: SeesChoice,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum SeesChoice {
-    /// Those that were started with it.
+    /// Only those that were started with it.
     Own,
-    /// Those of everyone.
+    /// All sessions.
     All,
 }
 
 #[derive(Args)]
 pub(crate) struct ServeArgs {
-    /// The address to listen on. Any other than loopback needs at least one API key.
+    /// The address to listen on. An address other than loopback needs at least one API key.
     #[arg(long, env = "TILLER_HOST", default_value = "127.0.0.1", global = true)]
     pub(crate) host: String,
 
@@ -118,31 +119,31 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "TILLER_PORT", global = true)]
     pub(crate) port: Option<u16>,
 
-    /// Where sessions, configuration and run files are kept [default: the platform's data folder]
+    /// The folder for sessions, configuration and run files [default: the platform's data folder]
     #[arg(long, env = "TILLER_DATA_DIR", value_name = "DIR", global = true)]
     data_dir: Option<PathBuf>,
 
-    /// Where Claude Code keeps its settings and transcripts [default: ~/.claude]
+    /// Claude Code's folder with settings and transcripts [default: ~/.claude]
     #[arg(long, env = "CLAUDE_CONFIG_DIR", value_name = "DIR", global = true)]
     pub(crate) claude_home: Option<PathBuf>,
 
-    /// The Claude Code executable [default: looked for on PATH and where people install it]
+    /// The Claude Code executable [default: searched on PATH and in the usual places]
     #[arg(long, env = "TILLER_CLAUDE_BIN", value_name = "FILE", global = true)]
     pub(crate) claude_bin: Option<PathBuf>,
 
-    /// Which agent to run.
+    /// The agent to run.
     #[arg(long, env = "TILLER_BACKEND", default_value = "auto", global = true)]
     pub(crate) backend: BackendChoice,
 
-    /// How to speak with Claude Code: `auto` is stdio; old releases also connect to us with `sdk-url`.
+    /// How to connect to Claude Code: `auto` is stdio; old releases can also connect with `sdk-url`.
     #[arg(long, env = "TILLER_TRANSPORT", default_value = "auto", global = true)]
     pub(crate) transport: TransportChoice,
 
-    /// A folder beneath which agents may work; may be given several times [default: the home folder]
+    /// A folder beneath which agents may work; can be repeated [default: the home folder]
     #[arg(long = "root", value_name = "DIR", global = true)]
     roots: Vec<PathBuf>,
 
-    /// Open the browser, also when not started from a terminal.
+    /// Open the browser, even if not started from a terminal.
     #[arg(long, overrides_with = "no_open", global = true)]
     open: bool,
 
@@ -153,18 +154,18 @@ pub(crate) struct ServeArgs {
 
 #[derive(Args)]
 pub(crate) struct RunArgs {
-    /// What the agent should do; `-` reads it from standard input.
+    /// The task for the agent; `-` reads it from standard input.
     pub(crate) prompt: String,
 
-    /// What to print: the answer as it comes, one JSON object at the end, or every event as a line of JSON.
+    /// What to print: the answer as it is written, one JSON object at the end, or every event as a line of JSON.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: Output,
 
-    /// Where the agent works [default: the current folder]
+    /// The agent's working directory [default: the current folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// Go on with a session of Tiller's instead of beginning one.
+    /// Continue a session instead of starting a new one.
     #[arg(long, value_name = "ID", conflicts_with_all = ["cwd", "model", "permission_mode", "allowed_tools", "max_turns", "max_budget_usd"])]
     pub(crate) session: Option<String>,
 
@@ -175,23 +176,23 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "MODE", value_parser = ["default", "acceptEdits", "plan", "bypassPermissions"])]
     pub(crate) permission_mode: Option<String>,
 
-    /// Tools and rules that run without asking, separated by commas: `Read,Bash(git *)`
+    /// Tools and rules that need no permission, separated by commas: `Read,Bash(git *)`
     #[arg(long, value_name = "TOOLS")]
     pub(crate) allowed_tools: Option<String>,
 
-    /// What to do when the agent asks [default: ask at a terminal, else deny]
+    /// What to do when the agent asks for permission [default: ask at a terminal, otherwise deny]
     #[arg(long, value_name = "HOW")]
     pub(crate) approve: Option<Approve>,
 
-    /// How often the model may be called.
+    /// The maximum number of model calls.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
 
-    /// What it may cost.
+    /// The maximum cost.
     #[arg(long, value_name = "USD", value_parser = above_zero, allow_negative_numbers = true)]
     pub(crate) max_budget_usd: Option<f64>,
 
-    /// Stop the task after so many seconds; the exit code is 124 then.
+    /// Stop the task after this many seconds, with exit code 124.
     #[arg(long, value_name = "SECONDS", value_parser = above_zero, allow_negative_numbers = true)]
     pub(crate) timeout: Option<f64>,
 }
@@ -200,16 +201,16 @@ fn above_zero(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite());
     number
         .filter(|number| *number > 0.0)
-        .ok_or_else(|| "it takes a number above 0".to_owned())
+        .ok_or_else(|| "the value must be a number above 0".to_owned())
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Output {
-    /// The agent's words as they come; what it does goes to standard error.
+    /// The agent's text as it is written; its actions go to standard error.
     Text,
-    /// One object when it is over.
+    /// One object at the end.
     Json,
-    /// Every event of the event API, a line each.
+    /// Every event of the event API, one per line.
     StreamJson,
 }
 
@@ -217,15 +218,15 @@ pub(crate) enum Output {
 pub(crate) enum Approve {
     /// Ask at the terminal.
     Ask,
-    /// Refuse what would need someone's consent.
+    /// Deny everything that needs permission.
     Deny,
-    /// Allow everything but questions and plans.
+    /// Allow everything except questions and plans.
     All,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum TransportChoice {
-    /// Stdio, which every version takes.
+    /// Stdio, which every version supports.
     Auto,
     /// Standard input and output.
     Stdio,
@@ -235,7 +236,7 @@ pub(crate) enum TransportChoice {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum BackendChoice {
-    /// Claude Code where it is installed, else the demo agent.
+    /// Claude Code if it is installed, otherwise the demo agent.
     Auto,
     /// Claude Code.
     Claude,
@@ -248,7 +249,7 @@ impl ServeArgs {
         DataDir::locate(self.data_dir.clone())
     }
 
-    /// The folders of `--root`, and no others.
+    /// The folders of `--root` only.
     pub(crate) fn roots_given(&self) -> &[PathBuf] {
         &self.roots
     }

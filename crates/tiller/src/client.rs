@@ -1,5 +1,4 @@
-//! The program's commands as clients of the event API: of the server that runs with the data folder, or of one of their
-//! own for as long as they need it.
+//! Commands of the program as clients of the event API: of the server that uses the data folder, or of a temporary one.
 
 use std::time::Duration;
 
@@ -18,10 +17,10 @@ use crate::data_dir::{DataDir, ServerLock};
 use crate::link::OwnSignIn;
 use crate::serve::Service;
 
-/// How often another command's server may end just when we come.
+/// How often to retry if another command's server is just ending.
 const TRIES: u32 = 20;
 
-/// Another command has the data folder and is about to say where its server is, or to end.
+/// Another command has the data folder, and is about to announce its server or to end.
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub(crate) struct Client {
@@ -39,7 +38,7 @@ struct OwnServer {
 }
 
 impl Client {
-    /// Finds the running server or starts one.
+    /// Connects to the running server, or starts one.
     pub(crate) async fn connect(args: &ServeArgs) -> anyhow::Result<Self> {
         let data_dir = args.data_dir()?;
         let mut last = None;
@@ -51,7 +50,7 @@ impl Client {
             }
             tokio::time::sleep(PAUSE).await;
         }
-        let error = last.unwrap_or_else(|| anyhow::anyhow!("another Tiller uses the data folder"));
+        let error = last.unwrap_or_else(|| anyhow::anyhow!("another Tiller is using the data folder"));
         Err(error.context("can't reach Tiller"))
     }
 
@@ -91,10 +90,10 @@ impl Client {
             payload => json!({ "type": kind, "payload": payload }),
         };
         let sent = self.socket.send(Message::text(event.to_string())).await;
-        sent.context("the server has gone away")
+        sent.context("the server closed the connection")
     }
 
-    /// The next event. May be given up in the middle.
+    /// The next event. Cancel-safe.
     pub(crate) async fn next(&mut self) -> anyhow::Result<Value> {
         loop {
             match self.socket.next().await {
@@ -102,13 +101,13 @@ impl Client {
                     return tiller_message::decode_envelope(&text)
                         .context("the server sent a frame that is not JSON");
                 }
-                Some(Ok(Message::Close(_)) | Err(_)) | None => bail!("the server has gone away"),
+                Some(Ok(Message::Close(_)) | Err(_)) | None => bail!("the server closed the connection"),
                 Some(Ok(_)) => {}
             }
         }
     }
 
-    /// Reads until an event of this type; its payload. What the server refuses is an error.
+    /// Reads until an event of this type and returns its payload. A refusal of the server is an error.
     pub(crate) async fn until(&mut self, kind: &str) -> anyhow::Result<Value> {
         loop {
             let mut event = self.next().await?;
@@ -122,7 +121,7 @@ impl Client {
         }
     }
 
-    /// The id of the session that `wanted` is, or begins like.
+    /// The id of the session that has this id, or whose id begins with it.
     pub(crate) async fn session_like(&mut self, wanted: &str) -> anyhow::Result<Value> {
         self.send("session.list", Value::Null).await?;
         let mut list = self.until("session.list").await?;
@@ -137,12 +136,12 @@ impl Client {
         let mut found = sessions.into_iter().filter(is_it);
         match (found.next(), found.next()) {
             (Some(session), None) => Ok(session),
-            (None, _) => bail!("there is no session '{wanted}': `tiller sessions` lists all"),
-            (Some(_), Some(_)) => bail!("several sessions begin with '{wanted}': give more of the id"),
+            (None, _) => bail!("there is no session '{wanted}'; `tiller sessions` lists all"),
+            (Some(_), Some(_)) => bail!("several sessions begin with '{wanted}'; give more of the id"),
         }
     }
 
-    /// Leaves. A server of our own ends, once nobody else's session runs in it.
+    /// Disconnects. An own server ends once no session of other clients runs in it.
     pub(crate) async fn close(mut self) {
         if self.socket.close(None).await.is_err() {
             tracing::debug!("the server was gone already");
@@ -152,7 +151,7 @@ impl Client {
             Err(error) => tracing::debug!(%error, "the command's sign-in ends by itself, in a week"),
         }
         let Some(own) = self.own else { return };
-        // Not in the way of those that have found it, and waited for by those that come now.
+        // No longer announced, so that new commands wait for the next server.
         let mut feed = own.sessions.watch();
         while own.sessions.any_running() {
             if feed.next().await.is_none() {
@@ -167,7 +166,7 @@ impl Client {
 async fn open(data_dir: &DataDir, url: &str) -> anyhow::Result<(WebSocketStream<TcpStream>, OwnSignIn)> {
     let authority = url
         .strip_prefix("http://")
-        .context("the server's address is not understood")?;
+        .context("the server's address is invalid")?;
     let sign_in = OwnSignIn::create(&data_dir.open_store()?).await?;
     let mut request = format!("ws://{authority}/ws/events?only=subscribed").into_client_request()?;
     let headers = request.headers_mut();
@@ -180,6 +179,6 @@ async fn open(data_dir: &DataDir, url: &str) -> anyhow::Result<(WebSocketStream<
     stream.set_nodelay(true)?;
     let (socket, _) = tokio_tungstenite::client_async(request, stream)
         .await
-        .with_context(|| format!("the server at {url} does not let us in"))?;
+        .with_context(|| format!("the server at {url} refused the connection"))?;
     Ok((socket, sign_in))
 }

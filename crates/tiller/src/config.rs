@@ -12,45 +12,45 @@ use crate::data_dir::DataDir;
 /// Long enough for an upgrade or a restart of the machine's services.
 const DEFAULT_GRACE: Duration = Duration::from_mins(10);
 
-/// Names of agents that have another meaning.
+/// Agent names with a special meaning.
 const RESERVED: &[&str] = &["auto", "claude", "demo"];
 
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
-    /// Names, with or without a port, under which the server may be reached beside its address.
+    /// Host names, with or without a port, under which the server may be reached beside its address.
     pub(crate) allowed_hosts: Vec<String>,
-    /// Proxies that are believed when they say who their clients are: addresses (10.0.0.1) and networks (10.0.0.0/8).
+    /// Proxies whose forwarded client addresses are trusted: addresses (10.0.0.1) and networks (10.0.0.0/8).
     trusted_proxies: Vec<String>,
-    /// What clients are told in that don't say what they read: `zh-CN` (the default) or `en`.
+    /// The language of messages to clients that don't send `Accept-Language`: `zh-CN` (the default) or `en`.
     language: Language,
     /// How many tasks one address may start in a minute, at each endpoint of the task API.
     pub(crate) task_starts_per_minute: u32,
-    /// Who answers when an agent asks for a tool, in sessions whose client does not say so: `ask` (the default) asks the
-    /// user, `auto` allows everything but questions, plans and elicitations.
+    /// Who answers when an agent asks for permission, in sessions whose client does not choose: `ask` (the default)
+    /// asks the user, `auto` allows everything except questions, plans and forms.
     approval: Approval,
     /// Where the titles of sessions come from: `model` (the default), or `prompt`, which costs nothing.
     pub(crate) titles: Titles,
-    /// Sessions that were not used for so many days are removed from our database; 0 keeps them for ever.
+    /// Sessions that were not used for this many days are deleted from Tiller's database; 0 keeps them forever.
     pub(crate) retention_days: u32,
-    /// After so many hours the pieces in which a message was streamed are taken out; the message stays.
+    /// The streamed fragments of a message are removed after this many hours; the message stays.
     pub(crate) delta_retention_hours: u32,
-    /// What becomes of the agents when the server is told to stop: `end` (the default), or `keep`, which leaves them to
-    /// the next server.
+    /// What happens to agents when the server stops: `end` (the default), or `keep`, which leaves them to the next
+    /// server.
     pub(crate) on_stop: OnStop,
-    /// How many seconds agents that no server comes back for may go without work.
+    /// How many seconds an agent without a server may be idle before it ends.
     pub(crate) agent_grace_s: Option<u64>,
-    /// How many seconds an agent waits for the answer to a hook's callback before it goes on without.
+    /// How many seconds an agent waits for the answer to a hook call before it continues without one.
     pub(crate) hook_timeout_s: u64,
-    /// After how many seconds without anything to do an agent is put to sleep; 0 is never. The next message wakes it.
+    /// After how many idle seconds an agent hibernates; 0 is never. The next prompt starts it again.
     pub(crate) hibernate_after_s: u64,
-    /// How much memory all agents together may use before those that have nothing to do are put to sleep; 0 is any
-    /// amount.
+    /// How much memory all agents together may use before idle ones hibernate; 0 is unlimited.
     pub(crate) agent_memory_mb: Option<u64>,
-    /// Agents that speak the Agent Client Protocol, each as `name=command with arguments`, such as `opencode=opencode acp`.
+    /// Agents that use the Agent Client Protocol, each as `name=command with arguments`, such as `opencode=opencode
+    /// acp`.
     acp_agents: Vec<String>,
-    /// Whether agents are shielded: `on` (the default) where the system allows it, `off`, or `require`, which starts nothing
-    /// without.
+    /// Whether agents are shielded: `on` (the default) if the system allows it, `off`, or `require`, which starts no
+    /// agent without a shield.
     shield: ShieldWish,
 }
 
@@ -136,7 +136,7 @@ impl Config {
 
     pub(crate) fn trusted_proxies(&self) -> anyhow::Result<TrustedProxies> {
         TrustedProxies::parse(&self.trusted_proxies)
-            .map_err(|error| anyhow::anyhow!("trusted_proxies in config.toml is not right: {error}"))
+            .map_err(|error| anyhow::anyhow!("trusted_proxies in config.toml is invalid: {error}"))
     }
 
     pub(crate) fn language(&self) -> tiller_server::Language {
@@ -161,10 +161,10 @@ impl Config {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(error).with_context(|| format!("can't read {}", path.display())),
         };
-        toml::from_str(&text).with_context(|| format!("{} is not right", path.display()))
+        toml::from_str(&text).with_context(|| format!("{} is invalid", path.display()))
     }
 
-    /// Where nothing is said, agents may have half of the machine's memory.
+    /// By default, agents may use half of the machine's memory.
     pub(crate) fn hibernation(&self) -> HibernationPolicy {
         let half = || tiller_server::total_memory() / 2;
         let budget = self.agent_memory_mb.map_or_else(half, |mb| mb * 1024 * 1024);
@@ -174,7 +174,7 @@ impl Config {
         }
     }
 
-    /// The agents that speak the Agent Client Protocol: the name of each, and the words of its command.
+    /// The agents that use the Agent Client Protocol: their names and commands.
     pub(crate) fn acp_agents(&self) -> anyhow::Result<Vec<(String, Vec<String>)>> {
         let parsed = self.acp_agents.iter().map(|entry| {
             let (name, command) = entry.split_once('=').unwrap_or((entry, ""));
@@ -194,11 +194,11 @@ impl Config {
         parsed.collect()
     }
 
-    /// `TILLER_AGENT_GRACE` comes before the file.
+    /// `TILLER_AGENT_GRACE` takes precedence over the file.
     pub(crate) fn agent_grace(&self) -> anyhow::Result<Duration> {
         let seconds = match std::env::var("TILLER_AGENT_GRACE") {
             Ok(text) => {
-                let wrong = || format!("TILLER_AGENT_GRACE is a number of seconds, not '{text}'");
+                let wrong = || format!("TILLER_AGENT_GRACE must be a number of seconds, not '{text}'");
                 Some(text.parse().with_context(wrong)?)
             }
             Err(_) => self.agent_grace_s,
@@ -212,7 +212,7 @@ mod tests {
     use super::{Config, OnStop, Titles};
 
     #[test]
-    fn what_is_written_is_read_and_mistakes_are_named() {
+    fn settings_are_read_and_mistakes_are_named() {
         let config: Config = toml::from_str("allowed_hosts = [\"tiller.example\"]").unwrap();
         assert_eq!(config.allowed_hosts, ["tiller.example"]);
         assert_eq!(config.titles, Titles::Model);

@@ -1,4 +1,4 @@
-//! The folder with everything of ours, and who uses it.
+//! The data folder, and the lock of the server that uses it.
 
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Write as _};
@@ -13,18 +13,18 @@ use tiller_store::SqliteStore;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// For how long a lock that someone has is tried again. A server that was killed may have been starting an agent: until
-/// that has become a program of its own, which takes a millisecond, it holds what the server held.
+/// How long to retry if the lock is taken. A killed server may have been starting an agent: until that process executes
+/// its own program, which takes a millisecond, it holds the server's lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 const ANNOUNCE_AGAIN: Duration = Duration::from_secs(2);
 
-/// What a server needs to begin with, most of it for the database's shared memory.
+/// The space that a server needs at its start, most of it for the database's shared memory.
 const ROOM: usize = 64 << 10;
 
-/// What we keep in the folder, but for the user's own `config.toml`. What is in a folder is as closed as that.
+/// Tiller's files in the folder, except for the user's own `config.toml`. Access to a folder covers its content.
 const OURS: [&str; 9] = [
     "sessions.db",
     "sessions.db-wal",
@@ -42,27 +42,27 @@ pub(crate) struct DataDir {
     path: PathBuf,
 }
 
-/// Held for as long as a server uses the folder: two servers on one database would each miss what the other does.
+/// Held while a server uses the folder: two servers on one database would miss each other's changes.
 pub(crate) struct ServerLock {
     _file: File,
     notice: PathBuf,
-    /// At work while the notice can't be written.
+    /// Runs while the notice can't be written.
     announcing: Option<JoinHandle<()>>,
 }
 
-/// Where the running server can be reached.
+/// The address of the running server.
 #[derive(Clone, Deserialize, Serialize)]
 pub(crate) struct RunningServer {
     pub(crate) pid: u32,
     /// From this machine.
     pub(crate) url: String,
-    /// For browsers, on other machines as well, where that is another address.
+    /// The address for browsers, also on other machines, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) openable: Option<String>,
 }
 
 impl RunningServer {
-    /// Where a link leads, whichever machine it is opened on.
+    /// The address of sign-in links, whichever machine opens them.
     pub(crate) fn link_url(&self) -> &str {
         self.openable.as_deref().unwrap_or(&self.url)
     }
@@ -73,7 +73,7 @@ impl DataDir {
         let path = match given {
             Some(path) => std::path::absolute(path)?,
             None => etcetera::base_strategy::choose_native_strategy()
-                .context("there is no home folder: say where to keep data with --data-dir")?
+                .context("there is no home folder. Choose a data folder with --data-dir")?
                 .data_dir()
                 .join("tiller"),
         };
@@ -84,7 +84,7 @@ impl DataDir {
         &self.path
     }
 
-    /// Makes the folder, for its owner only.
+    /// Creates the folder, for its owner only.
     pub(crate) fn create(&self) -> anyhow::Result<()> {
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);
@@ -92,7 +92,7 @@ impl DataDir {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder
             .create(&self.path)
-            .with_context(|| format!("can't make the data folder {}", self.path.display()))
+            .with_context(|| format!("can't create the data folder {}", self.path.display()))
     }
 
     pub(crate) fn open_store(&self) -> anyhow::Result<SqliteStore> {
@@ -104,7 +104,7 @@ impl DataDir {
                 "can't open {path}: {error}. Put a copy of it back, or move it and {path}-wal away to begin without \
                  sessions: Claude Code keeps the conversations themselves."
             ),
-            // Where SQLite lacks the room for its smallest files, it only says that reading or writing has failed.
+            // Without space for its smallest files, SQLite only reports that reading or writing failed.
             StoreError::Unavailable(_) if let Err(cause) = self.check_room() => {
                 cause.context(format!("can't open {path}"))
             }
@@ -112,19 +112,19 @@ impl DataDir {
         })
     }
 
-    /// Whether there is room to write anything.
+    /// Whether anything can be written.
     pub(crate) fn check_room(&self) -> anyhow::Result<()> {
         let written = tempfile::tempfile_in(&self.path).and_then(|mut file| file.write_all(&vec![0; ROOM]));
         let path = self.path.display();
         written.map_err(|error| match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                anyhow!("the disk with {path} is full: free some space, then try again.")
+                anyhow!("the disk with {path} is full. Free some space, then try again.")
             }
             _ => anyhow!("can't write to {path}: {error}"),
         })
     }
 
-    /// A page that only its user can read, which sends a browser to a link.
+    /// A page that only its user can read, and that redirects a browser to a link.
     pub(crate) fn write_opener(&self, link: &str) -> std::io::Result<PathBuf> {
         let path = self.path.join("open.html");
         let mut file = create_private(&path)?;
@@ -157,11 +157,13 @@ impl DataDir {
                  --data-dir starts another one.",
                 server.url
             ),
-            None => bail!("another Tiller is using this data folder. --data-dir starts one beside it."),
+            None => bail!(
+                "another Tiller is using this data folder. Use --data-dir to start another one beside it."
+            ),
         }
     }
 
-    /// `None` if someone else has it.
+    /// `None` if another process has it.
     pub(crate) fn try_lock(&self) -> anyhow::Result<Option<ServerLock>> {
         self.create()?;
         let path = self.path.join("server.lock");
@@ -180,21 +182,21 @@ impl DataDir {
         }
     }
 
-    /// Takes from others what an earlier version has given them, or a copy. The folder itself is left as it is, and so is
-    /// what someone has put there: it may be a place that others are meant to look into.
+    /// Removes the access of other users that an earlier version or a copy gave. The folder itself and files of others
+    /// are left unchanged: it may be a folder that others are meant to read.
     fn close_to_others(&self) {
         for name in OURS {
             let path = self.path.join(name);
             match close(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
-                    tracing::warn!(%error, "others may read {}", path.display());
+                    tracing::warn!(%error, "other users may be able to read {}", path.display());
                 }
                 _ => {}
             }
         }
     }
 
-    /// What the running server says of itself, if there is one.
+    /// The running server's own description, if there is a server.
     pub(crate) fn running(&self) -> Option<RunningServer> {
         let free = File::open(self.path.join("server.lock")).is_ok_and(|file| file.try_lock().is_ok());
         if free {
@@ -203,7 +205,7 @@ impl DataDir {
         serde_json::from_slice(&std::fs::read(self.notice()).ok()?).ok()
     }
 
-    /// When the last server that ran here has said so.
+    /// When the last server here announced itself.
     pub(crate) fn announced_at(&self) -> Option<SystemTime> {
         std::fs::metadata(self.notice())
             .and_then(|notice| notice.modified())
@@ -216,13 +218,14 @@ impl DataDir {
 }
 
 impl ServerLock {
-    /// Tells the program's other commands where the server is. It serves without that, too, and tries again.
+    /// Tells other commands of the program where the server is. If that fails, the server works all the same, and
+    /// retries.
     pub(crate) fn announce(&mut self, server: &RunningServer) {
         let Err(error) = announce(&self.notice, server) else {
             return;
         };
         tracing::warn!(
-            "{error:#}. Until that works, `tiller link` and other commands don't find this server."
+            "{error:#}. Until that works, `tiller link` and other commands can't find this server."
         );
         let (notice, server) = (self.notice.clone(), server.clone());
         self.announcing = Some(tokio::spawn(async move {
@@ -239,13 +242,13 @@ fn announce(notice: &Path, server: &RunningServer) -> anyhow::Result<()> {
     written.with_context(|| format!("can't write {}", notice.display()))
 }
 
-/// The page that sends a browser to a link.
+/// The page that redirects a browser to a link.
 fn opener(link: &str) -> String {
-    // The link is of our own making: an address and a code in hex.
+    // The link is our own: an address and a code in hex.
     format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={link}\"><title>Tiller</title>")
 }
 
-/// An empty file that only its owner may read, from its first moment on.
+/// Creates an empty file that only its owner can read.
 fn create_private(path: &Path) -> std::io::Result<File> {
     let mut options = File::options();
     options.create(true).truncate(true).write(true);
@@ -283,7 +286,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_lock_that_someone_is_about_to_give_up_is_waited_for() {
+    async fn a_lock_that_is_about_to_be_released_is_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let data_dir = DataDir::locate(Some(folder.path().to_owned())).unwrap();
         let held = data_dir.lock().await.unwrap();
@@ -293,7 +296,7 @@ mod tests {
 
         let waiting = data_dir.lock_within(Duration::from_mins(1));
         let leaving = async {
-            // After the first try.
+            // After the first attempt.
             tokio::task::yield_now().await;
             drop(held);
         };

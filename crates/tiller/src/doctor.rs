@@ -1,4 +1,4 @@
-//! `tiller doctor`: is everything in place, and what to do where it is not.
+//! `tiller doctor`: checks the installation, and says how to fix problems.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::serve::{self, DEFAULT_PORT};
 #[serde(rename_all = "lowercase")]
 enum State {
     Ok,
-    /// It works, but not as most people want it.
+    /// It works, but not in the usual way.
     Warning,
     Broken,
 }
@@ -29,7 +29,7 @@ struct Finding {
     name: &'static str,
     state: State,
     detail: String,
-    /// What to do about it.
+    /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<String>,
 }
@@ -92,7 +92,7 @@ pub(crate) async fn run(args: &ServeArgs, as_json: bool) -> anyhow::Result<ExitC
     })
 }
 
-/// Claude Code, its version, how we would speak with it, and whether it is logged in.
+/// Claude Code, its version, its transport, and whether it is logged in.
 async fn agent(args: &ServeArgs) -> Vec<Finding> {
     let install = "Install it: npm install -g @anthropic-ai/claude-code";
     let finder = Finder::from_env();
@@ -106,7 +106,7 @@ async fn agent(args: &ServeArgs) -> Vec<Finding> {
             return vec![Finding::broken(
                 "claude",
                 error.to_string(),
-                "Correct --claude-bin (TILLER_CLAUDE_BIN), or leave it out.",
+                "Correct --claude-bin (TILLER_CLAUDE_BIN), or remove it.",
             )];
         }
         Err(error) if args.backend == BackendChoice::Claude => {
@@ -130,9 +130,9 @@ async fn agent(args: &ServeArgs) -> Vec<Finding> {
     };
     let claude = Finding::ok("claude", format!("{version} at {}", executable.path.display()));
     let takes = if version.capabilities().sdk_url {
-        "this version would take --sdk-url too"
+        "this version also supports --sdk-url"
     } else {
-        "this version takes nothing else"
+        "this version supports only stdio"
     };
     let transport = Finding::ok("transport", format!("stdio; {takes}"));
     vec![claude, transport, login(args, &executable).await]
@@ -151,7 +151,7 @@ async fn login(args: &ServeArgs, executable: &Executable) -> Finding {
         ),
         Err(unknown) => Finding::warning(
             "login",
-            format!("can't be told: {unknown}"),
+            format!("unknown: {unknown}"),
             "Run `claude` in a terminal to see whether it is logged in.",
         ),
     }
@@ -176,7 +176,7 @@ fn roots(args: &ServeArgs, data_dir: &DataDir) -> Finding {
                         root.display(),
                         list.join(", ")
                     ),
-                    "Make the folder, or take it out of --root (TILLER_ROOTS).",
+                    "Create the folder, or remove it from --root (TILLER_ROOTS).",
                 ),
             }
         }
@@ -188,7 +188,7 @@ fn roots(args: &ServeArgs, data_dir: &DataDir) -> Finding {
     }
 }
 
-/// Whether agents can be kept away from what is ours.
+/// Whether agents can be shielded.
 fn shield(args: &ServeArgs, data_dir: &DataDir) -> Finding {
     let mode = Config::read(data_dir).map_or(ShieldMode::On, |config| config.shield());
     let claude_home = match serve::claude_home(args) {
@@ -197,16 +197,20 @@ fn shield(args: &ServeArgs, data_dir: &DataDir) -> Finding {
     };
     let shield = backend::shield(mode, data_dir, &claude_home);
     match shield.state() {
-        ShieldState::Namespaces => Finding::ok("shield", "agents run in namespaces of their own"),
+        ShieldState::Namespaces => Finding::ok("shield", "agents run in their own namespaces"),
         ShieldState::Bubblewrap(path) => Finding::ok(
             "shield",
-            format!("agents run in namespaces that {} makes", path.display()),
+            format!("agents run in namespaces created by {}", path.display()),
         ),
         state @ (ShieldState::Off | ShieldState::Unavailable(_)) => {
             let detail = state.why_not().unwrap_or_default();
             let advice = "Until then an agent can read Tiller's data folder and see its processes.";
             if mode == ShieldMode::Require {
-                Finding::broken("shield", detail, "config.toml requires it: no server starts.")
+                Finding::broken(
+                    "shield",
+                    detail,
+                    "config.toml requires the shield, so the server does not start.",
+                )
             } else {
                 Finding::warning("shield", detail, advice)
             }
@@ -218,10 +222,7 @@ fn configuration(data_dir: &DataDir) -> Finding {
     let file = data_dir.config_file();
     match Config::read(data_dir) {
         Ok(_) if file.exists() => Finding::ok("config", file.display().to_string()),
-        Ok(_) => Finding::ok(
-            "config",
-            format!("the defaults ({} is not there)", file.display()),
-        ),
+        Ok(_) => Finding::ok("config", format!("defaults ({} does not exist)", file.display())),
         Err(error) => Finding::broken(
             "config",
             format!("{error:#}"),
@@ -236,12 +237,12 @@ async fn database(data_dir: &DataDir) -> Finding {
         return match writable(data_dir.path()) {
             Ok(()) => Finding::ok(
                 "database",
-                format!("none yet; the first start makes it in {folder}"),
+                format!("none yet; the first start creates it in {folder}"),
             ),
             Err(error) => Finding::broken(
                 "database",
-                format!("{folder} can't be made or written: {error}"),
-                "Give yourself the rights to it, or name another folder with --data-dir (TILLER_DATA_DIR).",
+                format!("{folder} can't be created or written: {error}"),
+                "Fix its permissions, or choose another folder with --data-dir (TILLER_DATA_DIR).",
             ),
         };
     }
@@ -265,20 +266,20 @@ async fn database(data_dir: &DataDir) -> Finding {
             } else {
                 Finding::broken(
                     "database",
-                    format!("{found}, of which some can't be read: {}", damaged.join(", ")),
-                    "Delete them, or bring sessions.db back from a backup. All others can be used.",
+                    format!("{found}; some can't be read: {}", damaged.join(", ")),
+                    "Delete them, or restore sessions.db from a backup. All other sessions work.",
                 )
             }
         }
         Err(error) => Finding::broken(
             "database",
             format!("{error:#}"),
-            "Move sessions.db away to start afresh, or bring it back from a backup.",
+            "Restore sessions.db from a backup, or move it away to start afresh.",
         ),
     }
 }
 
-/// Whether the folder is there and can be written, or could be made.
+/// Whether the folder can be written or created.
 fn writable(folder: &Path) -> std::io::Result<()> {
     let existing = folder.ancestors().find(|folder| folder.exists());
     tempfile::tempfile_in(existing.unwrap_or(folder)).map(drop)
@@ -296,13 +297,13 @@ fn port(args: &ServeArgs, data_dir: &DataDir) -> Finding {
         Some(port) if is_free(port) => Finding::ok("port", format!("{port} is free")),
         Some(port) => Finding::broken(
             "port",
-            format!("{port} is taken by another program"),
-            "Choose another one with --port, or leave it out for the next free one.",
+            format!("{port} is used by another program"),
+            "Choose another port with --port, or omit it for the next free one.",
         ),
         None if is_free(DEFAULT_PORT) => Finding::ok("port", format!("{DEFAULT_PORT} is free")),
         None => Finding::ok(
             "port",
-            format!("{DEFAULT_PORT} is taken; the next free one will be used"),
+            format!("{DEFAULT_PORT} is in use; the next free port will be used"),
         ),
     }
 }

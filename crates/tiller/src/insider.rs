@@ -1,13 +1,13 @@
-//! What keeps the agent from acting as its own user: commands that give out credentials don't run beneath an agent, and the
-//! server's memory and environment are closed to other programs of the same user.
+//! Keeps agents from acting as their own user: commands that give out credentials refuse to run inside an agent, and
+//! other programs of the same user can't read the server's memory and environment.
 
 use tiller_core::credentials::SecretHash;
 
-/// The key of the environment, and the hash by which a server knows it that has forgotten the key.
+/// The environment's API key, and the hash by which the server recognises it after removing the key.
 const KEY: &str = "TILLER_API_KEY";
 const KEY_HASH: &str = "TILLER_API_KEY_SHA256";
 
-/// Refuses to go on if an agent has started this, or started what has started this.
+/// Refuses to run if an agent is among the ancestors of this process.
 pub(crate) fn refuse_beneath_an_agent(command: &str) -> anyhow::Result<()> {
     anyhow::ensure!(
         !is_beneath_an_agent(),
@@ -35,7 +35,7 @@ fn has_agent_among_ancestors() -> bool {
         let is_marked = read("environ")
             .split(|byte| *byte == 0)
             .any(|variable| variable.starts_with(mark.as_bytes()));
-        // What has thrown off its environment and its parent falls to the keeper of its agent.
+        // A process that dropped its environment and its parent becomes a child of its agent's keeper.
         let command = read("cmdline");
         let is_keeper = command.split(|byte| *byte == 0).nth(1).is_some_and(|argument| {
             [crate::backend::KEEPER, crate::backend::SHIELD]
@@ -53,7 +53,7 @@ fn has_agent_among_ancestors() -> bool {
 #[cfg(target_os = "linux")]
 fn parent_of(pid: u32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before may contain anything.
+    // The name before it may contain anything.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }
@@ -70,8 +70,8 @@ pub(crate) fn environment_key() -> Option<SecretHash> {
     text(KEY).map(|key| SecretHash::of(&key)).or(hash)
 }
 
-/// Starts this program again without the key in its environment, which every program of the same user could read for as
-/// long as the server runs. The hash that it gets in its place is enough to recognise the key.
+/// Restarts this program without the key in its environment, which every program of the same user could read. The hash
+/// that it gets instead is enough to recognise the key.
 #[cfg(unix)]
 pub(crate) fn forget_environment_key() {
     use std::os::unix::process::CommandExt;
@@ -87,7 +87,7 @@ pub(crate) fn forget_environment_key() {
         .env_remove(KEY)
         .env(KEY_HASH, hash.to_hex())
         .exec();
-    // It still works, only less well hidden.
+    // The key works, but is less well hidden.
     crate::log::say(&format!(
         "tiller: {KEY} stays readable in this process's environment: {error}"
     ));

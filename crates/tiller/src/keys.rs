@@ -1,4 +1,4 @@
-//! Keys for programs.
+//! API keys.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::data_dir::DataDir;
 pub(crate) async fn create(data_dir: &DataDir, args: KeyArgs, roots: &[PathBuf]) -> anyhow::Result<()> {
     let name = args.name.trim().to_owned();
     if name.is_empty() || name.chars().any(char::is_control) {
-        bail!("a key needs a name of visible characters");
+        bail!("a key needs a name without control characters");
     }
     let scope = &args.scope;
     let scopes = Scopes::parse(scope).with_context(|| {
@@ -38,9 +38,9 @@ pub(crate) async fn create(data_dir: &DataDir, args: KeyArgs, roots: &[PathBuf])
         created_at: Timestamp::now(),
     };
     if !data_dir.open_store()?.add_key(key, secret.hash()).await? {
-        bail!("there is a key named '{name}' already: revoke it first, or choose another name");
+        bail!("a key named '{name}' already exists. Revoke it first, or choose another name");
     }
-    println!("The key '{name}' allows: {scopes}{limits}. It is shown this once; only its hash is kept.");
+    println!("The key '{name}' allows: {scopes}{limits}. It is shown only once; only its hash is stored.");
     println!("{}", secret.expose());
     Ok(())
 }
@@ -48,7 +48,7 @@ pub(crate) async fn create(data_dir: &DataDir, args: KeyArgs, roots: &[PathBuf])
 pub(crate) async fn list(data_dir: &DataDir) -> anyhow::Result<()> {
     let keys = data_dir.open_store()?.keys().await?;
     if keys.is_empty() {
-        println!("There are no keys. `tiller key create NAME` makes one.");
+        println!("There are no keys. Create one with `tiller key create NAME`.");
     }
     for key in keys {
         let approval = key
@@ -63,9 +63,9 @@ pub(crate) async fn list(data_dir: &DataDir) -> anyhow::Result<()> {
 /// `key` is a name or an id.
 pub(crate) async fn revoke(data_dir: &DataDir, key: &str) -> anyhow::Result<()> {
     if !data_dir.open_store()?.revoke_key(key).await? {
-        bail!("there is no key '{key}': `tiller key list` shows all");
+        bail!("there is no key '{key}'; `tiller key list` lists all");
     }
-    println!("The key '{key}' is revoked. What was started with it is stopped.");
+    println!("The key '{key}' is revoked. Its sessions are stopped.");
     Ok(())
 }
 
@@ -73,7 +73,7 @@ fn ceiling(args: &KeyArgs, roots: &[PathBuf]) -> anyhow::Result<Ceiling> {
     let some = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
     let resolved = |root: &PathBuf| {
         let resolved = root.canonicalize();
-        resolved.with_context(|| format!("{} is no folder", root.display()))
+        resolved.with_context(|| format!("{} is not a folder", root.display()))
     };
     let roots: Vec<PathBuf> = roots.iter().map(resolved).collect::<Result<_, _>>()?;
     Ok(Ceiling {
@@ -89,7 +89,7 @@ fn ceiling(args: &KeyArgs, roots: &[PathBuf]) -> anyhow::Result<Ceiling> {
     })
 }
 
-/// The limits of a key, in words.
+/// The limits of a key, for people.
 fn limits(ceiling: &Ceiling) -> String {
     let mut words = Vec::new();
     if let Some(modes) = &ceiling.modes {

@@ -9,16 +9,16 @@ use tiller_core::credentials::{CredentialStore, Secret, SignIn, SignInId, SignIn
 
 use crate::data_dir::DataDir;
 
-/// A code that a command makes for itself is used at once.
+/// A code that a command creates for itself is used at once.
 const OWN_CODE_LIFETIME: Duration = Duration::from_mins(1);
 
-/// What commands of this program call themselves in the list of sign-ins.
+/// The name of this program's commands in the list of sign-ins.
 const USER_AGENT: &str = "tiller (command line)";
 
-/// Prints a new link for the server that runs with this data folder.
+/// Prints a new link for the server that uses this data folder.
 pub(crate) async fn run(data_dir: &DataDir) -> anyhow::Result<()> {
     let server = data_dir.running().context(
-        "no server is running with this data folder. Start one with `tiller`, which prints a link too.",
+        "no server is running with this data folder. Start one with `tiller`; it prints a link, too.",
     )?;
     let store = data_dir.open_store()?;
     println!("{}", with_code(server.link_url(), &create_code(&store).await?));
@@ -39,7 +39,7 @@ pub(crate) fn with_code(url: &str, code: &Secret) -> String {
     format!("{url}/?code={}", code.expose())
 }
 
-/// The link to a new server. One that can't keep a code can still be read by those who are signed in.
+/// The link to a new server. If the code can't be stored, browsers that are signed in can still use the server.
 pub(crate) async fn to_new_server(credentials: &impl CredentialStore, url: &str) -> String {
     match create_code(credentials).await {
         Ok(code) => with_code(url, &code),
@@ -53,13 +53,13 @@ pub(crate) async fn to_new_server(credentials: &impl CredentialStore, url: &str)
     }
 }
 
-/// What a browser has to open to reach a server that listens on all of this machine's addresses, which is none that could
-/// be opened: the address that leads out of the machine, or loopback where none does.
+/// The address that a browser can open if a server listens on all of this machine's addresses: the one that leads out
+/// of the machine, or loopback if none does.
 pub(crate) fn openable(bound: SocketAddr) -> Option<SocketAddr> {
     if !bound.ip().is_unspecified() {
         return None;
     }
-    // Two addresses that belong to nobody. Who listens on all of IPv6 is mostly reached by IPv4 as well.
+    // Two addresses that belong to nobody. A server on all IPv6 addresses can usually be reached by IPv4, too.
     let far: [IpAddr; 2] = [
         Ipv4Addr::new(192, 0, 2, 1).into(),
         Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
@@ -72,7 +72,7 @@ pub(crate) fn openable(bound: SocketAddr) -> Option<SocketAddr> {
     ))
 }
 
-/// Which of this machine's addresses is used to go there. Nothing is sent: connecting a datagram socket only chooses.
+/// The local address of the route to `far`. Nothing is sent: connecting a datagram socket only selects a route.
 fn way_to(far: IpAddr) -> Option<IpAddr> {
     let any: IpAddr = match far {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -83,7 +83,8 @@ fn way_to(far: IpAddr) -> Option<IpAddr> {
     Some(socket.local_addr().ok()?.ip())
 }
 
-/// A sign-in of a command of this program, which may read the data folder and so is the person at the machine.
+/// The sign-in of a command of this program, which may read the data folder and therefore acts as the person at the
+/// machine.
 pub(crate) struct OwnSignIn {
     id: SignInId,
     cookie: Secret,
@@ -111,7 +112,7 @@ impl OwnSignIn {
         let redeemed = credentials
             .redeem_code(code.hash(), sign_in, secrets, now)
             .await?;
-        anyhow::ensure!(redeemed, "the data folder did not keep a sign-in");
+        anyhow::ensure!(redeemed, "the sign-in could not be stored in the data folder");
         Ok(own)
     }
 
@@ -130,7 +131,7 @@ impl OwnSignIn {
         format!("{PROTOCOL}, {PAGE_PROTOCOL}{}", self.page.expose())
     }
 
-    /// Nobody needs it any more.
+    /// Ends the sign-in, which is no longer needed.
     pub(crate) async fn end(self, credentials: &impl CredentialStore) {
         if let Err(error) = credentials.end_sign_in(self.id).await {
             tracing::debug!(%error, "the command's sign-in ends by itself, in a week");

@@ -1,10 +1,10 @@
-//! The program's log: lines on standard error. A line that can't be written is lost, and nothing else is.
+//! The program's log on standard error. A line that can't be written is lost, without further effects.
 
 use std::io::{self, IsTerminal, Write};
 
 use tracing_subscriber::EnvFilter;
 
-/// Standard error, without its failures. There is nobody left to tell: the terminal is closed, or the disk is full.
+/// Standard error that ignores failures: the terminal is closed, or the disk is full, and nobody can be told.
 struct Stderr;
 
 impl Write for Stderr {
@@ -22,21 +22,21 @@ impl Write for Stderr {
     }
 }
 
-/// `level` unless `TILLER_LOG` says otherwise.
+/// `level` unless `TILLER_LOG` is set.
 pub(crate) fn start(level: &str) {
     let filter = EnvFilter::try_from_env("TILLER_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| Stderr)
-        // The library would say so on standard error, and panic when that fails.
+        // The library would report it on standard error, and panic if that fails.
         .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal())
         .with_target(false)
         .init();
 }
 
-/// The last words of a program that fails.
+/// Prints the error of a program that fails.
 pub(crate) fn say(words: &str) {
-    // As above: if it can't be said, the exit code has to do.
+    // If it can't be printed, the exit code has to suffice.
     writeln!(io::stderr(), "{words}").ok();
 }

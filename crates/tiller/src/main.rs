@@ -28,7 +28,7 @@ use clap::Parser;
 use crate::cli::{Cli, Command, KeyCommand};
 
 fn main() -> ExitCode {
-    // Before the command line is parsed as ours: what follows is another program's.
+    // Before the command line is parsed: the rest belongs to another program.
     let mut arguments = std::env::args_os().skip(1);
     let first = arguments.next();
     if first.as_deref() == Some(OsStr::new(backend::KEEPER))
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     }
     match run(cli) {
         Ok(code) => code,
-        // Not worth a word: they have seen enough.
+        // The reader of the output has gone; there is nothing to report.
         Err(error) if run::nobody_reads(&error) => ExitCode::from(run::PIPE_CLOSED),
         Err(error) => {
             // All causes in one line: `alternate` joins them.

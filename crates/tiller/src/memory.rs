@@ -1,20 +1,20 @@
-//! Gives memory back that a burst has needed.
+//! Returns memory to the system after a burst.
 //!
-//! The C library keeps what was freed for the next time. After an agent at full speed that is ten times what the server
-//! needs at rest, and it has nothing to do with how much is in use.
+//! The C library keeps freed memory for later. After a busy agent that is ten times what an idle server needs, and
+//! unrelated to what is in use.
 
 use std::time::Duration;
 
-/// How often it is looked at.
+/// How often the memory is checked.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// What a server at rest may keep. Less is not worth the trouble.
+/// What an idle server may keep. Less is not worth the effort.
 const KEPT: u64 = 24 << 20;
 
-/// Memory is given back again only if this much more is in use than after the last time.
+/// Memory is returned again only if this much more is in use than after the last time.
 const GROWN: u64 = 4 << 20;
 
-/// Giving memory back makes other threads wait for theirs for a moment, so it is done while little goes on: at most a
+/// Returning memory makes other threads wait for a moment, so it is done while the server is nearly idle: at most a
 /// fiftieth of a processor.
 const REST: f64 = 0.02;
 
@@ -22,11 +22,11 @@ const REST: f64 = 0.02;
 #[derive(Clone, Copy)]
 struct Usage {
     resident: u64,
-    /// Time on the processors so far, in seconds.
+    /// Processor time so far, in seconds.
     cpu: f64,
 }
 
-/// Looks after it, for ever.
+/// Checks forever.
 pub(crate) async fn look_after() {
     let mut before: Option<Usage> = None;
     let mut least = 0;
@@ -51,7 +51,7 @@ pub(crate) async fn look_after() {
 #[expect(clippy::cast_precision_loss, reason = "a rough figure")]
 fn usage() -> Option<Usage> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name before may contain anything.
+    // The name before it may contain anything.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
     let ticks = number(11)? + number(12)?;
@@ -68,7 +68,7 @@ fn usage() -> Option<Usage> {
 
 fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: it may be called at any time from any thread, and touches only what is not in use.
+    // SAFETY: it may be called at any time from any thread, and touches only unused memory.
     unsafe {
         libc::malloc_trim(0);
     }
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn what_was_freed_is_given_back() {
         const PIECES: usize = 200_000;
-        // Small pieces, and one that stays at the end: otherwise the library gives them back by itself.
+        // Small pieces, and one that stays at the end: otherwise the library returns them by itself.
         let pieces: Vec<_> = (0..PIECES).map(|_| vec![1u8; 500]).collect();
         let stays = vec![1u8; 500];
         let full = usage().unwrap();

@@ -1,4 +1,4 @@
-//! A session's events as text for a terminal.
+//! Renders a session's events as text for a terminal.
 
 use std::fmt::Write as _;
 
@@ -10,18 +10,18 @@ use tiller_message::{
 /// What one event adds to the screen.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(crate) struct Screen {
-    /// The agent's own words.
+    /// The agent's own text.
     pub(crate) words: String,
-    /// What it does, and what becomes of it: whole lines.
+    /// Its actions and their outcomes, as whole lines.
     pub(crate) notes: String,
 }
 
-/// Remembers what has been shown in pieces.
+/// Tracks what was streamed.
 #[derive(Default)]
 pub(crate) struct Renderer {
-    /// The message that streams in has shown text.
+    /// The message that is being streamed has shown text.
     streamed: bool,
-    /// The words so far end in the middle of a line.
+    /// The text so far ends in the middle of a line.
     in_line: bool,
 }
 
@@ -57,7 +57,7 @@ impl Renderer {
         screen
     }
 
-    /// Ends a line that the agent has begun.
+    /// Ends an unfinished line of the agent.
     pub(crate) fn line_end(&mut self) -> &'static str {
         if std::mem::take(&mut self.in_line) {
             "\n"
@@ -150,16 +150,16 @@ fn call(tool: &str, input: &Value) -> String {
     format!("{} {line}", plain(tool))
 }
 
-/// Without the characters that a terminal would obey or hide: a model's or a tool's text must not move the cursor, set a title
-/// or change the direction of writing.
+/// Removes characters that a terminal would interpret or hide: text of a model or a tool must not move the cursor, set
+/// a title or change the writing direction.
 pub(crate) fn plain(text: &str) -> String {
-    // Joiners belong to the words of some languages, and to emoji.
+    // Joiners are part of words in some languages, and of emoji.
     let is_plain =
         |character: &char| matches!(character, '\u{200c}' | '\u{200d}') || !is_invisible(*character);
     text.chars().filter(is_plain).collect()
 }
 
-/// A decision that waits, whole: the tool, every field of its input, and the rules that 'always' would keep.
+/// A pending decision in full: the tool, every field of its input, and the rules that 'always' would keep.
 pub(crate) fn request(request: &Value) -> String {
     let mut text = format!(
         "? {}\n",
@@ -187,7 +187,7 @@ pub(crate) fn request(request: &Value) -> String {
     text
 }
 
-/// What the agent offers to keep with 'always'.
+/// The rules that the agent suggests for 'always'.
 pub(crate) fn suggestions(request: &Value) -> &[Value] {
     request["suggestions"].as_array().map_or(&[], Vec::as_slice)
 }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_streamed_in_are_shown_once() {
+    fn streamed_text_is_shown_once() {
         let mut renderer = Renderer::default();
         let piece = |event: Value| message(json!({ "type": "stream_event", "event": event }));
         let whole = |text: &str| {

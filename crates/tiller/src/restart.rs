@@ -1,4 +1,4 @@
-//! `tiller restart`: a new server in the place of the running one, without ending its agents.
+//! `tiller restart`: replaces the running server without ending its agents.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::link;
 
-/// How long a server may take to put everything on disk and come back.
+/// How long a server may take to store everything and come back.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Comes back when the new server is there.
+/// Returns when the new server is running.
 pub(crate) async fn run(data_dir: &DataDir) -> anyhow::Result<()> {
     let server = data_dir
         .running()
         .context("no server is running with this data folder. Start one with `tiller`.")?;
     let code = prepare(data_dir)
         .await
-        .context("not restarted, the server goes on as it was")?;
+        .context("not restarted; the server continues unchanged")?;
     let before = data_dir.announced_at();
     ask(server.pid)?;
     let deadline = tokio::time::Instant::now() + PATIENCE;
@@ -33,13 +33,13 @@ pub(crate) async fn run(data_dir: &DataDir) -> anyhow::Result<()> {
             return Ok(());
         }
         if tokio::time::Instant::now() > deadline {
-            bail!("the server did not come back. Its agents wait for it: start it with `tiller`.");
+            bail!("the server did not come back. Its agents wait for it; start it with `tiller`.");
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
 }
 
-/// What a new server would stumble over is found while there is still the old one. The code is for the link to the new one.
+/// Finds problems of a new server while the old one still runs. Returns the code for the link to the new one.
 async fn prepare(data_dir: &DataDir) -> anyhow::Result<Secret> {
     Config::read(data_dir)?;
     data_dir.check_room()?;
@@ -50,11 +50,11 @@ async fn prepare(data_dir: &DataDir) -> anyhow::Result<Secret> {
 fn ask(pid: u32) -> anyhow::Result<()> {
     use rustix::process::{Pid, Signal, kill_process};
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let pid = pid.context("the server's process id is not right")?;
+    let pid = pid.context("the server's process id is invalid")?;
     kill_process(pid, Signal::USR2).context("the server can't be reached")
 }
 
 #[cfg(not(unix))]
 fn ask(_pid: u32) -> anyhow::Result<()> {
-    bail!("this system can't do that: stop the server and start it again")
+    bail!("not supported on this system: stop the server and start it again")
 }

@@ -1,4 +1,4 @@
-//! `tiller run`: one task from a script.
+//! `tiller run`: runs one task, for scripts.
 
 use std::io::{IsTerminal, Read, Write};
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ use crate::log;
 use crate::render::Renderer;
 use crate::serve::Ending;
 
-/// As `timeout` and shells have them.
+/// The exit codes of `timeout` and of shells.
 const TIMED_OUT: u8 = 124;
 const INTERRUPTED: u8 = 130;
 pub(crate) const PIPE_CLOSED: u8 = 141;
@@ -27,7 +27,7 @@ pub(crate) async fn run(args: &ServeArgs, task: RunArgs) -> anyhow::Result<ExitC
     log::start("warn");
     let mut ending = Ending::listen()?;
     let prompt = prompt(&task.prompt)?;
-    // More than the clock can count is no limit.
+    // More than the clock can count means no limit.
     let timeout = task
         .timeout
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -40,7 +40,7 @@ pub(crate) async fn run(args: &ServeArgs, task: RunArgs) -> anyhow::Result<ExitC
     outcome
 }
 
-/// Whether the output has been closed by whoever it was for.
+/// Whether the reader of the output has closed it.
 pub(crate) fn nobody_reads(error: &anyhow::Error) -> bool {
     let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
     kind == Some(std::io::ErrorKind::BrokenPipe)
@@ -68,9 +68,9 @@ struct Run {
     renderer: Renderer,
     /// The result of this turn.
     result: Option<TurnResult>,
-    /// Our own prompt has been heard: what follows is about it.
+    /// The event of our own prompt was received: later events belong to it.
     begun: bool,
-    /// Its id.
+    /// The prompt's id.
     prompt: String,
     stopped_by: Option<StoppedBy>,
 }
@@ -155,7 +155,7 @@ impl Run {
                         Ok(Some(code)) => return Ok(code),
                         Ok(None) => {}
                         Err(error) if nobody_reads(&error) => {
-                            // As `… | head` does. What nobody reads need not be made.
+                            // As with `… | head`: output that nobody reads need not be produced.
                             self.stop(client, StoppedBy::User).await?;
                             return Ok(PIPE_CLOSED.into());
                         }
@@ -169,7 +169,7 @@ impl Run {
                 }
                 () = overdue => self.stop(client, StoppedBy::Clock).await?,
                 _ = ending.asked() => {
-                    // Asked twice: someone is in a hurry.
+                    // The second interrupt: exit at once.
                     if self.stopped_by == Some(StoppedBy::User) {
                         return Ok(INTERRUPTED.into());
                     }
@@ -230,7 +230,7 @@ impl Run {
                     .await?;
             }
             Approve::All | Approve::Deny => {
-                let message = "Nobody can be asked in this task. Go on without it.";
+                let message = "Nobody can be asked in this task. Continue without it.";
                 self.answer(client, request, json!({ "behavior": "deny", "message": message }))
                     .await?;
             }
@@ -299,7 +299,7 @@ impl Run {
             }
             (_, Some(StoppedBy::User)) => INTERRUPTED.into(),
             ("completed", None) => ExitCode::SUCCESS,
-            // Stopped by someone else, or failed.
+            // Stopped by another client, or failed.
             _ => ExitCode::FAILURE,
         })
     }
@@ -311,7 +311,7 @@ fn start(task: &RunArgs, prompt: &str) -> anyhow::Result<Value> {
         None => std::env::current_dir().context("the current folder is gone")?,
     };
     let mut start = json!({
-        // A script does not pay for a title that nobody asked for.
+        // A script does not pay for a title that it did not ask for.
         "title": title_from_prompt(prompt), "prompt": prompt, "cwd": cwd, "requestId": "run",
         "model": task.model, "permissionMode": task.permission_mode, "allowedTools": task.allowed_tools,
         "maxTurns": task.max_turns, "maxBudgetUsd": task.max_budget_usd,

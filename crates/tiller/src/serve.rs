@@ -1,4 +1,4 @@
-//! `tiller serve`: everything put together, and its end.
+//! `tiller serve`: assembles everything, serves, and shuts down.
 
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -30,7 +30,7 @@ const OPENER_LIFETIME: Duration = Duration::from_mins(1);
 /// How long the background check of the shield waits after the start.
 const SHIELD_CHECK_AFTER: Duration = Duration::from_secs(1);
 
-/// How many ports of the system's choice are tried until one is free in both families.
+/// How many random ports are tried until one is free in both address families.
 const CHOICES_TRIED: u32 = 20;
 
 /// How many ports after the default one are tried when it is taken.
@@ -39,21 +39,21 @@ const PORTS_TRIED: u16 = 100;
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     log::start("info");
     insider::close_memory();
-    // First of all: from the ready line on, and before, whoever asks us to end is heard.
+    // First of all: signals are handled from before the ready line on.
     let mut ending = Ending::listen()?;
     let data_dir = args.data_dir()?;
     let lock = data_dir.lock().await?;
     let address = resolve(&args.host).await?;
     let service = Service::open(&args, &data_dir, lock, address, args.port).await?;
     let link = link::to_new_server(&service.store, service.address.link_url()).await;
-    // Whoever started us may not listen any more.
+    // Nobody may be reading standard output any more.
     writeln!(std::io::stdout(), "tiller is ready: {link}").ok();
     if args.opens_browser()
         && let Err(error) = open_browser(&data_dir, &link)
     {
         tracing::info!(%error, "can't open a browser; open the link by hand");
     }
-    // The lock is kept until the agents are gone: no other server may use the folder before.
+    // The lock is held until the agents have ended: no other server may use the folder before.
     let Service {
         sessions,
         app,
@@ -76,13 +76,13 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
         if wish == Wish::Restart {
             return Err(restart()).context("can't start again");
         }
-        // Not taken apart: what lets go of an agent ends it.
+        // Not dropped: dropping an agent's channels ends the agent.
         std::process::exit(0);
     }
     tracing::info!("stopping; agents are ended");
     tokio::select! {
         () = sessions.close() => {}
-        // Asked twice: someone is in a hurry.
+        // The second signal: exit at once.
         _ = ending.asked() => {}
     }
     store.settle().await;
@@ -101,7 +101,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Everything put together, listening, and announced to the program's other commands.
+    /// Assembles everything, listens, and announces the server to the program's other commands.
     pub(crate) async fn open(
         args: &ServeArgs,
         data_dir: &DataDir,
@@ -109,14 +109,14 @@ impl Service {
         address: IpAddr,
         port: Option<u16>,
     ) -> anyhow::Result<Self> {
-        // Every agent and every client has some.
+        // Every agent and every client needs some.
         if let Err(error) = tiller_agent::raise_open_files() {
-            tracing::info!(%error, "the limit of open files stays as it is");
+            tracing::info!(%error, "can't raise the limit of open files");
         }
         let config = Config::read(data_dir)?;
         let store = data_dir.open_store()?;
         if let Err(error) = store.remove_remains().await {
-            tracing::warn!(%error, "what an earlier server was about to delete still takes room");
+            tracing::warn!(%error, "can't finish the deletions of an earlier server");
         }
         let environment_key = insider::environment_key();
         let has_key = environment_key.is_some() || !store.keys().await?.is_empty();
@@ -136,7 +136,7 @@ impl Service {
         let keeping = backend::keeping(data_dir, config.agent_grace()?, shield.clone());
         let hook_time = Duration::from_secs(config.hook_timeout_s);
         let prepared = |backend: ClaudeBackend| backend.kept(keeping.clone()).waiting_for_hooks(hook_time);
-        // All share one folder of runs, so one looks after what an earlier server has left there.
+        // All backends share one folder of runs, so one of them removes what an earlier server left there.
         let mut backends = Backends::new(Arc::new(prepared(found.default).sweeping())).shielded_by(shield);
         for other in found.others {
             backends = backends.with(Arc::new(prepared(other)));
@@ -157,7 +157,7 @@ impl Service {
         let sessions = Sessions::open(Arc::new(store.clone()), backends, paths, titles).await?;
         tracing::info!("{}", sessions.backend().reason);
         if let Some(connections) = sessions.connections() {
-            // On this machine, whatever address others use.
+            // The local address, whatever address others use.
             let host = if bound.ip().is_unspecified() {
                 "127.0.0.1".to_owned()
             } else {
@@ -219,7 +219,7 @@ impl Service {
     }
 }
 
-/// Checks whether agents can be shielded: in the background, or first of all if the server must not run without a shield.
+/// Probes whether agents can be shielded: in the background, unless the shield is required.
 fn look_at(shield: &Shield) -> anyhow::Result<()> {
     if shield.mode() == ShieldMode::Require {
         let reason = shield.state().why_not();
@@ -246,16 +246,16 @@ fn look_at(shield: &Shield) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where agents may work.
+/// The folders in which agents may work.
 pub(crate) fn paths(args: &ServeArgs, data_dir: &DataDir) -> anyhow::Result<PathPolicy> {
     let home = home()?;
     let start = std::env::current_dir().unwrap_or_else(|_| home.clone());
     PathPolicy::new(&home, &args.roots(), &start, data_dir.path())
         .ok()
-        .context("none of the roots exists: name a folder with --root")
+        .context("none of the roots exists. Choose a folder with --root")
 }
 
-/// Where Claude Code keeps its settings and transcripts.
+/// Claude Code's folder with settings and transcripts.
 pub(crate) fn claude_home(args: &ServeArgs) -> anyhow::Result<PathBuf> {
     match &args.claude_home {
         Some(folder) => Ok(folder.clone()),
@@ -264,26 +264,26 @@ pub(crate) fn claude_home(args: &ServeArgs) -> anyhow::Result<PathBuf> {
 }
 
 fn home() -> anyhow::Result<PathBuf> {
-    std::env::home_dir().context("there is no home folder: set HOME")
+    std::env::home_dir().context("there is no home folder. Set HOME")
 }
 
 async fn resolve(host: &str) -> anyhow::Result<IpAddr> {
     let name = host.trim_start_matches('[').trim_end_matches(']');
     let mut addresses = tokio::net::lookup_host((name, 0))
         .await
-        .with_context(|| format!("'{host}' is no address of this machine"))?;
+        .with_context(|| format!("'{host}' is not an address of this machine"))?;
     Ok(addresses
         .next()
-        .with_context(|| format!("'{host}' is no address of this machine"))?
+        .with_context(|| format!("'{host}' is not an address of this machine"))?
         .ip())
 }
 
 /// Where the server listens.
 struct Listening {
     listeners: Vec<TcpListener>,
-    /// The address that was asked for, with its port.
+    /// The requested address, with its port.
     bound: SocketAddr,
-    /// Whoever is sent to `localhost`, by either family, comes here.
+    /// Whether `localhost` leads here in both address families.
     localhost_is_ours: bool,
 }
 
@@ -304,7 +304,7 @@ async fn listen(address: IpAddr, port: Option<u16>) -> anyhow::Result<Listening>
         Some(port) => {
             let address = SocketAddr::new(address, port);
             let listening = listen_at(address).await.with_context(|| {
-                format!("can't listen on {address}: choose another port with --port, or leave it out for the next free one")
+                format!("can't listen on {address}. Choose another port with --port, or omit it for the next free one")
             })?;
             if address.ip().is_loopback() && !listening.localhost_is_ours {
                 tracing::warn!(
@@ -318,7 +318,7 @@ async fn listen(address: IpAddr, port: Option<u16>) -> anyhow::Result<Listening>
     }
 }
 
-/// The first port from the default one on that is free, in both families where `localhost` is meant.
+/// The first free port from the default one on, in both address families if `localhost` is meant.
 async fn next_free(address: IpAddr) -> anyhow::Result<Listening> {
     for port in DEFAULT_PORT..DEFAULT_PORT + PORTS_TRIED {
         match listen_at(SocketAddr::new(address, port)).await {
@@ -329,13 +329,13 @@ async fn next_free(address: IpAddr) -> anyhow::Result<Listening> {
         }
     }
     bail!(
-        "ports {DEFAULT_PORT} to {} are all taken: choose one with --port",
+        "ports {DEFAULT_PORT} to {} are all in use. Choose another one with --port",
         DEFAULT_PORT + PORTS_TRIED - 1
     )
 }
 
-/// Listens at an address and, if it is one that `localhost` stands for, at the other such address, so that no other program
-/// is taken for this one.
+/// Listens at an address and, if `localhost` stands for it, at the other such address, so that no other program is
+/// mistaken for this one.
 async fn listen_at(address: SocketAddr) -> std::io::Result<Listening> {
     let listener = TcpListener::bind(address).await?;
     let bound = listener.local_addr()?;
@@ -344,7 +344,7 @@ async fn listen_at(address: SocketAddr) -> std::io::Result<Listening> {
     let other = match bound.ip() {
         ip if ip == v4 || ip == IpAddr::from(Ipv4Addr::UNSPECIFIED) => Some(v6),
         ip if ip == v6 => Some(v4),
-        // On all of IPv6, which mostly is all of IPv4 as well: then this fails, and we have it already.
+        // On all of IPv6, which usually includes IPv4: then this fails, and we already have it.
         ip if ip == IpAddr::from(Ipv6Addr::UNSPECIFIED) => Some(v4),
         _ => None,
     };
@@ -358,7 +358,7 @@ async fn listen_at(address: SocketAddr) -> std::io::Result<Listening> {
             Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
                 bound.ip().is_unspecified() && bound.is_ipv6()
             }
-            // A machine without that family: nobody else can listen there either.
+            // A machine without that address family: nobody else can listen there either.
             Err(_) => true,
         },
     };
@@ -369,25 +369,25 @@ async fn listen_at(address: SocketAddr) -> std::io::Result<Listening> {
     })
 }
 
-/// Opens the link with the limit of open files that we were given, which the browser inherits. The opener gets a file that
-/// only its user can read: its command line can be read by everyone on the machine.
+/// Opens the link with the original limit of open files, which the browser inherits. The opener gets a file that only
+/// its user can read: everyone on the machine can read its command line.
 fn open_browser(data_dir: &DataDir, link: &str) -> std::io::Result<()> {
     let page = data_dir.write_opener(link)?;
     tiller_agent::restore_open_files()?;
     let opened = open::that_detached(&page);
     tiller_agent::raise_open_files()?;
     tokio::spawn(async move {
-        // The code in it is used up by then, or nobody needs it any more.
+        // The code in it has been used by then, or nobody needs it any more.
         tokio::time::sleep(OPENER_LIFETIME).await;
         if let Err(error) = tokio::fs::remove_file(&page).await {
-            tracing::debug!(%error, "the page that opened the browser stays");
+            tracing::debug!(%error, "can't remove the page that opened the browser");
         }
     });
     opened
 }
 
-/// Becomes a new server, with the same command line, which may be of a newer version by now. Comes back only if that
-/// can't be done.
+/// Replaces this process with a new server, with the same command line and possibly a newer version. Returns only on
+/// failure.
 #[cfg(unix)]
 fn restart() -> anyhow::Error {
     use std::os::unix::process::CommandExt;
@@ -396,9 +396,9 @@ fn restart() -> anyhow::Error {
         return anyhow::anyhow!("this process has no name");
     };
     if let Err(error) = tiller_agent::restore_open_files() {
-        tracing::debug!(%error, "the limit of open files stays as it is");
+        tracing::debug!(%error, "can't restore the limit of open files");
     }
-    // By its name, not as the file that runs: that may have been replaced.
+    // By its name, not by the running file, which may have been replaced.
     let program = match std::env::current_exe() {
         Ok(path) if path.exists() => path,
         _ => name.into(),
@@ -408,17 +408,17 @@ fn restart() -> anyhow::Error {
 
 #[cfg(not(unix))]
 fn restart() -> anyhow::Error {
-    anyhow::anyhow!("this system can't do that: stop the server and start it again")
+    anyhow::anyhow!("not supported on this system: stop the server and start it again")
 }
 
-/// What someone outside wants of the server.
+/// A request to the server from outside.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Wish {
     Stop,
     Restart,
 }
 
-/// Hears Ctrl-C, SIGTERM from a service manager, and `tiller restart`.
+/// Receives Ctrl-C, SIGTERM from a service manager, and `tiller restart`.
 #[cfg(unix)]
 pub(crate) struct Ending {
     interrupt: tokio::signal::unix::Signal,

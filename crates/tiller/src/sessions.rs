@@ -1,4 +1,4 @@
-//! `tiller sessions`: what there is.
+//! `tiller sessions`: lists the sessions.
 
 use serde_json::{Value, json};
 use tiller_core::{ListedSession, SessionQuery, Store, Timestamp};
@@ -16,7 +16,7 @@ pub(crate) async fn list(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> 
         client.close().await;
         list["sessions"].take()
     } else {
-        // Without a server nothing changes, so its file says it all.
+        // Without a server nothing changes, so the database has everything.
         let stored = data_dir.open_store()?.list(SessionQuery::default()).await?;
         let sessions = stored.into_iter().map(|session| match session {
             ListedSession::Damaged(session) => json!({
@@ -41,7 +41,7 @@ pub(crate) async fn list(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> 
     }
     let sessions = sessions.as_array().map(Vec::as_slice).unwrap_or_default();
     if sessions.is_empty() {
-        println!("There are no sessions. `tiller run \"…\"` or the page begins one.");
+        println!("There are no sessions. Start one with `tiller run \"…\"` or on the page.");
         return Ok(());
     }
     let now = Timestamp::now().0;
@@ -67,7 +67,7 @@ pub(crate) async fn list(args: &ServeArgs, as_json: bool) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Roughly how long ago.
+/// The approximate age.
 fn age(milliseconds: i64) -> String {
     let seconds = milliseconds.max(0) / 1000;
     match seconds {

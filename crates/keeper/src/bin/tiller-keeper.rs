@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says to a keeper what its program would say, with the run's secret, and prints whether it is heard.
+/// Sends a keeper what its program would send, with the run's secret, and prints whether the keeper answers.
 fn call(folder: &Path) -> ExitCode {
     let said = || -> std::io::Result<bool> {
         let secret = std::fs::read(folder.join("secret"))?;

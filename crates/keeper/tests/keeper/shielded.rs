@@ -1,4 +1,4 @@
-//! Agents in namespaces of their own. This machine has to allow it: a test that proves the shield does not look away.
+//! Agents in their own namespaces. The machine has to allow it: a test that proves the shield is never skipped.
 
 use super::*;
 
@@ -32,7 +32,7 @@ async fn an_agent_sees_nothing_of_its_keeper_and_ends_as_it_would_without_a_shie
     assert_eq!(line(&mut kept).await.0, here.display().to_string());
     say(&mut kept, "one", 1).await;
     assert_eq!(line(&mut kept).await.0, "got one");
-    let Kept { mut wire, run, .. } = kept;
+    let KeptAgent { mut wire, run, .. } = kept;
     drop(wire.outgoing);
     let ended = tokio::time::timeout(PATIENCE, async {
         while wire.incoming.next().await.is_some() {}
@@ -68,13 +68,13 @@ async fn an_agent_is_asked_to_end_and_its_signal_is_told() {
     kept.run.finish().await;
 }
 
-/// Clears its environment, leaves its parent, its session and its group, ignores every request to end.
+/// Clears its environment, leaves its parent, session and group, and ignores requests to end.
 const ESCAPE: &str = r#"env -i PATH="$PATH" setsid sh -c 'trap "" TERM HUP INT
     (setsid sh -c "trap \"\" TERM HUP INT; while :; do date +%s%N > $0/alive; sleep 0.02; done" > /dev/null 2>&1 &) &' \
     "$HERE" > /dev/null 2>&1 &
     while ! [ -s "$HERE/alive" ]; do sleep 0.01; done; "#;
 
-/// Nothing that writes into the file is left.
+/// Waits until nothing writes to the file any more.
 async fn is_dead(place: &Place) {
     let alive = place.file("alive");
     let lives = || {
@@ -87,7 +87,7 @@ async fn is_dead(place: &Place) {
 }
 
 #[tokio::test]
-async fn what_has_thrown_everything_off_ends_with_the_agent() {
+async fn a_detached_process_ends_with_the_agent() {
     let place = place();
     let script = format!("{ESCAPE} echo ready; read line");
     let mut kept = start(&place.keeping, "left", &place.script(&script))
@@ -101,7 +101,7 @@ async fn what_has_thrown_everything_off_ends_with_the_agent() {
 }
 
 #[tokio::test]
-async fn what_has_thrown_everything_off_ends_with_the_keeper() {
+async fn a_detached_process_ends_with_the_keeper() {
     let place = place();
     let script = format!("{ESCAPE} echo ready; while read line; do :; done");
     let mut kept = start(&place.keeping, "killed", &place.script(&script))
@@ -111,7 +111,7 @@ async fn what_has_thrown_everything_off_ends_with_the_keeper() {
     let launcher = kept.wire.process.pid().unwrap();
     let keeper = tiller_process::Stat::of(launcher).unwrap().parent().unwrap();
     let keeper = rustix::process::Pid::from_raw(keeper.cast_signed()).unwrap();
-    // The program must not be the one that looks for strays.
+    // The program must not be the one that ends stray processes.
     let program = std::mem::ManuallyDrop::new(kept);
     rustix::process::kill_process(keeper, rustix::process::Signal::KILL).unwrap();
     is_dead(&place).await;

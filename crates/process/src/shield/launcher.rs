@@ -1,12 +1,12 @@
-//! Makes the namespaces, and looks after them.
+//! Creates the namespaces and supervises them.
 //!
-//! Two processes are ours. The **outer** one is the agent's parent for everybody outside: it leads the run's process group,
-//! ends with the process that started it, and tells how the agent ended. The **inner** one is the first process of the PID
-//! namespace: it hides what is to be hidden, starts the agent, and takes in its orphans. When it ends, everything in the
-//! namespace ends. Both ignore the signals that ask a process to end: those are for the agent.
+//! Two processes belong to the launcher. The **outer** one is the agent's parent as seen from outside: it leads the
+//! run's process group, ends with the process that started it, and reports how the agent ended. The **inner** one is
+//! the first process of the PID namespace: it hides folders, starts the agent, and adopts its orphans. When it ends,
+//! everything in the namespace ends. Both ignore the signals that ask a process to end: those are for the agent.
 //!
-//! There are two user namespaces where there has to be one at all. In the first the mounts are made; in the second, which the
-//! agent lives in, they can't be undone, because the kernel locks mounts that come from a more privileged place.
+//! If user namespaces are needed, there are two. The mounts are made in the first; the agent lives in the second, where
+//! they can't be undone, because the kernel locks mounts that come from a more privileged namespace.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -28,20 +28,20 @@ use rustix::thread::UnshareFlags;
 use super::mounts;
 use super::{PROBE, Plan};
 
-/// How long what the agent has left behind may take to end when it is asked to.
+/// How long processes that the agent left behind may take to end on request.
 const LEFTOVERS: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// The exit code when no agent was started.
+/// The exit code if no agent was started.
 const NOT_STARTED: u8 = 125;
 
-/// Under which bubblewrap starts us again, inside: the number of the descriptor over which we are spoken with.
+/// The argument under which bubblewrap starts this program again inside: the number of the channel's descriptor.
 const INNER: &str = "--inner=";
 
-/// What the inner process is to do.
+/// The task of the inner process.
 struct Task {
     plan: Plan,
-    /// Program and arguments. Empty: only to find out whether it works.
+    /// Program and arguments. Empty: only probe whether it works.
     words: Vec<OsString>,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn launch(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     for argument in arguments {
         let inner = argument.to_str().and_then(|text| text.strip_prefix(INNER));
         if in_words {
-            // Without the colon that keeps it from being taken for another's.
+            // Without the colon that keeps it from being parsed as an argument of the launcher.
             words.push(OsString::from_vec(argument.as_bytes()[1..].to_vec()));
         } else if argument == "--" {
             in_words = true;
@@ -63,18 +63,17 @@ pub(super) fn launch(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         } else if let Some(number) = inner.and_then(|number| number.parse().ok()) {
             channel = Some(number);
         } else if !plan.take(&argument) {
-            return refuse(&io::Error::other(
-                "the launcher does not know one of its arguments",
-            ));
+            return refuse(&io::Error::other("the launcher got an unknown argument"));
         }
     }
     if words.is_empty() != probes {
-        return refuse(&io::Error::other("the launcher was not told what to start"));
+        return refuse(&io::Error::other("the launcher got no program to start"));
     }
     let task = Task { plan, words };
     let outcome = match channel {
         Some(number) => {
-            // SAFETY: the process that started this one has opened this descriptor for it, and nothing else here knows it.
+            // SAFETY: the process that started this one has opened this descriptor for it, and nothing else here uses
+            // it.
             let channel = unsafe { OwnedFd::from_raw_fd(number) };
             inner_of_bubblewrap(&task, UnixStream::from(channel))
         }
@@ -84,20 +83,20 @@ pub(super) fn launch(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn refuse(error: &io::Error) -> ExitCode {
-    // Whoever started this may not listen.
+    // Nobody may be listening.
     writeln!(io::stderr(), "{error}").ok();
     ExitCode::from(NOT_STARTED)
 }
 
-/// What goes over the channel from the inner process to the outer one, each with a byte before it.
+/// Messages from the inner process to the outer one, each beginning with a byte.
 mod word {
-    /// The second user namespace is there: its maps can be written.
+    /// The second user namespace exists: its maps can be written.
     pub(super) const NAMESPACE: u8 = b'n';
     /// The agent has been started.
     pub(super) const STARTED: u8 = b's';
     /// The agent has ended; its raw status follows.
     pub(super) const ENDED: u8 = b'e';
-    /// It could not be done; the reason follows.
+    /// The start failed; the reason follows.
     pub(super) const FAILED: u8 = b'f';
 }
 
@@ -105,7 +104,7 @@ mod word {
 struct Started {
     inner: Pid,
     channel: UnixStream,
-    /// It took no user namespace to make it.
+    /// No user namespace was needed.
     privileged: bool,
 }
 
@@ -120,7 +119,7 @@ fn outer(task: &Task) -> io::Result<ExitCode> {
         Some(bubblewrap) => start_bubblewrap(bubblewrap, task)?,
         None => start_inner(task)?,
     };
-    // From here on this process ends with the one that started it, and the inner one with this one.
+    // From here on this process ends with its parent, and the inner one with this one.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if rustix::process::getppid() != parent {
         return Err(io::Error::other("the keeper has gone"));
@@ -161,27 +160,27 @@ fn outer(task: &Task) -> io::Result<ExitCode> {
     Ok(end_like(status.unwrap_or(of_inner)))
 }
 
-/// Ends as the agent did, so that whoever waits for it sees what it would have seen.
+/// Ends as the agent did, so that a waiting process sees the same status.
 fn end_like(status: ExitStatus) -> ExitCode {
     if let Some(signal) = status.signal() {
-        // Comes back only where that signal ends nobody.
+        // Returns only if the signal does not end this process.
         signal_hook::low_level::emulate_default_handler(signal).ok();
     }
     let code = status.code().unwrap_or(i32::from(NOT_STARTED));
     ExitCode::from(u8::try_from(code).unwrap_or(NOT_STARTED))
 }
 
-/// What asks a process to end is for the agent, which gets it as well.
+/// Signals that ask a process to end are for the agent, which also gets them.
 fn leave_signals_to_the_agent() -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
-        // A handler, and not to ignore the signal: that the agent would inherit.
+        // A handler instead of ignoring the signal, because the agent would inherit that.
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
     Ok(())
 }
 
-/// Lets go of everything that was only for the agent.
+/// Releases everything that was only for the agent.
 fn settle() -> io::Result<()> {
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&nothing)?;
@@ -193,11 +192,11 @@ fn settle() -> io::Result<()> {
 }
 
 fn unshare(flags: UnshareFlags) -> io::Result<()> {
-    // SAFETY: this process has one thread, and nothing that it has opened is shared by number with anyone.
+    // SAFETY: this process has one thread, and shares none of its descriptors by number.
     Ok(unsafe { rustix::thread::unshare_unsafe(flags) }?)
 }
 
-/// Makes the inner process, the first of a new PID namespace.
+/// Creates the inner process, the first one of a new PID namespace.
 fn start_inner(task: &Task) -> io::Result<Started> {
     let maps = Maps::of_this_user();
     let privileged = unshare(UnshareFlags::NEWPID).is_ok();
@@ -208,21 +207,21 @@ fn start_inner(task: &Task) -> io::Result<Started> {
             .map_err(|error| named("a user namespace can't be used", &error))?;
     }
     let (mut channel, mut theirs) = UnixStream::pair()?;
-    // SAFETY: this process has one thread, so the child finds everything as it was.
+    // SAFETY: this process has one thread, so the child has a consistent state.
     match unsafe { libc::fork() } {
         0 => {
-            // Or the inner process would never see that the outer one has gone.
+            // Otherwise the inner process would never notice that the outer one has gone.
             drop(channel);
             let outcome = inner(task, &mut theirs);
             if let Err(error) = outcome {
                 tell_failure(&mut theirs, &error);
             }
-            // Nothing of the outer process's is taken apart here.
+            // Nothing of the outer process is dropped here.
             std::process::exit(i32::from(NOT_STARTED));
         }
         pid if pid > 0 => {
             let inner = Pid::from_raw(pid).ok_or_else(|| io::Error::other("a process without a number"))?;
-            // It can't find out by itself how it is called outside.
+            // The inner process can't find out its own pid outside.
             channel.write_all(&pid.to_le_bytes())?;
             Ok(Started {
                 inner,
@@ -241,7 +240,7 @@ fn named(what: &str, error: &io::Error) -> io::Error {
 fn tell_failure(channel: &mut UnixStream, error: &io::Error) {
     let mut words = vec![word::FAILED];
     words.extend(error.to_string().into_bytes());
-    // If nobody listens, nobody is left who could want to know.
+    // If nobody listens, nobody needs to know.
     channel.write_all(&words).ok();
 }
 
@@ -252,17 +251,17 @@ fn inner(task: &Task, channel: &mut UnixStream) -> io::Result<()> {
     let identity = folder_identity()?;
     unshare(UnshareFlags::NEWNS).map_err(|error| named("a mount namespace can't be made", &error))?;
     mounts::make(&task.plan)?;
-    // The agent writes down its process id for other programs, and those look for it by ours.
+    // The agent records its process id for other programs, which look for it by the pid outside.
     let before = i32::from_le_bytes(number) - 1;
     if let Err(error) = std::fs::write("/proc/sys/kernel/ns_last_pid", before.to_string()) {
-        tracing::debug!(%error, "the agent has a number that others may have as well");
+        tracing::debug!(%error, "can't give the agent its outer process id; another agent may have the same");
     }
     unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC)
         .map_err(|error| named("a user namespace can't be made", &error))?;
     channel.write_all(&[word::NAMESPACE])?;
     channel.read_exact(&mut [0])?;
     if task.plan.sandbox.is_some() {
-        // The folder that was mounted there, which can be written to.
+        // The mounted folder, which can be written to.
         std::env::set_current_dir(here)?;
         if folder_identity()? != identity {
             return Err(moved());
@@ -271,9 +270,9 @@ fn inner(task: &Task, channel: &mut UnixStream) -> io::Result<()> {
     run(task, channel)
 }
 
-/// The inner process where bubblewrap has made the namespaces.
+/// The inner process if bubblewrap has created the namespaces.
 fn inner_of_bubblewrap(task: &Task, mut channel: UnixStream) -> io::Result<ExitCode> {
-    // The agent must not have it.
+    // The agent must not inherit it.
     rustix::io::fcntl_setfd(&channel, rustix::io::FdFlags::CLOEXEC)?;
     let outcome = check_folder().and_then(|()| {
         leave_signals_to_the_agent()?;
@@ -288,7 +287,7 @@ fn inner_of_bubblewrap(task: &Task, mut channel: UnixStream) -> io::Result<ExitC
 
 /// Starts the agent, and waits until everything has ended.
 fn run(task: &Task, channel: &mut UnixStream) -> io::Result<()> {
-    // Without it, signals to the agent's group would reach us, and it would have a group without a number.
+    // Otherwise signals to the agent's group would reach this process, and its group would have no number.
     rustix::process::setsid()?;
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     let Some((program, arguments)) = task.words.split_first() else {
@@ -326,7 +325,7 @@ fn ended(status: ExitStatus) -> Vec<u8> {
     words
 }
 
-/// Asks what the agent has left behind to end. What does not do so is ended by the kernel, with this process.
+/// Asks the processes that the agent left behind to end. The kernel ends the others together with this process.
 fn end_leftovers() {
     let is_alone = || loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
@@ -338,7 +337,7 @@ fn end_leftovers() {
     if is_alone() {
         return;
     }
-    // SAFETY: no memory is involved. For the first process of a namespace, -1 is everyone else in it.
+    // SAFETY: no memory is involved. In the first process of a namespace, -1 stands for all other processes in it.
     unsafe { libc::kill(-1, libc::SIGTERM) };
     let deadline = Instant::now() + LEFTOVERS;
     while !is_alone() && Instant::now() < deadline {
@@ -346,16 +345,16 @@ fn end_leftovers() {
     }
 }
 
-/// Which users and groups a user namespace has.
+/// The users and groups of a user namespace.
 struct Maps {
     uids: String,
     gids: String,
-    /// Whoever has no say over groups outside may not change those of its own.
+    /// Without rights over groups outside, a process may not change its own.
     deny_groups: bool,
 }
 
 impl Maps {
-    /// This user and its group only, as everyone may have it.
+    /// Only this user and group, which every process may map.
     fn of_this_user() -> Self {
         let (uid, gid) = (
             rustix::process::geteuid().as_raw(),
@@ -368,7 +367,7 @@ impl Maps {
         }
     }
 
-    /// All that there are here, each as itself.
+    /// All users and groups here, each mapped to itself.
     fn all() -> io::Result<Self> {
         let all = |name: &str| -> io::Result<String> {
             let map = std::fs::read_to_string(format!("/proc/self/{name}"))?;
@@ -395,7 +394,7 @@ impl Maps {
     }
 }
 
-/// The folder in which the agent is to start, as its device and number: bubblewrap goes there by its path.
+/// The folder in which the agent starts, as its device and inode: bubblewrap opens it by its path.
 const FOLDER: &str = "TILLER_SHIELD_FOLDER";
 
 fn folder_identity() -> io::Result<String> {
@@ -411,7 +410,7 @@ fn check_folder() -> io::Result<()> {
 }
 
 fn moved() -> io::Error {
-    io::Error::other("the working directory is not where it was")
+    io::Error::other("the working directory has been moved or replaced")
 }
 
 fn start_bubblewrap(bubblewrap: &Path, task: &Task) -> io::Result<Started> {
@@ -442,14 +441,14 @@ fn start_bubblewrap(bubblewrap: &Path, task: &Task) -> io::Result<Started> {
     }
     command.env(FOLDER, folder_identity()?);
     let numbers = [theirs.as_raw_fd(), this.as_raw_fd()];
-    // SAFETY: what it calls is safe between a fork and the program that follows.
+    // SAFETY: the closure only makes calls that are safe between fork and exec.
     unsafe {
         command.pre_exec(move || {
             for number in numbers {
                 let descriptor = std::os::fd::BorrowedFd::borrow_raw(number);
                 rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::empty())?;
             }
-            // Bubblewrap would end at once, and everything with it. What asks an agent to end is for the agent.
+            // Otherwise bubblewrap would end at once, and everything with it. Requests to end are for the agent.
             block_termination(true)
         });
     }
@@ -457,7 +456,7 @@ fn start_bubblewrap(bubblewrap: &Path, task: &Task) -> io::Result<Started> {
         .stdin(Stdio::inherit())
         .spawn()
         .map_err(|error| named("bubblewrap can't be started", &error))?;
-    // Both are the inner process's now.
+    // Both now belong to the inner process.
     drop((theirs, this));
     Ok(Started {
         inner: Pid::from_child(&child),
@@ -466,10 +465,10 @@ fn start_bubblewrap(bubblewrap: &Path, task: &Task) -> io::Result<Started> {
     })
 }
 
-/// Keeps requests to end from this process and what it becomes, or lets them through again.
+/// Blocks or unblocks requests to end, for this process and the program that it executes.
 fn block_termination(block: bool) -> io::Result<()> {
     let how = if block { libc::SIG_BLOCK } else { libc::SIG_UNBLOCK };
-    // SAFETY: the set is initialised by the call before it is used, and is not kept.
+    // SAFETY: the call before initialises the set, which is not kept.
     let outcome = unsafe {
         let mut signals = std::mem::zeroed();
         libc::sigemptyset(&raw mut signals);

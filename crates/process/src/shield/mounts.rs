@@ -1,4 +1,4 @@
-//! What an agent sees of the file system.
+//! The file system that an agent sees.
 
 use std::ffi::{CString, OsString};
 use std::fs::File;
@@ -13,12 +13,12 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind_recursi
 use super::Plan;
 use crate::launch::Sandbox;
 
-/// Places that a sandboxed agent has for itself.
+/// Folders that every sandboxed agent has for itself.
 const PRIVATE: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
-/// Changes the mounts of this process's own namespace to what the plan says.
+/// Changes the mounts of this process's namespace according to the plan.
 pub(super) fn make(plan: &Plan) -> io::Result<()> {
-    // What is mounted outside later is seen here; what is mounted here is not seen outside.
+    // Later mounts outside are visible here; mounts here are not visible outside.
     mount_change(
         "/",
         MountPropagationFlags::REC | MountPropagationFlags::DOWNSTREAM,
@@ -34,7 +34,7 @@ pub(super) fn make(plan: &Plan) -> io::Result<()> {
     if let Some(sandbox) = &plan.sandbox {
         close(sandbox)?;
     }
-    // What a private folder covers is hidden already.
+    // Folders below a private folder are already hidden.
     let there = |folder: &&PathBuf| plan.sandbox.is_none() || folder.is_dir();
     for folder in plan.hidden.iter().filter(there) {
         empty(folder, MountFlags::RDONLY, c"size=4k,mode=0555")?;
@@ -51,9 +51,9 @@ fn empty(folder: &Path, flags: MountFlags, options: &std::ffi::CStr) -> io::Resu
         .map_err(|error| io::Error::other(format!("{} can't be hidden: {error}", folder.display())))
 }
 
-/// Leaves only the listed folders open for writing.
+/// Leaves only the listed folders writable.
 fn close(sandbox: &Sandbox) -> io::Result<()> {
-    // Held while they can still be reached: some may be in a place that is about to be covered.
+    // Opened while they can still be reached: some may be in a folder that is about to be covered.
     let mut open = Vec::new();
     for folder in &sandbox.writable {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -84,7 +84,7 @@ fn close(sandbox: &Sandbox) -> io::Result<()> {
 /// Sets or clears the read-only flag of a mount and of everything beneath it.
 fn set_read_only(place: &Path, read_only: bool) -> rustix::io::Result<()> {
     let path = CString::new(place.as_os_str().as_bytes()).map_err(|_| rustix::io::Errno::INVAL)?;
-    // SAFETY: a structure of numbers, of which all zeroes is a value.
+    // SAFETY: a structure of numbers, for which all zeroes is valid.
     let mut attributes: libc::mount_attr = unsafe { std::mem::zeroed() };
     if read_only {
         attributes.attr_set = libc::MOUNT_ATTR_RDONLY;
@@ -109,7 +109,7 @@ fn set_read_only(place: &Path, read_only: bool) -> rustix::io::Result<()> {
     }
 }
 
-/// The same for bubblewrap, as arguments.
+/// The same as arguments for bubblewrap.
 pub(super) fn for_bubblewrap(plan: &Plan) -> io::Result<Vec<OsString>> {
     let mut args: Vec<OsString> = Vec::new();
     let mut add = |words: &[&str], paths: &[&Path]| {

@@ -1,4 +1,4 @@
-//! Standard input and output: what every version of the CLI speaks.
+//! Standard input and output, which every version of the CLI supports.
 
 use futures_util::{StreamExt, sink};
 use tokio::io::AsyncWriteExt;
@@ -8,7 +8,7 @@ use super::{Line, LineSink, Wire};
 use crate::frame::{self, MAX_LINE};
 use crate::spawn::Spawned;
 
-/// Talks to a process over its pipes.
+/// Connects to a process through its pipes.
 pub fn stdio(spawned: Spawned) -> Wire {
     Wire {
         incoming: frame::lines(spawned.stdout, MAX_LINE).boxed(),

@@ -1,7 +1,7 @@
-//! WebSocket: the CLI, started with `--sdk-url`, connects to a server of the caller's.
+//! WebSocket: the CLI, started with `--sdk-url`, connects to the caller's server.
 //!
-//! The caller accepts the connection with whatever server it has, and hands it over as a stream and a sink of texts.
-//! A CLI that loses its connection connects again: then the caller hands over another one.
+//! The caller accepts the connection with its own server, and passes it on as a stream and a sink of texts. A CLI that
+//! loses its connection connects again: then the caller passes on the new one.
 
 use std::io;
 use std::pin::Pin;
@@ -15,19 +15,19 @@ use super::{Line, Wire};
 use crate::frame::{self, Framer, Located, MAX_LINE};
 use crate::spawn::Spawned;
 
-/// Lines that wait to be sent while there is no connection, or a slow one.
+/// How many lines may wait to be sent while there is no connection, or a slow one.
 const OUTGOING: usize = 64;
-/// Lines that wait to be read.
+/// How many lines may wait to be read.
 const INCOMING: usize = 64;
 
-/// An accepted WebSocket connection: the texts that come in, and the texts that go out.
+/// An accepted WebSocket connection: incoming and outgoing texts.
 pub struct Socket {
     incoming: BoxStream<'static, Bytes>,
     outgoing: Pin<Box<dyn Sink<String, Error = io::Error> + Send>>,
 }
 
 impl Socket {
-    /// From the two halves of a connection. The stream ends when the connection does.
+    /// From the two halves of a connection. The stream ends with the connection.
     pub fn new(
         incoming: impl futures_util::Stream<Item = Bytes> + Send + 'static,
         outgoing: impl Sink<String, Error = io::Error> + Send + 'static,
@@ -39,28 +39,28 @@ impl Socket {
     }
 }
 
-/// Hands connections of one CLI over. Kept by the server for as long as the run lives.
+/// Passes connections of one CLI on. The server keeps it during the run.
 #[derive(Clone)]
 pub struct SocketSender(mpsc::Sender<Socket>);
 
 impl SocketSender {
-    /// Hands over a connection; it takes the place of the one before. Gives it back when the run has ended.
+    /// Passes on a connection, which replaces the previous one. Returned as an error when the run has ended.
     pub async fn attach(&self, socket: Socket) -> Result<(), Socket> {
         self.0.send(socket).await.map_err(|refused| refused.0)
     }
 }
 
-/// Where the connections of one CLI arrive.
+/// Receives the connections of one CLI.
 pub struct Sockets(mpsc::Receiver<Socket>);
 
-/// A way to hand connections to a run.
+/// A channel to pass connections to a run.
 pub fn sockets() -> (SocketSender, Sockets) {
     let (sender, receiver) = mpsc::channel(1);
     (SocketSender(sender), Sockets(receiver))
 }
 
-/// Talks to a process over the connections that it makes. Its standard output is read as well: a CLI that can't
-/// resume says so only there, and never connects.
+/// Connects to a process through the connections that it opens. Its standard output is read as well: a CLI that can't
+/// resume reports that only there, and never connects.
 pub fn websocket(spawned: Spawned, sockets: Sockets) -> Wire {
     let (outgoing, lines) = mpsc::channel(OUTGOING);
     let (frames, incoming) = mpsc::channel(INCOMING);
@@ -69,7 +69,7 @@ pub fn websocket(spawned: Spawned, sockets: Sockets) -> Wire {
     let socket = stream::unfold(incoming, |mut incoming| async move {
         Some((incoming.recv().await?, incoming))
     });
-    // The CLI reads its input for prompts as long as it is open; it is closed together with the sink.
+    // The CLI reads prompts from its input while that is open; it is closed together with the sink.
     let stdin = spawned.stdin;
     let outgoing = sink::unfold((outgoing, stdin), |(outgoing, stdin), line: Line| async move {
         outgoing
@@ -85,8 +85,8 @@ pub fn websocket(spawned: Spawned, sockets: Sockets) -> Wire {
     }
 }
 
-/// Both sources together. The end of standard output is the end of the process, whose connection breaks with it; what
-/// the connection had already delivered still comes.
+/// Both sources together. The end of standard output is the end of the process, whose connection breaks with it; frames
+/// that the connection had already delivered still arrive.
 fn both(
     stdout: BoxStream<'static, Vec<Located>>,
     socket: BoxStream<'static, Vec<Located>>,
@@ -106,10 +106,10 @@ fn both(
     .boxed()
 }
 
-/// Moves lines between the link and whichever connection is current. Ends when the link has gone, or when no
-/// connection can come any more.
+/// Moves lines between the wire and the current connection. Ends when the wire is dropped, or when no connection can
+/// arrive any more.
 async fn pump(mut sockets: Sockets, mut lines: mpsc::Receiver<Bytes>, frames: mpsc::Sender<Vec<Located>>) {
-    // A line that could not be sent because the connection broke goes out first on the next one.
+    // A line that could not be sent because the connection broke is the first one on the next connection.
     let mut unsent: Option<Bytes> = None;
     let mut next = sockets.0.recv().await;
     while let Some(mut socket) = next.take() {
@@ -127,7 +127,7 @@ async fn pump(mut sockets: Sockets, mut lines: mpsc::Receiver<Bytes>, frames: mp
                 text = socket.incoming.next() => {
                     let Some(text) = text else { break };
                     framer.push(&text);
-                    // One text is one or more whole lines; the last one may lack its line ending.
+                    // One text has one or more whole lines; the last one may lack its line ending.
                     let lines = std::iter::from_fn(|| framer.next_frame().or_else(|| framer.finish()));
                     // A connection can't be read again from an earlier position.
                     let lines: Vec<_> = lines.map(|frame| Located { frame, end: 0 }).collect();

@@ -1,4 +1,4 @@
-//! Who gets in, and what they may do.
+//! Authentication, and what callers may do.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -74,7 +74,7 @@ async fn a_link_signs_in_once() {
     let world = demo_world().await;
     let server = world.serve().await;
     let path = server.path_of(&server.link);
-    // Programs that look at links before people do must not use them up.
+    // Programs that check links before people open them must not use them up.
     let looked_at = request(&server.address, "HEAD", &path, &[], "").await;
     assert_eq!((looked_at.status, looked_at.header("set-cookie")), (200, None));
     let first = get(&server.address, &path, &[("user-agent", "Some Browser")]).await;
@@ -91,13 +91,13 @@ async fn a_link_signs_in_once() {
         None,
         "the code is used up"
     );
-    // A second one comes from the program.
+    // The program prints a second one.
     let output = world.command().arg("link").output().await.unwrap();
     let link = String::from_utf8(output.stdout).unwrap();
     let second = get(&server.address, &server.path_of(link.trim()), &[]).await;
     let second = SignIn::from_response(&second);
 
-    // Each half is worth nothing without its own other half, here as on a socket.
+    // Each half is useless without the other half, here as on a socket.
     let (cookie, page) = (sign_in.cookie.as_str(), sign_in.page.as_str());
     for headers in [
         vec![("cookie", cookie)],
@@ -122,7 +122,7 @@ async fn a_link_signs_in_once() {
     assert_eq!(upgrade(Some(&format!("page.{page}")), None).await, Some(401));
     assert_eq!(upgrade(None, Some(("x-tiller-page", page))).await, Some(401));
 
-    // A page on another port of the host can set cookies of the same name, which may come first.
+    // A page on another port of the host can set cookies with the same name, which may come first.
     let name = cookie.split_once('=').unwrap().0;
     let shadowed = format!("{name}=x; {name}=y; {cookie}");
     assert_eq!(
@@ -193,7 +193,7 @@ async fn sign_ins_are_listed_and_ended() {
     assert!(ended.header("set-cookie").unwrap().contains("Max-Age=0"));
     assert_eq!(sign_out(&phone.headers(), "").await.status, 401);
 
-    // All of them, by the key of the environment, which is the person's as well. A created key has no say.
+    // All of them, with the environment's key, which has the person's rights. A created key does not.
     let created = [("x-api-key", created.as_str())];
     assert_eq!(get(&server.address, "/api/sign-ins", &created).await.status, 403);
     assert_eq!(sign_out(&created, r#"{"all":true}"#).await.status, 403);
@@ -215,7 +215,7 @@ async fn sign_ins_are_listed_and_ended() {
 }
 
 #[tokio::test]
-async fn a_cookie_is_for_encrypted_connections_only_where_there_are_some() {
+async fn a_cookie_is_limited_to_encrypted_connections_if_there_are_any() {
     let world = demo_world().await;
     world.configure("trusted_proxies = [\"127.0.0.1\"]");
     let server = world.serve().await;
@@ -251,7 +251,7 @@ async fn other_sites_and_other_names_are_refused() {
     let foreign = [cookie, protocols, ("origin", "http://evil.example")];
     let refused = EventClient::connect_with(&server, "/ws/events", &foreign).await;
     assert_eq!(refused.err(), Some(403));
-    // A cookie without an origin is no page of ours.
+    // A cookie without an origin is not from our page.
     let refused = EventClient::connect_with(&server, "/ws/events", &[cookie, protocols]).await;
     assert_eq!(refused.err(), Some(403));
     let page = get(&server.address, "/", &[]).await;
@@ -264,7 +264,7 @@ async fn other_sites_and_other_names_are_refused() {
         !policy.contains("unsafe-eval") && !policy.contains("script-src 'self' 'unsafe-inline'"),
         "{policy}"
     );
-    // Where diagrams are drawn, styles may be written, and nothing else may be done.
+    // The page for diagrams may write styles, but nothing else.
     let frame = get(&server.address, "/diagram.html", &[]).await;
     let policy = frame.header("content-security-policy").unwrap();
     assert!(
@@ -281,7 +281,7 @@ async fn other_sites_and_other_names_are_refused() {
 }
 
 #[tokio::test]
-async fn errors_speak_the_callers_language() {
+async fn errors_are_in_the_callers_language() {
     let world = demo_world().await;
     let server = world.serve().await;
     let message = async |headers: &[(&str, &str)]| -> Value {
@@ -359,7 +359,7 @@ async fn a_key_sees_its_own_sessions_and_does_what_its_scopes_allow() {
     assert_eq!(all.until_type("session.list").await["sessions"][0]["id"], session);
     assert_eq!(with_key(&server, "tiller_wrong").await.err(), Some(401));
 
-    // Revoking ends what is open too.
+    // Revoking also ends open connections.
     let output = world
         .command()
         .args(["key", "revoke", "mine"])
@@ -378,7 +378,7 @@ async fn a_key_sees_its_own_sessions_and_does_what_its_scopes_allow() {
 }
 
 #[tokio::test]
-async fn guessing_is_slowed_down_but_never_locks_anyone_out() {
+async fn wrong_keys_are_rate_limited_but_valid_ones_always_work() {
     let world = demo_world().await;
     let server = world.serve_with(&[], &[("TILLER_API_KEY", "right")]).await;
     let attempt = async |key: &str| {
@@ -422,7 +422,7 @@ async fn the_agent_gets_no_credential_of_ours() {
 }
 
 #[tokio::test]
-async fn bad_requests_get_a_reason_and_hurt_nobody() {
+async fn bad_requests_get_a_reason_and_have_no_effect() {
     let world = demo_world().await;
     let server = world.serve_with(&[], &[("TILLER_API_KEY", "key")]).await;
     let post = async |body: &str| {
@@ -476,7 +476,7 @@ async fn bad_requests_get_a_reason_and_hurt_nobody() {
         ),
         (
             r#"{"type":"session.start","payload":{"prompt":"x","model":"--dangerous"}}"#,
-            "'--dangerous' is no model that the agent offers.",
+            "Unknown model '--dangerous': the agent does not offer it.",
         ),
         (
             r#"{"type":"permission.response","payload":{"sessionId":"x","result":{"behavior":"deny"}}}"#,
@@ -494,11 +494,11 @@ async fn bad_requests_get_a_reason_and_hurt_nobody() {
     server.stop().await;
 }
 
-/// The files and folders that others may look into, below a folder.
+/// The files and folders below a folder that other users may read.
 fn open_to_others(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten() {
         let path = entry.unwrap().path();
-        // Some come and go.
+        // Some are created and deleted meanwhile.
         let Ok(metadata) = std::fs::symlink_metadata(&path) else {
             continue;
         };
@@ -510,10 +510,10 @@ fn open_to_others(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[tokio::test]
-async fn nobody_else_on_the_machine_can_read_what_is_kept() {
+async fn other_users_of_the_machine_can_not_read_stored_data() {
     let world = demo_world().await;
     let data = world.data();
-    // As someone has made it, or an earlier version.
+    // As a user or an earlier version has created it.
     std::fs::create_dir(data.join("history")).unwrap();
     for (name, mode) in [("", 0o755), ("history", 0o755)] {
         std::fs::set_permissions(data.join(name), Permissions::from_mode(mode)).unwrap();
@@ -546,7 +546,7 @@ async fn nobody_else_on_the_machine_can_read_what_is_kept() {
 
     let mut found = Vec::new();
     open_to_others(&data, &mut found);
-    // The first is the user's own; what is in a closed folder is as closed as that.
+    // The first is the user's own; access to a folder covers its content.
     found.retain(|path| *path != data.join("config.toml") && *path != data.join("vault/on"));
     found.retain(|path| {
         path.parent()

@@ -1,4 +1,4 @@
-//! The program's commands, and starting under odd circumstances.
+//! The program's commands, and starts under unusual conditions.
 
 use tiller_testkit::model::Script;
 
@@ -9,7 +9,7 @@ async fn world() -> World {
     World::with_claude(Script::new(), None).await
 }
 
-/// What a command that fails says.
+/// The error message of a failing command.
 async fn complaint(world: &World, arguments: &[&str]) -> String {
     let output = world.command().args(arguments).output().await.unwrap();
     assert!(!output.status.success(), "{arguments:?} should fail");
@@ -32,7 +32,7 @@ async fn a_server_on_all_addresses_prints_a_link_that_can_be_opened() {
         .await;
     let address: std::net::SocketAddr = server.address.parse().unwrap();
     assert!(!address.ip().is_unspecified(), "{}", server.link);
-    // As a browser would: by the address of the link, which is also the name that it asks for.
+    // As a browser would: with the address of the link as Host.
     server.sign_in().await;
     let link = world.command().arg("link").output().await.unwrap();
     let link = String::from_utf8(link.stdout).unwrap();
@@ -46,7 +46,7 @@ async fn a_server_on_all_addresses_prints_a_link_that_can_be_opened() {
 }
 
 #[tokio::test]
-async fn a_damaged_database_is_left_alone_and_one_is_told_what_to_do() {
+async fn a_damaged_database_is_kept_and_the_error_says_what_to_do() {
     let world = world().await;
     let file = world.data().join("sessions.db");
     std::fs::write(&file, "someone's notes").unwrap();
@@ -57,10 +57,10 @@ async fn a_damaged_database_is_left_alone_and_one_is_told_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_server_that_can_not_write_is_read_and_not_restarted() {
+async fn a_server_that_can_not_write_can_be_read_and_is_not_restarted() {
     let world = world().await;
     world.serve().await.stop().await;
-    // As a full disk would do it, without one.
+    // Acts like a full disk.
     let database = rusqlite::Connection::open(world.data().join("sessions.db")).unwrap();
     let full = "CREATE TRIGGER full BEFORE INSERT ON login_codes BEGIN SELECT RAISE(ABORT, 'no room'); END";
     database.execute_batch(full).unwrap();
@@ -80,7 +80,7 @@ async fn a_server_that_can_not_write_is_read_and_not_restarted() {
     world.configure("allowed_host = 1");
     let said = complaint(&world, &["restart"]).await;
     assert!(
-        said.contains("not restarted") && said.contains("config.toml is not right"),
+        said.contains("not restarted") && said.contains("config.toml is invalid"),
         "{said}"
     );
     let link = world.command().arg("link").output().await.unwrap();
@@ -100,14 +100,14 @@ async fn a_second_server_on_the_same_data_is_refused() {
         "{said}"
     );
     server.kill().await;
-    // What a crash left behind is no obstacle.
+    // The leftovers of a crash don't block the next server.
     world.serve().await.stop().await;
     let said = complaint(&world, &["link"]).await;
     assert!(said.contains("no server is running"), "{said}");
 }
 
 #[tokio::test]
-async fn a_taken_port_is_an_error_only_if_it_was_asked_for() {
+async fn a_used_port_is_an_error_only_if_it_was_chosen() {
     let world = world().await;
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
@@ -175,7 +175,7 @@ async fn keys_are_listed_and_only_their_hashes_are_kept() {
 }
 
 #[tokio::test]
-async fn a_host_name_of_ones_own_can_be_allowed() {
+async fn a_custom_host_name_can_be_allowed() {
     let world = world().await;
     std::fs::write(
         world.data().join("config.toml"),
