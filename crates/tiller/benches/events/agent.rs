@@ -1,9 +1,9 @@
-//! An agent that says what it has to say as fast as its pipe takes it, or at a pace.
+//! An agent that writes messages as fast as its pipe allows, or at a given rate.
 
 use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
 
-/// How many events, and how many a second (0: as many as go).
+/// The number of events, and the rate per second (0: as fast as possible).
 pub(crate) const EVENTS: &str = "BENCH_EVENTS";
 pub(crate) const PACE: &str = "BENCH_PACE";
 
@@ -14,7 +14,7 @@ pub(crate) fn number(name: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Until its input ends.
+/// Runs until its input ends.
 pub(crate) fn play() {
     let (events, pace) = (number(EVENTS), number(PACE));
     let id = std::env::args()
@@ -34,7 +34,7 @@ pub(crate) fn play() {
     }
 }
 
-/// To whatever is asked of it.
+/// Accepts every control request.
 fn agree(out: &mut impl Write, line: &str) -> std::io::Result<()> {
     let asked: serde_json::Value = serde_json::from_str(line)?;
     let answer = serde_json::json!({
@@ -59,7 +59,7 @@ fn tell(out: &mut impl Write, id: &str, events: u64, pace: u64) -> std::io::Resu
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
         }
         let at = super::now();
-        // About as long as a piece of text is when the CLI streams it.
+        // About the length of a streamed piece of text.
         writeln!(
             buffer,
             r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"at {at:020} and"}}}},"session_id":"{id}","parent_tool_use_id":null,"uuid":"00000000-0000-4000-8000-{event:012}"}}"#

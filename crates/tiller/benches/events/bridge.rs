@@ -18,7 +18,7 @@ pub(crate) struct Bridge {
     address: String,
 }
 
-/// Whether the bridge sends together what it read together, which few do.
+/// Whether the bridge sends together what it read together, which few bridges do.
 const BATCHING: &str = "BENCH_BATCHING";
 
 pub(crate) async fn start(events: u64, pace: Option<u64>, batching: bool) -> Bridge {
@@ -60,7 +60,7 @@ pub(crate) fn serve() {
         println!("{}", listener.local_addr().expect("an address"));
         let (stream, _) = listener.accept().await.expect("a client");
         carry(stream).await;
-        // Until it is killed: its figures are still to be read.
+        // Until it is killed, so that its figures can be read.
         std::future::pending::<()>().await;
     });
 }

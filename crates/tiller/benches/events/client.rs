@@ -1,4 +1,4 @@
-//! A client that counts, and one that looks at the clock.
+//! A client that counts events, and one that measures their delays.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ pub(crate) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 pub(crate) struct Client {
     pub(crate) socket: Socket,
-    /// The session, where there are such things.
+    /// The session's id, if there are sessions.
     pub(crate) session: Option<String>,
 }
 
@@ -34,7 +34,7 @@ impl Client {
     }
 }
 
-/// Events a second, from the first to the last.
+/// Events per second, from the first to the last.
 pub(crate) async fn full_speed(client: &mut Client, events: u64) -> f64 {
     let mut seen = 0;
     let mut start = None;
@@ -50,7 +50,7 @@ pub(crate) async fn full_speed(client: &mut Client, events: u64) -> f64 {
     events as f64 / elapsed.as_secs_f64()
 }
 
-/// How long each event was on its way.
+/// The delay of each event.
 pub(crate) async fn delays(client: &mut Client, events: u64) -> Delays {
     let mut delays = Vec::new();
     while (delays.len() as u64) < events {

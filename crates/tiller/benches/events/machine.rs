@@ -1,9 +1,9 @@
-//! What the machine does to whoever measures on it.
+//! How the machine disturbs measurements.
 
 use std::time::Duration;
 
-/// How long this machine has not been let run so far, all processors together. Nothing where it is no virtual one, or
-/// nobody counts.
+/// How long this virtual machine was suspended so far, over all processors. Zero on a real machine, or if it is not
+/// counted.
 pub(crate) fn lost() -> Duration {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
     let all_processors = stat.lines().next().unwrap_or_default();

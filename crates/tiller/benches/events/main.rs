@@ -1,7 +1,7 @@
-//! How fast events come from an agent to a client: through keeper, store and WebSocket, beside a bare bridge that reads
-//! the agent's pipe and writes each line to a WebSocket, in the same run.
+//! The speed of events from an agent to a client: through keeper, store and WebSocket, compared with a bare bridge that
+//! reads the agent's pipe and writes each line to a WebSocket, in the same run.
 //!
-//! Reports and fails on nothing. This executable plays all parts but the product's: agent, bridge and client.
+//! Reports, and never fails. This executable plays all parts except the product: agent, bridge and client.
 
 #![allow(
     clippy::expect_used,
@@ -20,19 +20,20 @@ use std::time::Duration;
 
 use self::client::{Client, Delays};
 
-/// How many events at full speed.
+/// The number of events at full speed.
 const FULL: u64 = 300_000;
-/// How many at a thousand a second, in turns with the bridge.
+/// The number of rounds at a thousand events a second, alternating with the bridge.
 const PACED: u64 = 2_000;
 const PACE: u64 = 1_000;
-/// A virtual machine that was not let run for a hundredth of a round has made that round's p99, whatever was measured in it. So
-/// rounds count in which it lost half of that at most, and there are more until so many count, or it is no use.
+/// If a virtual machine was suspended for a hundredth of a round, that determines the round's p99, whatever was
+/// measured. So only rounds with at most half of that count, and rounds are repeated until enough count or it is
+/// hopeless.
 const CALM: Duration = Duration::from_millis(10);
 const ROUNDS: usize = 15;
 const MOST_ROUNDS: usize = 60;
-/// What nearly every event of a round should take at most.
+/// The limit for nearly all events of a round.
 const QUICK: Duration = Duration::from_millis(1);
-/// How many sessions at once, and how fast each.
+/// The number of parallel sessions, and the rate of each.
 const MANY: usize = 50;
 const MANY_PACE: u64 = 20;
 const MANY_EVENTS: u64 = 200;
@@ -40,12 +41,12 @@ const MANY_EVENTS: u64 = 200;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
-        // How an agent is started.
+        // The arguments of an agent.
         Some("--print") => agent::play(),
         Some("--version") => println!("2.1.325 (Claude Code)"),
         Some("bridge") => bridge::serve(),
         _ => {
-            // Besides what cargo passes to every benchmark: which of them, all without a word.
+            // Besides cargo's own arguments: the names of the measurements; all without a name.
             let wanted: Vec<String> = arguments.into_iter().filter(|name| name != "--bench").collect();
             let runtime = tokio::runtime::Runtime::new().expect("a runtime");
             runtime.block_on(measure(&wanted));
@@ -98,7 +99,7 @@ async fn full_speed() {
 /// Two seconds at a thousand events a second.
 struct Round {
     delays: Delays,
-    /// How long the machine was not let run meanwhile.
+    /// How long the machine was suspended in the meantime.
     lost: Duration,
 }
 
@@ -198,7 +199,7 @@ fn delays(name: &str, rounds: &[Delays]) {
     );
 }
 
-/// The least, the one in the middle, the most.
+/// Minimum, median and maximum.
 fn middle(mut values: Vec<f64>) -> (f64, f64, f64) {
     values.sort_by(f64::total_cmp);
     (values[0], values[values.len() / 2], values[values.len() - 1])

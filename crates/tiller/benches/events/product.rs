@@ -1,4 +1,4 @@
-//! The product as a user starts it, with an agent that only talks.
+//! The product as a user starts it, with an agent that only writes messages.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -71,7 +71,7 @@ impl Product {
             .0
     }
 
-    /// A session that has just been started, and a client that hears it.
+    /// Starts a session, and returns a client that receives its events.
     pub(crate) async fn session(&self) -> Client {
         let mut socket = self.connect("/ws/events").await;
         let start = json!({
@@ -94,7 +94,7 @@ impl Product {
         }
     }
 
-    /// Waits until everything is on disk, so that its cost counts.
+    /// Waits until everything is stored, so that its cost counts.
     pub(crate) async fn settle(&self, client: &Client, events: u64) {
         let session = client.session.as_deref().unwrap_or_default();
         let connection =
@@ -133,13 +133,13 @@ impl Product {
         start.elapsed()
     }
 
-    /// Of the server and its keepers.
+    /// Processor time of the server and its keepers.
     pub(crate) fn cpu(&self) -> Duration {
         let server = self.child.id().expect("still running");
         self.keepers().into_iter().map(cpu_of).sum::<Duration>() + cpu_of(server)
     }
 
-    /// Of the server, the most it ever had.
+    /// The peak memory of the server.
     pub(crate) fn peak_megabytes(&self) -> f64 {
         megabytes_of(self.child.id().expect("still running"), "VmHWM:")
     }
@@ -172,7 +172,7 @@ async fn next(socket: &mut Socket) -> Value {
     }
 }
 
-/// Time on the processors so far.
+/// Processor time so far.
 pub(crate) fn cpu_of(pid: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields: Vec<&str> = stat

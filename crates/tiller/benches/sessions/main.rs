@@ -1,5 +1,5 @@
-//! What very many stored sessions cost: a server on a store with 100,000 sessions, of which 20 are active, beside a server
-//! on an empty store. Active means as after a crash: a turn runs, and a prompt waits.
+//! The cost of very many stored sessions: a server on a store with 100,000 sessions, of which 20 are active, compared
+//! with a server on an empty store. Active means as after a crash: with a running turn and a queued prompt.
 //!
 //! `--test`: fewer sessions and one run.
 #![expect(clippy::expect_used, reason = "a measurement that can't go on ends")]
@@ -18,10 +18,10 @@ const SESSIONS: u64 = 100_000;
 const ACTIVE: u64 = 20;
 const RUNS: usize = 9;
 
-/// Long enough for what a server still does after its first page.
+/// Long enough for what a server does after its first page.
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// What one store costs.
+/// The figures of one store.
 struct Figures {
     /// From the start to the first page.
     start: Duration,
@@ -32,7 +32,7 @@ struct Figures {
     whole_list: Duration,
     /// How many bytes the list without pages has.
     list_bytes: usize,
-    /// The most that was resident until the list without pages had been sent.
+    /// The peak resident memory until the list without pages was sent.
     most_memory: u64,
 }
 
@@ -46,7 +46,7 @@ async fn main() {
     let folder = tempfile::tempdir().expect("a folder");
     let [empty, full] = ["empty", "full"].map(|name| folder.path().join(name));
     fs::create_dir_all(folder.path().join("project")).expect("a folder");
-    // The server makes the schema.
+    // The server creates the schema.
     Server::start(folder.path(), &empty).await.stop().await;
     copy(&empty, &full);
     fill(
@@ -90,7 +90,7 @@ fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 
-/// Every run has a copy of its own: a server goes on with active sessions, and leaves them as it likes.
+/// Every run has its own copy: a server recovers active sessions and changes them.
 async fn measure(folder: &Path, data: &Path, runs: usize) -> Figures {
     let copied = folder.join("data");
     let mut starts = Vec::new();
@@ -130,7 +130,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Writes sessions as a server does that was killed.
+/// Writes sessions as a killed server leaves them.
 fn fill(database: &Path, cwd: &Path, sessions: u64) {
     let mut connection = Connection::open(database).expect("the database");
     let transaction = connection.transaction().expect("a transaction");

@@ -1,4 +1,4 @@
-//! The executable as a user starts it, and a client that asks it for its list.
+//! The executable as a user starts it, and a client that requests its list.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -18,7 +18,7 @@ const KEY: &str = "a-key-for-the-benchmark";
 pub(crate) struct Server {
     child: Child,
     address: String,
-    /// From the start until the page had come.
+    /// From the start until the page arrived.
     pub(crate) first_page: Duration,
 }
 
@@ -31,7 +31,7 @@ impl Server {
             .args(["serve", "--port", "0", "--no-open"])
             .env("HOME", home)
             .env("TILLER_DATA_DIR", data)
-            // Agents end at once: what they would do is not measured here.
+            // Agents end at once: their work is not measured here.
             .env("TILLER_CLAUDE_BIN", "/bin/false")
             .env("TILLER_API_KEY", KEY)
             .env("TILLER_LOG", "off")
@@ -61,7 +61,7 @@ impl Server {
         }
     }
 
-    /// Asks for the list of sessions: how long it takes, and how large it is.
+    /// Requests the list of sessions. Returns the time and the size.
     pub(crate) async fn list(&self, limit: Option<u32>) -> (Duration, usize) {
         let mut request = format!("ws://{}/ws/events", self.address)
             .into_client_request()
@@ -89,7 +89,7 @@ impl Server {
         }
     }
 
-    /// A line of what the system knows of the process's memory, in bytes.
+    /// A line of the process's memory status, in bytes.
     pub(crate) fn memory(&self, name: &str) -> u64 {
         let path = format!("/proc/{}/status", self.child.id().expect("still running"));
         let status = std::fs::read_to_string(path).expect("memory can be measured on Linux only");

@@ -1,4 +1,4 @@
-//! The task API against the tables of its requirement: each error with its status and its words, each point of the
+//! The task API against the tables of its requirement: each error with its status and message, each point of the
 //! acceptance list, one after the other.
 
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::task_client::{KEY, TaskClient, serve};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
-/// As a client that says nothing of its language.
+/// Posts as a client without `Accept-Language`.
 async fn post(server: &Server, key: Option<&str>, path: &str, body: &Value) -> Response {
     post_in(server, None, key, path, body).await
 }
@@ -64,7 +64,7 @@ fn assert_discreet(world: &World, response: &Response) {
 }
 
 #[tokio::test]
-async fn every_error_has_its_status_and_its_words() {
+async fn every_error_has_its_status_and_message() {
     // The demo agent answers at once and needs no model.
     let world = World::with_claude(Script::new(), None).await;
     let project = world.project();
@@ -224,7 +224,7 @@ async fn every_error_has_its_status_and_its_words() {
         "nothing was started"
     );
 
-    // The answer's own table.
+    // The table of the answer endpoint.
     let answer = |session: &str| json!({ "session_id": session, "question_id": "auth_strategy_01", "answer": "oauth2" });
     let refused = post(&server, Some(KEY), "/api/task/answer", &answer("session_xxx")).await;
     assert_eq!(refused.refusal(), (404, "session_not_found".to_owned()));
@@ -242,7 +242,7 @@ async fn every_error_has_its_status_and_its_words() {
     assert_eq!(refused.refusal(), (404, "question_not_found".to_owned()));
     assert_eq!(refused.json()["error"]["message"], "问题不存在（已超时或已回答）");
 
-    // Too often: ten may be started in a minute at each endpoint, and one was at one of them.
+    // Rate limits: ten starts a minute at each endpoint, one of which was used at one of them.
     let more = task(json!({ "timeout_s": 1 }));
     for (path, left) in [("/api/task", 9), ("/api/task/stream", 10)] {
         let started = (0..left).map(|_| post(&server, Some(KEY), path, &more));
@@ -259,7 +259,7 @@ async fn every_error_has_its_status_and_its_words() {
     }
     server.stop().await;
 
-    // Our own fault: nothing can be written while someone else holds the database.
+    // Internal errors: nothing can be written while another process locks the database.
     let server = world.serve_with(&[], &environment).await;
     let intruder = rusqlite::Connection::open(world.data().join("sessions.db")).unwrap();
     intruder.execute_batch("BEGIN EXCLUSIVE").unwrap();
@@ -269,7 +269,7 @@ async fn every_error_has_its_status_and_its_words() {
         ("/api/task/stream", None, failed),
         ("/api/task/stream", Some("en"), in_english(failed)),
     ];
-    // All at once: each waits for as long as someone may be expected to hold it.
+    // All at once: each waits as long as a lock may reasonably be held.
     let attempts = attempts.map(async |(path, language, words)| {
         let refused = post_in(&server, language, Some(KEY), path, &more).await;
         assert_eq!(refused.refusal(), (500, "internal".to_owned()), "{path}");

@@ -1,4 +1,4 @@
-//! A second kind of agent: one that speaks the Agent Client Protocol, chosen per session.
+//! A second kind of agent: one with the Agent Client Protocol, chosen per session.
 
 use serde_json::{Value, json};
 use tiller_testkit::installed::scripted_acp;
@@ -138,7 +138,7 @@ async fn a_turn_of_an_acp_agent_can_be_stopped() {
 }
 
 #[tokio::test]
-async fn what_an_acp_agent_lacks_is_refused_with_its_name() {
+async fn missing_abilities_of_an_acp_agent_are_refused_with_its_name() {
     let world = world().await;
     let (server, cookie, mut client) = serve(&world).await;
     let session = start(&mut client, &world, "hello").await;
@@ -178,7 +178,7 @@ async fn what_an_acp_agent_lacks_is_refused_with_its_name() {
     let answer = client.until_type("session.answer").await;
     assert_eq!(answer["error"], "scripted can't answer questions about itself.");
 
-    // It opened a session, so it is signed in to what it needs, and it has told its modes.
+    // It opened a session, so it is signed in, and it has reported its modes.
     let backends = get(&server.address, "/api/backends", &cookie.headers())
         .await
         .json();
@@ -195,7 +195,7 @@ async fn what_an_acp_agent_lacks_is_refused_with_its_name() {
 }
 
 #[tokio::test]
-async fn an_agent_that_is_not_installed_is_refused_with_what_to_install() {
+async fn an_agent_that_is_not_installed_is_refused_with_install_instructions() {
     let world = World::with_claude(Script::new(), None).await;
     let own = world.home().join("own-agent");
     world.configure(&format!(

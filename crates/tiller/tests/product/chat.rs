@@ -1,4 +1,4 @@
-//! The chat API with the real CLI, by a client that knows nothing but its contract.
+//! The chat API with the real CLI, by a client that knows only its contract.
 
 use serde_json::{Value, json};
 use tiller_testkit::model::{Part, Reply, Script};
@@ -11,7 +11,7 @@ use crate::task_client::{KEY, serve};
 pub(crate) struct ChatClient(EventClient);
 
 impl ChatClient {
-    /// Connects and takes `session_start`.
+    /// Connects and reads `session_start`.
     pub(crate) async fn open(server: &Server, query: &str) -> (Self, Value) {
         Self::open_with(server, KEY, query).await
     }
@@ -74,7 +74,7 @@ impl ChatClient {
         &self.0.heard
     }
 
-    /// What was heard that the contract's examples show: the type of each frame, with the kinds of blocks.
+    /// The received frames that the contract's examples show: the type of each frame, with the kinds of blocks.
     fn story(&self) -> Vec<String> {
         let mut story: Vec<String> = Vec::new();
         for frame in &self.0.heard {
@@ -90,7 +90,7 @@ impl ChatClient {
                 "result" => format!("result {}", frame["subtype"].as_str().unwrap()),
                 other => other.to_owned(),
             };
-            // Many pieces are one stream.
+            // Consecutive pieces count as one stream.
             if line != "stream" || story.last().is_none_or(|last| last != "stream") {
                 story.push(line);
             }
@@ -290,7 +290,7 @@ async fn example_2_a_permission_and_always_allow() {
     );
     assert!(log.exists(), "nothing happens before the answer");
 
-    // Someone else who looks in is asked, too.
+    // A client that connects later is asked, too.
     let (mut other, start) = ChatClient::open(&server, "?session_id=demo").await;
     assert!(start["last_seq"].as_u64().unwrap() > 0);
     assert_eq!(other.until("permission_request").await, request);
@@ -301,10 +301,10 @@ async fn example_2_a_permission_and_always_allow() {
         }))
         .await;
     client.until("result").await;
-    // Where the pieces of the call end is the agent's business.
+    // The agent decides where the pieces of the call end.
     let mut story = client.story();
     story.retain(|line| line != "stream");
-    // On a machine on which the agent needs long to ask, the call is not kept back until then.
+    // If the agent takes long to ask, the call is not held back until then.
     let call = story
         .iter()
         .position(|line| line == "assistant tool_use")
@@ -328,7 +328,7 @@ async fn example_2_a_permission_and_always_allow() {
     );
     other.until("result").await;
 
-    // Twice is once too often.
+    // A second answer is refused.
     client
         .send(
             json!({ "type": "permission_response", "request_id": request["request_id"], "decision": "deny" }),
@@ -336,7 +336,7 @@ async fn example_2_a_permission_and_always_allow() {
         .await;
     assert_eq!(client.error().await, "ALREADY_ANSWERED");
 
-    // 'Always allow' is one of the suggestions sent back: the same again runs without a question.
+    // 'Always allow' sends one of the suggestions back: the same call then needs no permission.
     client.say("demo", "make it").await;
     let request = client.until("permission_request").await;
     client
@@ -375,7 +375,7 @@ async fn example_3_an_interrupt() {
     let world = World::new(script).await;
     let server = serve(&world).await;
     let (mut client, _) = ChatClient::open(&server, "?session_id=demo").await;
-    // Nothing runs yet.
+    // No turn is running yet.
     client.send(json!({ "type": "interrupt" })).await;
     assert_eq!(
         client.next().await,
@@ -406,14 +406,14 @@ async fn example_3_an_interrupt() {
         ["interrupted", "result error"],
         "{story:?}"
     );
-    // And it goes on.
+    // The conversation continues.
     client.say("demo", "more").await;
     assert_eq!(client.until("result").await["result"], "Here I am.");
     server.stop().await;
 }
 
 #[tokio::test]
-async fn a_client_that_comes_back_hears_the_rest_once() {
+async fn a_reconnecting_client_gets_the_rest_once() {
     let script = Script::new()
         .on("first", [reply([text("one two three four five six")])])
         .on(
@@ -455,7 +455,7 @@ async fn a_client_that_comes_back_hears_the_rest_once() {
     let last = client.seqs().into_iter().max().unwrap();
     server.stop().await;
 
-    // Over a restart, and from wherever it was.
+    // Across a restart, and from any position.
     let server = serve(&world).await;
     let without_id = |mut frame: Value| {
         if frame["type"] == "user_message" {
@@ -489,8 +489,8 @@ async fn a_client_that_comes_back_hears_the_rest_once() {
     server.stop().await;
 }
 
-/// All frames but calls of tools, in order, and those calls: who reads later knows that there was a question, and hears it
-/// before the call; who heard both as they happened may have been told of the call before the agent came to ask.
+/// All frames except tool calls, in order, and those calls: a later reader gets the permission request before the call;
+/// a live reader may have got the call before the agent asked.
 fn without_place_of_calls(frames: Vec<Value>) -> (Vec<Value>, Vec<Value>) {
     let is_call = |frame: &Value| frame["content"][0]["type"] == "tool_use";
     let (mut calls, others): (Vec<_>, Vec<_>) = frames.into_iter().partition(is_call);
@@ -501,7 +501,7 @@ fn without_place_of_calls(frames: Vec<Value>) -> (Vec<Value>, Vec<Value>) {
 }
 
 #[tokio::test]
-async fn what_a_tool_may_not_and_cannot_do_is_told() {
+async fn denied_and_failed_tools_are_reported() {
     let script = Script::new().on(
         "look",
         [
@@ -522,7 +522,7 @@ async fn what_a_tool_may_not_and_cannot_do_is_told() {
     );
     let request = client.until("permission_request").await;
     assert_eq!(request["blocked_path"], "/nonexistent");
-    // A change in the middle of a turn is answered as such, whatever the agent says of its own state.
+    // A change during a turn is answered as such, whatever the agent reports about its own state.
     client
         .send(json!({ "type": "set_permission_mode", "mode": "acceptEdits" }))
         .await;
@@ -564,7 +564,7 @@ async fn what_a_tool_may_not_and_cannot_do_is_told() {
         assert!(status["data"]["model"].is_string(), "{status}");
     }
 
-    // What nobody has ever said can't be gone on from.
+    // A position that was never sent leads to a reset.
     let (mut lost, start) = ChatClient::open(&server, "?session_id=demo&after_seq=100000").await;
     assert_eq!(lost.until_system("reset").await["last_seq"], start["last_seq"]);
     let watch = format!(
@@ -596,7 +596,7 @@ async fn a_name_belongs_to_its_key_and_messages_are_checked() {
     );
 
     let (mut mine, _) = ChatClient::open_with(&server, &one, "").await;
-    // A second connection of the same name hears the session as it begins.
+    // A second connection with the same name receives the session from its start.
     let (mut also_mine, _) = ChatClient::open_with(&server, &one, "?session_id=default").await;
     mine.say("default", "hello").await;
     mine.until("result").await;
@@ -606,7 +606,7 @@ async fn a_name_belongs_to_its_key_and_messages_are_checked() {
     );
     also_mine.until("result").await;
 
-    // Another key's 'default' is another session; and it may only look.
+    // Another key's 'default' is another session; and this key may only read.
     let (mut theirs, start) = ChatClient::open_with(&server, &two, "?session_id=default").await;
     assert_eq!(start["last_seq"], 0);
     theirs.say("default", "hello").await;
@@ -637,7 +637,7 @@ async fn a_name_belongs_to_its_key_and_messages_are_checked() {
         assert_eq!(mine.error().await, code, "{message}");
     }
 
-    // What is said while a turn runs waits, and is said to wait.
+    // A message during a turn is queued, and the client is told so.
     mine.say("default", "slow").await;
     mine.until("user_message").await;
     mine.say("default", "hello again").await;
@@ -649,7 +649,7 @@ async fn a_name_belongs_to_its_key_and_messages_are_checked() {
     mine.until("result").await;
     assert_eq!(mine.until("result").await["result"], "Hi.");
 
-    // 60 messages in a minute; 10 of this connection have been taken above, a slow machine's maybe longer ago.
+    // 60 messages in a minute; this connection has sent 10 above, perhaps longer ago on a slow machine.
     let before = mine.heard().len();
     for _ in 0..61 {
         mine.send(json!({ "type": "interrupt" })).await;
@@ -658,12 +658,12 @@ async fn a_name_belongs_to_its_key_and_messages_are_checked() {
     let taken = mine.heard()[before..].iter();
     let taken = taken.filter(|frame| frame["subtype"] == "interrupted").count();
     assert!((50..=60).contains(&taken), "{taken}");
-    // The connection lives on, and so does the other one.
+    // This connection and the other one stay open.
     also_mine.send(json!({ "type": "interrupt" })).await;
     also_mine.until_system("interrupted").await;
 
     let refused = EventClient::connect_with(&server, "/ws?cwd=/etc", &[("x-api-key", &one)]).await;
-    // The name exists, so the folder does not matter; a new one must have a good one.
+    // The name exists, so the folder is ignored; a new name needs a valid folder.
     assert!(refused.is_ok());
     let refused =
         EventClient::connect_with(&server, "/ws?session_id=new&cwd=/etc", &[("x-api-key", &one)]).await;
@@ -700,7 +700,7 @@ async fn settings_hooks_images_and_context() {
         json!({ "model": "haiku", "permission_mode": "default" })
     );
 
-    // A picture of one pixel, and what the user was looking at.
+    // An image of one pixel, and the context of the user.
     let pixel =
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     let element = json!({ "tagName": "h1", "selector": ".title", "textContent": "Welcome" });
@@ -727,7 +727,7 @@ async fn settings_hooks_images_and_context() {
     let described = commands["data"]["commands"].as_array().unwrap().iter();
     assert!(described.clone().any(|command| command["description"] != ""));
 
-    // The agent asks the client before it uses a tool, and the client says no.
+    // The agent asks the client before it uses a tool, and the client denies it.
     client.say("demo", "list").await;
     let callback = client.until("hook_callback").await;
     assert_eq!(
@@ -753,7 +753,7 @@ async fn settings_hooks_images_and_context() {
         "{result}"
     );
 
-    // A change from elsewhere is told.
+    // A change by another client is reported.
     let (mut other, start) = ChatClient::open(&server, "?session_id=demo").await;
     assert_eq!(start["model"], "haiku");
     other

@@ -1,4 +1,4 @@
-//! The chat API with an agent that fails in ways which the real CLI can't be made to.
+//! The chat API with an agent that fails in ways that the real CLI can't be made to.
 
 use serde_json::{Value, json};
 use tiller_testkit::installed::scripted_claude;
@@ -48,7 +48,7 @@ async fn an_agent_that_dies_in_the_middle_of_a_turn_is_an_error_with_its_own_cod
         .collect();
     assert_eq!(said, "Half of", "what it said before is kept");
 
-    // The connection lives on, and the next message starts another agent.
+    // The connection stays open, and the next message starts another agent.
     std::fs::write(
         &script,
         json!({ "turns": [[{ "do": "text", "text": "All of it." }]] }).to_string(),

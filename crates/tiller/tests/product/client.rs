@@ -1,4 +1,4 @@
-//! A client of the event API that knows nothing but its contract.
+//! A client of the event API that knows only its contract.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ impl EventClient {
         Self::connect_to(server, "/ws/events", sign_in).await
     }
 
-    /// As a page of ours does.
+    /// Connects as our page does.
     pub(crate) async fn connect_to(server: &Server, path: &str, sign_in: &SignIn) -> Self {
         let origin = format!("http://{}", server.address);
         let protocols = sign_in.protocols();
@@ -70,7 +70,7 @@ impl EventClient {
         self.socket.send(Message::text(text)).await.unwrap();
     }
 
-    /// Sends a text frame that is none.
+    /// Sends an invalid text frame.
     pub(crate) async fn send_no_text(&mut self) {
         let [text, two_bytes_masked, no_mask] = [0x81, 0x82, 0];
         let frame = [
@@ -86,7 +86,7 @@ impl EventClient {
         self.socket.get_mut().write_all(&frame).await.unwrap();
     }
 
-    /// Begins a message of this length, and no more than that.
+    /// Sends only the head of a message of this length.
     pub(crate) async fn announce(&mut self, length: u64) {
         let [text, eight_bytes_of_length, no_mask] = [0x81, 0xFF, 0];
         let mut header = vec![text, eight_bytes_of_length];
@@ -95,7 +95,7 @@ impl EventClient {
         self.socket.get_mut().write_all(&header).await.unwrap();
     }
 
-    /// Sends all of a message but its end. The server may close the connection on the way.
+    /// Sends all of a message but its end. The server may close the connection meanwhile.
     pub(crate) async fn send_unfinished(&mut self, length: u64) {
         self.announce(length + 1).await;
         let piece = vec![b' '; 1 << 20];
@@ -106,7 +106,7 @@ impl EventClient {
         }
     }
 
-    /// Why the server ends the connection.
+    /// The reason with which the server closes the connection.
     pub(crate) async fn until_closed(&mut self) -> (u16, String) {
         loop {
             let frame = tokio::time::timeout(PATIENCE, self.socket.next()).await;
@@ -118,13 +118,13 @@ impl EventClient {
         }
     }
 
-    /// Says that it leaves, and does once that was heard: who hangs up before may take its last words along.
+    /// Closes the connection and waits for the acknowledgement: hanging up earlier could lose the last frames.
     pub(crate) async fn leave(mut self) {
         self.socket.close(None).await.unwrap();
         while let Ok(Some(Ok(_))) = tokio::time::timeout(PATIENCE, self.socket.next()).await {}
     }
 
-    /// Reads until the server asks whether anyone is there.
+    /// Reads until the server pings.
     pub(crate) async fn until_ping(&mut self) {
         loop {
             let frame = tokio::time::timeout(PATIENCE, self.socket.next()).await;
@@ -138,7 +138,7 @@ impl EventClient {
 
     /// The next event; `None` when the server closes the connection.
     pub(crate) async fn next(&mut self) -> Option<Value> {
-        // For all of it: pings alone are no news.
+        // A deadline for all of it: pings alone don't extend it.
         let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
             let frame = tokio::time::timeout_at(deadline, self.socket.next()).await;
@@ -156,7 +156,7 @@ impl EventClient {
         }
     }
 
-    /// Reads until an event fits.
+    /// Reads until an event matches.
     pub(crate) async fn until(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         loop {
             let event = self
@@ -169,14 +169,14 @@ impl EventClient {
         }
     }
 
-    /// Reads until each of these was heard after the first `before` events. What happens together is told in any order.
+    /// Reads until each of these was received after the first `before` events, in any order.
     pub(crate) async fn until_all(&mut self, before: usize, wanted: &[&dyn Fn(&Value) -> bool]) {
         while !wanted.iter().all(|fits| self.heard[before..].iter().any(fits)) {
             self.next().await.expect("the connection is open");
         }
     }
 
-    /// Reads until an event of this type; its payload.
+    /// Reads until an event of this type. Returns its payload.
     pub(crate) async fn until_type(&mut self, kind: &str) -> Value {
         self.until(kind, |event| event["type"] == kind).await["payload"].clone()
     }
@@ -185,7 +185,7 @@ impl EventClient {
         self.until(status, |event| is_status(event, status)).await["payload"].clone()
     }
 
-    /// Reads until the text that has streamed in contains this.
+    /// Reads until the streamed text contains this.
     pub(crate) async fn until_streamed(&mut self, text: &str) {
         while !self.streamed().contains(text) {
             self.next()
@@ -194,7 +194,7 @@ impl EventClient {
         }
     }
 
-    /// Starts a session and waits until it runs; its id.
+    /// Starts a session and waits until it runs. Returns its id.
     pub(crate) async fn start(&mut self, cwd: &Path, prompt: &str) -> String {
         self.send(
             "session.start",
@@ -214,7 +214,7 @@ impl EventClient {
         self.send("permission.response", payload).await;
     }
 
-    /// All text that came in pieces.
+    /// All streamed text.
     pub(crate) fn streamed(&self) -> String {
         let deltas = self
             .heard
@@ -223,7 +223,7 @@ impl EventClient {
         deltas.filter_map(Value::as_str).collect()
     }
 
-    /// What was heard, a line each, without what differs from run to run and what a client may ignore.
+    /// The received events, one line each, without what differs between runs and what a client may ignore.
     pub(crate) fn story(&self) -> Vec<String> {
         let told = self
             .heard
@@ -232,19 +232,19 @@ impl EventClient {
         told.map(in_short).collect()
     }
 
-    /// What was heard and is part of a session's log.
+    /// The received events that are part of a session's log.
     pub(crate) fn logged(&self) -> Vec<Value> {
         let logged = self.heard.iter().filter(|event| event["payload"]["seq"].is_u64());
         logged.cloned().collect()
     }
 
-    /// The same, after the event with this number.
+    /// As [`Self::logged`], after the event with this number.
     pub(crate) fn logged_since(&self, seq: u64) -> Vec<Value> {
         let newer = |event: &Value| event["payload"]["seq"].as_u64().is_some_and(|found| found > seq);
         self.logged().into_iter().filter(newer).collect()
     }
 
-    /// The `seq`s of everything heard, in order.
+    /// The `seq`s of all received events, in order.
     pub(crate) fn seqs(&self) -> Vec<u64> {
         self.heard
             .iter()

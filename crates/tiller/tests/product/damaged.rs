@@ -1,5 +1,5 @@
-//! Rows that can't be read, in the database of a server that starts: the session is shown as damaged and kept as it is, and
-//! neither the server nor another session stops.
+//! Unreadable rows in the database of a starting server: the session is shown as damaged and kept unchanged, and
+//! neither the server nor another session is affected.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use tiller_testkit::model::{Reply, Script};
 use crate::client::EventClient;
 use crate::server::World;
 
-/// What is damaged, and with which statement.
+/// The kind of damage, and the statement that causes it.
 const DAMAGES: &[(&str, &str)] = &[
     ("queue", "UPDATE sessions SET queue = '[1' WHERE id = ?1"),
     ("turn", "UPDATE sessions SET turn = '{}' WHERE id = ?1"),
@@ -46,7 +46,8 @@ fn id(number: usize) -> String {
     format!("00000000-0000-4000-8000-{:012x}", number + 1)
 }
 
-/// A session with one prompt, which is no JSON for all but [`WITH_A_BAD_ROW`], whose second message is of no kind.
+/// A session with one prompt, which is invalid JSON for all but [`WITH_A_BAD_ROW`], whose second message has an invalid
+/// kind.
 fn add_session(database: &Connection, id: &str, number: usize) {
     let sql = "INSERT INTO sessions (id, title, status, cwd, created_at, updated_at, approval, last_seq, number) \
                VALUES (?1, ?2, 'idle', '/', 1, ?3, 'ask', 2, ?3)";
@@ -69,7 +70,7 @@ fn add_session(database: &Connection, id: &str, number: usize) {
     }
 }
 
-/// Everything that the database has of a session, as it is there.
+/// All rows of a session in the database.
 fn rows(world: &World, session: &str) -> Vec<String> {
     let everything = |table: &str, key: &str, columns: &str| {
         world.query(&format!(
@@ -91,7 +92,7 @@ async fn list(client: &mut EventClient) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn damaged_sessions_are_shown_kept_and_deleted_and_stop_nothing() {
+async fn damaged_sessions_are_listed_kept_and_deleted_without_affecting_others() {
     let script = Script::new()
         .on("hello", [Reply::text("Hi.")])
         .on("more", [Reply::text("Still here.")]);
@@ -116,7 +117,7 @@ async fn damaged_sessions_are_shown_kept_and_deleted_and_stop_nothing() {
         .collect();
     drop(database);
 
-    // Twice: the first server must leave it as it is, also if it is killed.
+    // Twice: the first server must leave it unchanged, even if it is killed.
     world.serve().await.kill().await;
     let server = world.serve().await;
     let mut client = EventClient::connect(&server, &sign_in).await;
@@ -149,7 +150,7 @@ async fn damaged_sessions_are_shown_kept_and_deleted_and_stop_nothing() {
         assert_eq!(rows(&world, &id(number)), kept[number], "{what} is kept as it is");
     }
 
-    // A row that can't be read stands for itself; the session can be used.
+    // An unreadable row is shown as such; the session can be used.
     client
         .send("session.history", json!({ "sessionId": WITH_A_BAD_ROW }))
         .await;
@@ -161,7 +162,7 @@ async fn damaged_sessions_are_shown_kept_and_deleted_and_stop_nothing() {
         (&json!("unreadable"), &json!("damaged"))
     );
 
-    // Others work.
+    // Other sessions work.
     client
         .send(
             "session.continue",

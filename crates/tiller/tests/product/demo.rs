@@ -100,7 +100,7 @@ async fn a_session_chooses_its_agent() {
 }
 
 #[tokio::test]
-async fn the_machines_load_is_told_once_a_second_to_those_who_ask() {
+async fn subscribers_get_the_machines_load_once_a_second() {
     let world = World::with_claude(Script::new(), None).await;
     let server = world.serve().await;
     let mut client = EventClient::connect(&server, &server.sign_in().await).await;

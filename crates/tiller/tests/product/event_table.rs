@@ -1,4 +1,5 @@
-//! The event API's table of errors and edges (seed 000 §12.7) and what its acceptance cases (§12.8) leave open elsewhere.
+//! The event API's table of errors and edge cases (seed 000 §12.7), and the acceptance cases (§12.8) that no other test
+//! covers.
 
 use serde_json::{Value, json};
 use tiller_testkit::model::{Reply, Script};
@@ -11,7 +12,7 @@ const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
 
 async fn list(client: &mut EventClient) -> Value {
     client.send("session.list", Value::Null).await;
-    // News of an agent that ends may come at any moment.
+    // An update about an ending agent may arrive at any moment.
     client
         .until("an answer", |event| event["type"] != "session.updated")
         .await
@@ -44,10 +45,10 @@ async fn unknown_sessions_dead_agents_and_repeated_deletions() {
         assert_eq!(client.until_type("session.deleted").await["sessionId"], NOBODY);
     }
 
-    // An agent that dies in mid-turn ends the turn in an error, with words for a person.
+    // An agent that dies during a turn ends the turn with a readable error.
     let session = client.start(&world.project(), "take long").await;
     client.until_streamed("Half of it").await;
-    // A conversation that the CLI has not written down yet could not go on.
+    // A conversation that the CLI has not stored yet could not be resumed.
     let is_said = |line: &str| {
         let line: Value = serde_json::from_str(line).unwrap_or_default();
         line["type"] == "user" && line["message"].to_string().contains("take long")
@@ -61,7 +62,7 @@ async fn unknown_sessions_dead_agents_and_repeated_deletions() {
     let error = client.until_status("error").await;
     assert!(!error["error"].as_str().unwrap().is_empty());
 
-    // Afterwards it goes on, in the order of §12.2.3.
+    // Afterwards it continues, in the order of §12.2.3.
     client.heard.clear();
     client
         .send(
@@ -93,7 +94,7 @@ async fn unknown_sessions_dead_agents_and_repeated_deletions() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_is_gone_is_said_so_once_and_the_next_message_starts_afresh() {
+async fn a_lost_conversation_is_reported_once_and_the_next_message_starts_afresh() {
     let world = World::new(Script::new().otherwise(Reply::text("Known: {{prompts}}."))).await;
     let server = world.serve().await;
     let cookie = server.sign_in().await;
@@ -114,7 +115,7 @@ async fn a_conversation_that_is_gone_is_said_so_once_and_the_next_message_starts
         error.as_str().unwrap().contains("The next message starts afresh"),
         "{error}"
     );
-    // At once: the agent that has found nothing may still be on its way out.
+    // At once: the agent that found nothing may still be ending.
     client.send("session.continue", say("three")).await;
     client.until_status("completed").await;
     assert!(
@@ -126,7 +127,7 @@ async fn a_conversation_that_is_gone_is_said_so_once_and_the_next_message_starts
 }
 
 #[tokio::test]
-async fn a_folder_that_has_come_to_lead_elsewhere_gets_no_agent() {
+async fn a_folder_that_now_leads_elsewhere_gets_no_agent() {
     let world = World::with_claude(Script::new(), None).await;
     let folder = world.project().join("folder");
     std::fs::create_dir(&folder).unwrap();
@@ -153,7 +154,7 @@ async fn a_folder_that_has_come_to_lead_elsewhere_gets_no_agent() {
         .await;
     let history = client.until_type("session.history").await["messages"].to_string();
     assert!(!history.contains("read passwd"), "it was given back");
-    // A fork has no conversation of its own yet; it is looked at when its agent is to be launched.
+    // A fork has no conversation of its own yet; it is checked when its agent is launched.
     client.send("session.fork", json!({ "sessionId": session })).await;
     let fork = client.until_type("session.forked").await["newSessionId"].clone();
     client.send("session.continue", say(&fork)).await;
@@ -163,7 +164,7 @@ async fn a_folder_that_has_come_to_lead_elsewhere_gets_no_agent() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_an_event_is_named_and_no_session_is_made() {
+async fn invalid_events_get_a_clear_error_and_create_no_session() {
     let world = World::with_claude(Script::new(), Some("/bin/false".into())).await;
     let server = world.serve().await;
     let cookie = server.sign_in().await;
@@ -202,11 +203,11 @@ async fn what_is_wrong_with_an_event_is_named_and_no_session_is_made() {
         .send("session.rename", json!({ "sessionId": NOBODY }))
         .await;
     assert_eq!(client.until_type("runner.error").await["sessionId"], NOBODY);
-    // Nothing is asked of the payload of a list, so nothing in it is wrong.
+    // A list needs no payload, so nothing in it is invalid.
     client.send("session.list", json!({})).await;
     assert_eq!(client.until_type("session.list").await["sessions"], json!([]));
 
-    // A title is one line of bounded length, whatever was sent; this server's own backend may be named.
+    // A title is one line of bounded length, whatever was sent; the server's own backend may be named.
     let title = format!("a\nb\u{1b}[31m\0{}", "c".repeat(10_000));
     client
         .send(
@@ -222,7 +223,7 @@ async fn what_is_wrong_with_an_event_is_named_and_no_session_is_made() {
     assert!(title.starts_with("a b [31m ccc"), "{title:?}");
     assert_eq!(title.chars().count(), 200);
 
-    // Whoever knows more than there is would wait for ever.
+    // A client that claims later events would wait forever.
     let mut from_elsewhere = EventClient::connect(&server, &cookie).await;
     from_elsewhere
         .send(
@@ -242,7 +243,7 @@ async fn what_is_wrong_with_an_event_is_named_and_no_session_is_made() {
     let said = format!("last event is number {last}, ");
     assert!(ahead["message"].as_str().unwrap().contains(&said), "{ahead}");
 
-    // What was sent is not sent back whole.
+    // Input is not repeated completely.
     let kind = "x".repeat(1_000_000);
     client
         .send(&kind, json!({ "sessionId": "y".repeat(1_000_000) }))
@@ -257,7 +258,7 @@ async fn what_is_wrong_with_an_event_is_named_and_no_session_is_made() {
     );
     assert!(unknown.to_string().len() < 3000, "{}", unknown.to_string().len());
 
-    // No time to think better of it is none, and whoever deletes is told.
+    // A delay of zero deletes at once, and the client that deletes is told.
     client
         .send("session.delete", json!({ "sessionId": session, "afterMs": 0 }))
         .await;
@@ -267,7 +268,7 @@ async fn what_is_wrong_with_an_event_is_named_and_no_session_is_made() {
 
 #[tokio::test]
 async fn a_session_without_an_id_does_not_go_on_and_recent_folders_are_few() {
-    // An agent that never says a word.
+    // An agent that never writes anything.
     let world = World::with_claude(Script::new(), Some("/bin/false".into())).await;
     let server = world.serve().await;
     let cookie = server.sign_in().await;

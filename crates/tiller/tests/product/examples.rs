@@ -1,4 +1,4 @@
-//! The client examples, as someone would run them; and one session through every door at once.
+//! The client examples, as users run them; and one session through all doors at once.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What an example prints; it must succeed.
+/// The output of an example, which must succeed.
 async fn example(server: &Server, program: &Path, script: &str, argument: &str) -> String {
     let script = repository().join("examples/clients").join(script);
     run_example(server, program, &[script.to_str().unwrap(), argument]).await
@@ -90,7 +90,7 @@ async fn the_client_examples_work() {
     server.stop().await;
 }
 
-/// The TypeScript examples as JavaScript, their types checked on the way; the folder that they are in.
+/// Compiles the TypeScript examples to JavaScript, checking their types. Returns their folder.
 async fn compiled() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let compiler = repository().join("web/node_modules/typescript/bin/tsc");
@@ -168,7 +168,7 @@ async fn every_door_shows_the_same_session() {
     let result = chat.until("result").await;
     let complete = stream.complete().await;
 
-    // The same words, the same calls, the same end.
+    // The same texts, the same calls, the same end.
     let in_pieces: String = chat
         .heard()
         .iter()

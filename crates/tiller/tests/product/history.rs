@@ -1,4 +1,4 @@
-//! Conversations found again over HTTP, in the transcripts that the real CLI wrote.
+//! The history over HTTP, with transcripts that the real CLI wrote.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::client::EventClient;
 use crate::http::{Response, get};
 use crate::server::{PATIENCE, Server, SignIn, World};
 
-/// Someone who asks for the history.
+/// A caller of the history API.
 struct Reader<'a> {
     server: &'a Server,
     headers: Vec<(&'static str, String)>,
@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
         response.json()
     }
 
-    /// Searches until something is found: the index follows the transcripts by a moment.
+    /// Searches until something is found: the index is a moment behind the transcripts.
     async fn find(&self, query: &str) -> Value {
         let search = async {
             loop {
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Every file below a folder, with its content and when it was written.
+/// All files below a folder, with their contents and modification times.
 fn snapshot(folder: &Path) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
     let mut files = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -90,7 +90,7 @@ fn snapshot(folder: &Path) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
     files
 }
 
-/// Runs a session with all its tools allowed; its id.
+/// Runs a session with all its tools allowed. Returns its id.
 async fn run(client: &mut EventClient, cwd: &Path, prompt: &str) -> String {
     let start = json!({ "prompt": prompt, "cwd": cwd, "approval": "auto" });
     client.send("session.start", start).await;
@@ -118,7 +118,7 @@ async fn a_conversation_is_listed_read_found_and_exported() {
     let cookie = server.sign_in().await;
     let mut client = EventClient::connect(&server, &cookie).await;
     let session = run(&mut client, &garden, "plant a zebrawood tree").await;
-    // Its agent ends with it, and has written all that it will.
+    // Its agent ends with it, and has written everything.
     server.stop().await;
     let claude_home = world.home().join(".claude");
     let before = snapshot(&claude_home);
@@ -258,7 +258,7 @@ async fn a_key_sees_the_transcripts_of_its_own_sessions_only() {
     let programs = run(&mut client, &world.project(), "the programs pomegranate").await;
 
     let all = Reader::with_key(&server, "environment-key");
-    // When both are found, the CLI has written both down.
+    // When both are found, the CLI has stored both.
     all.find("q=persons%20pomegranate").await;
     all.find("q=programs%20pomegranate").await;
     let project = all.json("projects").await["projects"][0].clone();
@@ -286,7 +286,7 @@ async fn a_key_sees_the_transcripts_of_its_own_sessions_only() {
         (403, "forbidden".to_owned())
     );
 
-    // Someone else's gets the very answer of an unknown one.
+    // A foreign session gets exactly the answer of an unknown one.
     let unknown = "00000000-0000-4000-8000-000000000000";
     let stranger = Reader::with_key(&server, &other);
     for path in ["", "/export", "/tool-results/x.txt"] {
@@ -318,7 +318,7 @@ async fn a_key_sees_the_transcripts_of_its_own_sessions_only() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused() {
+async fn invalid_requests_are_refused() {
     let world = World::with_claude(Script::new(), None).await;
     let server = world.serve().await;
     let person = Reader::person(&server, &server.sign_in().await);

@@ -1,4 +1,4 @@
-//! The history while it is being written by others, and after the CLI has cleaned up.
+//! The history while other programs write it, and after the CLI has deleted transcripts.
 
 use std::path::PathBuf;
 
@@ -35,7 +35,7 @@ impl Reader<'_> {
         response.json()
     }
 
-    /// Asks until the answer is as it should be: the vault is filled in the background.
+    /// Asks until the answer is right: the vault is filled in the background.
     async fn until(&self, path: &str, is_right: impl Fn(&Value) -> bool) -> Value {
         let asking = async {
             loop {
@@ -73,7 +73,7 @@ impl Live {
         live
     }
 
-    /// Reads until one of the pieces is there. Comments that keep the stream awake don't prolong the wait.
+    /// Reads until one of the pieces has arrived. Keep-alive comments don't prolong the wait.
     async fn until_any(&mut self, pieces: &[&str]) {
         let reading = async {
             while !pieces.iter().any(|piece| self.text.contains(piece)) {
@@ -92,7 +92,7 @@ impl Live {
     }
 }
 
-/// Someone who uses the CLI in a terminal, and knows nothing of Tiller. The session's id.
+/// A user who uses the CLI in a terminal, without Tiller. Returns the session's id.
 async fn in_a_terminal(world: &World, arguments: &[&str], prompt: &str) -> String {
     let claude = tiller_testkit::installed::Claude::V2_1_325.executable();
     let mut command = tokio::process::Command::new(claude.unwrap_or_else(|missing| panic!("{missing}")));
@@ -122,7 +122,7 @@ fn transcripts(world: &World) -> Vec<PathBuf> {
 }
 
 #[tokio::test]
-async fn a_session_in_a_terminal_appears_and_grows_and_outlives_the_clean_up_in_the_vault() {
+async fn a_session_in_a_terminal_appears_grows_and_survives_in_the_vault() {
     let script = Script::new()
         .on("grow a mangrove", [Reply::text("It stands in the water.")])
         .on("and another", [Reply::text("There are two.")]);
@@ -137,7 +137,7 @@ async fn a_session_in_a_terminal_appears_and_grows_and_outlives_the_clean_up_in_
     let mut live = Live::open(&server, KEY).await;
 
     let session = in_a_terminal(&world, &[], "grow a mangrove").await;
-    // A folder of projects that has just come may hold anything: then the session need not be named.
+    // A new folder of projects may contain anything: then the session need not be named.
     live.until_any(&[&session, "everything"]).await;
     let first = reader.json(&format!("sessions/{session}?limit=1&from=end")).await;
     assert_eq!(first["session"]["title"], "grow a mangrove");
@@ -151,7 +151,7 @@ async fn a_session_in_a_terminal_appears_and_grows_and_outlives_the_clean_up_in_
         .await;
     assert!(grown["total"].as_u64() > first["total"].as_u64());
 
-    // Narrowed down, and opened at a message.
+    // Filtered, and opened at a message.
     let listed = reader.json("sessions?q=MANGROVE&model=claude&from=0").await;
     assert_eq!(
         (&listed["total"], &listed["sessions"][0]["id"]),
@@ -187,7 +187,7 @@ async fn a_session_in_a_terminal_appears_and_grows_and_outlives_the_clean_up_in_
         .await;
     assert_eq!(unknown.refusal(), (404, "session_not_found".to_owned()));
 
-    // The vault is off, and nobody's but the person's.
+    // The vault is off, and only the person may use it.
     let off = reader.json("vault").await;
     assert_eq!(off["enabled"], false);
     assert_eq!(
@@ -241,7 +241,7 @@ async fn a_session_in_a_terminal_appears_and_grows_and_outlives_the_clean_up_in_
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_conversation_that_a_program_works_on_says_so_and_can_be_taken_over() {
+async fn a_conversation_with_a_driver_is_marked_and_can_be_taken_over() {
     let script = Script::new().on("count the herons", [Reply::text("Seven.")]);
     let world = World::new(script).await;
     let session = in_a_terminal(&world, &[], "count the herons").await;
@@ -250,7 +250,7 @@ async fn a_conversation_that_a_program_works_on_says_so_and_can_be_taken_over() 
         server: &server,
         key: KEY,
     };
-    // Written a moment ago, and yet nobody is at it.
+    // Written a moment ago, but no process uses it.
     let page = format!("sessions/{session}?limit=1");
     assert_eq!(reader.json(&page).await["session"]["live"], Value::Null);
 
@@ -263,7 +263,7 @@ async fn a_conversation_that_a_program_works_on_says_so_and_can_be_taken_over() 
     assert!(driver["command"].as_str().unwrap().contains(&session));
     assert_eq!(reader.json(&page).await["session"]["driver"], *driver);
 
-    // A created key may not end other people's processes.
+    // A created key may not end other processes.
     let stranger = key(&world, &["ci"]).await;
     let over = format!("sessions/{session}/takeover");
     let stranger = Reader {

@@ -1,4 +1,4 @@
-//! HTTP by hand: tests must be able to say what no library would.
+//! HTTP by hand: tests must be able to send what no library would.
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -22,7 +22,7 @@ impl Response {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
 
-    /// Status and error code, which is what most tests care about.
+    /// Status and error code, which most tests check.
     pub(crate) fn refusal(&self) -> (u16, String) {
         (
             self.status,

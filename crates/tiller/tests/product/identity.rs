@@ -1,5 +1,5 @@
-//! Prompts and commands have ids: what is sent again runs once, and every answer says what it answers. And what a client
-//! needs that knows nothing but the first contract.
+//! Prompts and commands have ids: duplicates run once, and every answer names its command. Also: what a client needs
+//! that knows only the first contract.
 
 use serde_json::{Value, json};
 use tiller_testkit::model::{Reply, Script};
@@ -19,7 +19,7 @@ async fn send(client: &mut EventClient, kind: &str, command: &str, payload: Valu
     client.send_text(&frame.to_string()).await;
 }
 
-/// What answers the command.
+/// The answer to the command.
 async fn answer(client: &mut EventClient, command: &str) -> Value {
     client.until(command, |event| event["commandId"] == command).await
 }
@@ -54,7 +54,7 @@ async fn connect(server: &Server, sign_in: &SignIn) -> EventClient {
 }
 
 #[tokio::test]
-async fn a_start_and_a_prompt_that_are_sent_again_run_once() {
+async fn duplicate_starts_and_prompts_run_once() {
     let script = Script::new()
         .on("hello", [Reply::text("Hi.")])
         .on("more", [Reply::text("More.")]);
@@ -71,7 +71,7 @@ async fn a_start_and_a_prompt_that_are_sent_again_run_once() {
     assert_eq!((&told["promptId"], &told["uuid"]), (&json!(P1), &json!(P1)));
     client.until_status("completed").await;
 
-    // The same again: the same session, and nothing runs.
+    // A duplicate: the same session, and nothing runs.
     send(&mut client, "session.start", "c2", start.clone()).await;
     let again = answer(&mut client, "c2").await;
     assert!(is_status(&again, "completed"), "{again}");
@@ -100,7 +100,7 @@ async fn a_start_and_a_prompt_that_are_sent_again_run_once() {
     let list = answer(&mut client, "c6").await;
     assert_eq!(list["payload"]["sessions"].as_array().unwrap().len(), 1, "{list}");
 
-    // In another session the id is refused, and that session is not made.
+    // In another session the id is refused, and that session is not created.
     let other = json!({ "prompt": "hello", "cwd": world.project() });
     send(&mut client, "session.start", "c7", other).await;
     let other = answer(&mut client, "c7").await["payload"]["sessionId"].clone();
@@ -123,7 +123,7 @@ async fn a_start_and_a_prompt_that_are_sent_again_run_once() {
 }
 
 #[tokio::test]
-async fn of_two_that_send_the_same_at_once_one_runs() {
+async fn of_two_simultaneous_duplicates_one_runs() {
     let script = Script::new()
         .on("hello", [Reply::text("Hi.")])
         .on("more", [Reply::text("More.").gate("end").and_text(" End.")]);
@@ -173,7 +173,7 @@ async fn of_two_that_send_the_same_at_once_one_runs() {
 }
 
 #[tokio::test]
-async fn waiting_prompts_of_the_same_words_are_edited_by_their_ids() {
+async fn queued_prompts_with_the_same_text_are_edited_by_their_ids() {
     let script = Script::new()
         .on("first", [Reply::text("One.").gate("end").and_text(" End.")])
         .on("same", [Reply::text("Heard.")]);
@@ -199,7 +199,7 @@ async fn waiting_prompts_of_the_same_words_are_edited_by_their_ids() {
         (&queue["prompts"], &queue["items"]),
         (&json!(["same"]), &json!([item(P3)]))
     );
-    // What was taken out does not come back: neither into the queue, nor as a prompt.
+    // A removed prompt does not come back: neither into the queue, nor as a prompt.
     let edit = json!({ "sessionId": session, "prompts": [item(P1), item(P3)] });
     send(&mut client, "session.queue", "back", edit).await;
     assert_eq!(
@@ -253,7 +253,7 @@ async fn a_client_of_the_first_contract_gets_through() {
     let sign_in = server.sign_in().await;
     let mut client = connect(&server, &sign_in).await;
 
-    // A start that is refused ends in an error, not in silence; and nothing is kept.
+    // A refused start ends with an error status; and nothing is stored.
     for refused in [
         json!({ "prompt": "x", "cwd": "/no/such/folder" }),
         json!({ "prompt": " ", "cwd": world.project() }),
@@ -297,7 +297,7 @@ async fn a_client_of_the_first_contract_gets_through() {
         "{kept:?}"
     );
 
-    // Nobody says who approves, so the configuration does.
+    // The client does not choose an approval mode, so the configuration does.
     client
         .send(
             "session.continue",
@@ -313,7 +313,7 @@ async fn a_client_of_the_first_contract_gets_through() {
     );
     assert!(world.project().join("done").exists());
 
-    // What waits is asked again of a client that comes back, under the same ids.
+    // A pending decision is sent again to a reconnecting client, with the same ids.
     let ask = json!({ "prompt": "ask me", "cwd": world.project(), "approval": "ask" });
     client.send("session.start", ask).await;
     let asked = client.until_type("permission.request").await;
@@ -341,7 +341,7 @@ async fn a_client_of_the_first_contract_gets_through() {
 }
 
 #[tokio::test]
-async fn a_key_may_approve_by_default_and_only_one_that_may_approve() {
+async fn only_a_key_with_the_scope_approve_can_approve_by_default() {
     let touch = json!({ "command": "touch done", "description": "d" });
     let script = Script::new().on("do it", [Reply::tool("Bash", touch), Reply::text("Done.")]);
     let world = World::new(script).await;
@@ -378,7 +378,7 @@ async fn a_key_may_approve_by_default_and_only_one_that_may_approve() {
 }
 
 #[tokio::test]
-async fn tasks_and_messages_that_are_sent_again_run_once() {
+async fn duplicate_tasks_and_messages_run_once() {
     let script = Script::new()
         .on("work", [Reply::text("Worked: {{prompts}}.")])
         .on("hello", [Reply::text("Hi.")]);

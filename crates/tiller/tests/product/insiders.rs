@@ -1,4 +1,4 @@
-//! Those who are inside already: agents, other ports and programs of this machine, keys that want too much.
+//! Insiders: agents, other ports and programs of this machine, keys that want too much.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::http::{get, request};
 use crate::server::Server;
 
 #[tokio::test]
-async fn silent_strangers_keep_nobody_out() {
+async fn idle_connections_without_a_credential_block_nobody() {
     let world = demo_world().await;
     let server = world.serve_with(&[], &[("TILLER_API_KEY", "right")]).await;
     let mut silent = Vec::new();
@@ -22,14 +22,14 @@ async fn silent_strangers_keep_nobody_out() {
 }
 
 #[tokio::test]
-async fn messages_that_do_not_end_have_a_budget() {
+async fn unfinished_messages_have_a_budget() {
     let world = demo_world().await;
     let server = world.serve_with(&[], &[("TILLER_API_KEY", "right")]).await;
     let before = server.peak_memory();
     let mut clients = Vec::new();
     for _ in 0..12 {
         let mut client = with_key(&server, "right").await.unwrap();
-        // A server that has had enough closes the connection in the middle.
+        // The server closes the connection when the budget is exceeded.
         client.send_unfinished(31 << 20).await;
         clients.push(client);
     }
@@ -43,7 +43,7 @@ async fn messages_that_do_not_end_have_a_budget() {
 }
 
 #[tokio::test]
-async fn localhost_leads_here_or_is_not_served() {
+async fn localhost_is_served_only_if_it_leads_here() {
     let world = demo_world().await;
     let server = world.serve().await;
     let port = server.address.rsplit_once(':').unwrap().1;
@@ -77,7 +77,7 @@ async fn localhost_leads_here_or_is_not_served() {
 }
 
 #[tokio::test]
-async fn a_log_that_nobody_takes_stops_nothing() {
+async fn a_blocked_log_does_not_block_the_server() {
     let world = demo_world().await;
     let mut command = world.command();
     let (reader, writer) = std::io::pipe().unwrap();
@@ -87,7 +87,7 @@ async fn a_log_that_nobody_takes_stops_nothing() {
         .stderr(writer);
     let server = Server::start(command).await;
     drop(reader);
-    // A wrong key is worth a line.
+    // A wrong key is logged.
     assert_eq!(with_key(&server, "wrong").await.err(), Some(401));
     let headers = [("x-api-key", "right"), ("content-type", "application/json")];
     let task = json!({ "prompt": "hello", "working_dir": world.project() }).to_string();
@@ -98,7 +98,7 @@ async fn a_log_that_nobody_takes_stops_nothing() {
 }
 
 #[tokio::test]
-async fn a_server_shows_its_key_to_nobody() {
+async fn other_processes_can_not_read_the_servers_key() {
     let world = demo_world().await;
     let server = world
         .serve_with(&[], &[("TILLER_API_KEY", "our-secret-key")])
@@ -127,7 +127,7 @@ async fn an_agent_gets_no_credential_from_our_commands() {
             .output()
             .await
             .unwrap();
-        // From a process of the agent's that has thrown the mark off.
+        // From a process of the agent that has removed its mark.
         let program = world.command();
         let line = arguments.join(" ");
         let beneath = tokio::process::Command::new("/bin/sh")

@@ -1,4 +1,4 @@
-//! What keys may do, and what becomes of them.
+//! What API keys may do, and what happens when they are revoked.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ async fn revoke(world: &World, key: &str) {
 }
 
 #[tokio::test]
-async fn approval_is_a_right_of_its_own() {
+async fn approval_needs_its_own_scope() {
     let world = demo_world().await;
     let server = world.serve_with(&["--backend", "demo"], &[]).await;
     let runs = key(&world, &["runs", "--scope", "read,run"]).await;
@@ -60,7 +60,8 @@ async fn approval_is_a_right_of_its_own() {
     }
     assert_eq!(world.query("SELECT count(*) FROM sessions"), ["0"]);
 
-    // Someone who only approves sees what waits, in everyone's sessions, and can answer it, but for nothing else.
+    // A key with only the scope approve sees pending decisions of all sessions it may see, and can answer them, but
+    // nothing else.
     let mut decider = with_key(&server, &approves).await.unwrap();
     let session = client.start(&cwd, "hello").await;
     let asked = client.until_type("permission.request").await;
@@ -163,7 +164,7 @@ async fn a_key_never_exceeds_its_ceiling() {
         )
         .await;
     let asked = client.until_type("permission.request").await;
-    // It may decide about no other tool than that.
+    // It may not decide about other tools.
     assert_ne!(asked["toolName"], "Read");
     let answer = json!({ "sessionId": asked["sessionId"], "requestId": asked["requestId"], "result": { "behavior": "allow" } });
     forbidden(&mut client, "permission.response", answer).await;
@@ -172,7 +173,7 @@ async fn a_key_never_exceeds_its_ceiling() {
 }
 
 #[tokio::test]
-async fn a_revoked_key_leaves_nothing_behind_that_a_new_one_of_its_name_could_use() {
+async fn a_new_key_with_a_revoked_keys_name_inherits_nothing() {
     let world = demo_world().await;
     let server = world
         .serve_with(&["--backend", "demo"], &[("TILLER_API_KEY", "right")])
@@ -183,7 +184,7 @@ async fn a_revoked_key_leaves_nothing_behind_that_a_new_one_of_its_name_could_us
     client.start(&world.project(), "hello").await;
     client.until_type("permission.request").await;
     revoke(&world, "ci").await;
-    // What it started is stopped, and its connection ends.
+    // Its work is stopped, and its connection ends.
     watcher.until_status("idle").await;
     while client.next().await.is_some() {}
 

@@ -1,4 +1,4 @@
-//! A client that reads more slowly than an agent speaks: it is told what to ask for again, and misses nothing for good.
+//! A client that reads more slowly than an agent writes: it is told what to ask for again, and misses nothing.
 
 use serde_json::{Value, json};
 use tiller_testkit::model::Script;
@@ -6,8 +6,8 @@ use tiller_testkit::model::Script;
 use crate::client::EventClient;
 use crate::server::World;
 
-/// Twelve megabytes, twice: in pieces, and as the message that they are pieces of. Two turns of it are more than is kept
-/// for a client that does not read.
+/// Twelve megabytes, twice: as fragments and as the complete message. Two such turns exceed the backlog of a client
+/// that does not read.
 const PIECES: usize = 384;
 const PIECE: usize = 32 * 1024;
 
@@ -21,7 +21,7 @@ fn entries(list: &Value) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_client_that_fell_behind_learns_what_has_happened_and_what_is_gone() {
+async fn a_client_that_fell_behind_learns_of_changes_and_deletions() {
     let world = World::with_claude(Script::new(), None).await;
     let script = world.home().join("script.json");
     let flood = json!([{ "do": "flood", "events": PIECES, "bytes": PIECE }]);
@@ -50,7 +50,7 @@ async fn a_client_that_fell_behind_learns_what_has_happened_and_what_is_gone() {
     hears_all.heard.clear();
     subscribed.heard.clear();
 
-    // Neither reads any more. Whoever drives hears nothing of it and does not fall behind.
+    // Both stop reading. The client that drives is not subscribed and does not fall behind.
     let mut driver = EventClient::connect_to(&server, "/ws/events?only=subscribed", &cookie).await;
     for turn in ["one", "two"] {
         let prompt = json!({ "sessionId": busy, "prompt": turn });
@@ -90,7 +90,7 @@ async fn a_client_that_fell_behind_learns_what_has_happened_and_what_is_gone() {
     let gone =
         |event: &&Value| event["type"] == "session.deleted" && event["payload"]["sessionId"] == *deleted;
     assert_eq!(subscribed.heard.iter().filter(gone).count(), 1);
-    // And it goes on.
+    // It continues afterwards.
     let all = json!({ "sessionId": busy, "afterSeq": 0 });
     subscribed.send("session.subscribe", all).await;
     subscribed.until_status("completed").await;

@@ -1,4 +1,5 @@
-//! Every route and every event of the description, with every right too few, for every owner, and from every wrong place.
+//! All routes and events of the description, with each scope missing, for every owner, and from wrong hosts and
+//! origins.
 
 use serde_json::{Value, json};
 use tiller_testkit::model::{Reply, Script};
@@ -12,7 +13,7 @@ use crate::server::{Server, World};
 
 const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
 
-/// The key of the server's own environment, which may do everything.
+/// The environment's key, which has all rights.
 const OWN_KEY: &str = "the-servers-own-key";
 
 async fn served(world: &World, arguments: &[&str]) -> (Server, Value) {
@@ -36,7 +37,7 @@ fn routes(description: &Value) -> Vec<Route<'_>> {
         operations.iter().filter_map(move |(method, operation)| {
             Some(Route {
                 method: method.to_uppercase(),
-                // Parts of a path that stand for something: an id of nothing.
+                // Path parameters, replaced by an id of nothing.
                 path: path
                     .split('/')
                     .map(|part| if part.starts_with('{') { NOBODY } else { part })
@@ -50,7 +51,7 @@ fn routes(description: &Value) -> Vec<Route<'_>> {
     routes.collect()
 }
 
-/// The status alone: some answers never end.
+/// The status alone: some responses never end.
 async fn status(address: &str, route: &Route<'_>, headers: &[(&str, &str)]) -> u16 {
     let has_body = !matches!(route.method.as_str(), "GET" | "DELETE");
     let body = if has_body { "{}" } else { "" };
@@ -107,7 +108,7 @@ async fn keys(world: &World) -> Vec<(&'static [&'static str], String)> {
 }
 
 #[tokio::test]
-async fn every_route_is_open_to_its_scopes_only_and_from_its_own_place_only() {
+async fn every_route_checks_scope_host_and_origin() {
     let world = demo_world().await;
     let (server, description) = served(&world, &["--backend", "demo"]).await;
     let keys = keys(&world).await;
@@ -174,7 +175,8 @@ async fn every_route_is_open_to_its_scopes_only_and_from_its_own_place_only() {
     server.stop().await;
 }
 
-/// Sends an event and what can't be understood after it, and returns what answered the event before that was complained about.
+/// Sends an event and an invalid frame after it, and returns the answers to the event before the error about that
+/// frame.
 async fn refusals(client: &mut EventClient, kind: &str, payload: Value) -> Vec<Value> {
     let before = client.heard.len();
     let event = json!({ "type": kind, "commandId": "tried", "payload": payload });
@@ -193,7 +195,7 @@ async fn refusals(client: &mut EventClient, kind: &str, payload: Value) -> Vec<V
 }
 
 #[tokio::test]
-async fn every_event_is_open_to_its_scopes_only() {
+async fn every_event_checks_its_scope() {
     let world = demo_world().await;
     let (server, description) = served(&world, &["--backend", "demo"]).await;
     let events = description["x-events"].as_array().unwrap();
@@ -220,7 +222,7 @@ async fn every_event_is_open_to_its_scopes_only() {
     server.stop().await;
 }
 
-/// A payload that suits every event: what it does not ask for, it does not read.
+/// A payload that fits every event: fields that an event does not have are ignored.
 fn suitable(session: &str) -> Value {
     json!({
         "sessionId": session, "prompt": "hello", "promptId": NOBODY, "requestId": NOBODY, "toolUseId": "toolu_1",
@@ -230,7 +232,7 @@ fn suitable(session: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_session_of_someone_else_is_the_same_as_none() {
+async fn a_foreign_session_is_treated_as_unknown() {
     let world = World::new(Script::new().otherwise(Reply::text("Hello."))).await;
     let (server, description) = served(&world, &[]).await;
     let mut person = EventClient::connect(&server, &server.sign_in().await).await;
@@ -246,8 +248,8 @@ async fn a_session_of_someone_else_is_the_same_as_none() {
     let mut tried = 0;
     for event in description["x-events"].as_array().unwrap() {
         let kind = event["type"].as_str().unwrap();
-        // A start makes a session, a list is of the own ones, a stop of nothing is silent, the machine is nobody's, and an
-        // arrangement is the viewer's own but for the session in it.
+        // A start creates a session, a list has the caller's own, a stop of nothing is silent, statistics concern no
+        // session, and an arrangement is the viewer's own except for the session in it.
         if matches!(
             kind,
             "session.start" | "session.list" | "session.stop" | "statistics.subscribe"

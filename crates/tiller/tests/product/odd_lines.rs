@@ -1,4 +1,4 @@
-//! What an agent writes is data: any line comes back as it was written, live, from the log and from the next server.
+//! An agent's output is data: any line is returned unchanged, live, from the log and from the next server.
 
 use serde_json::{Value, json};
 use tiller_testkit::model::Script;
@@ -16,7 +16,7 @@ fn nested(levels: usize) -> String {
     )
 }
 
-/// Lines that are messages, as unusual as they are.
+/// Unusual lines that are messages.
 fn messages() -> Vec<String> {
     let lines = [
         r#"{"type":"brand_new","x":1}"#,
@@ -37,7 +37,7 @@ fn messages() -> Vec<String> {
     lines
 }
 
-/// Lines that are no messages, and the reason that clients get.
+/// Lines that are not messages, and the reason that clients get.
 fn unreadable() -> Vec<(String, &'static str)> {
     let lines = [
         ("null", "not_an_object"),
@@ -63,8 +63,8 @@ fn expected() -> Vec<Value> {
     messages.chain(unreadable).chain([bad_utf8]).collect()
 }
 
-/// The odd ones among messages, without what a scripted agent says by itself. What can't be written as JSON here is
-/// left out.
+/// The odd lines among messages, without the scripted agent's own. Lines that can't be written as JSON here are left
+/// out.
 fn odd<'a>(messages: impl Iterator<Item = &'a Value>) -> Vec<Value> {
     const USUAL: &[&str] = &["assistant", "stream_event", "user", "result"];
     let is_odd = |message: &&Value| {
@@ -122,7 +122,7 @@ async fn read_again(
 }
 
 #[tokio::test]
-async fn any_line_comes_back_as_it_was_written() {
+async fn any_line_is_returned_as_it_was_written() {
     let world = World::with_claude(Script::new(), None).await;
     let lines = messages()
         .into_iter()
@@ -131,7 +131,7 @@ async fn any_line_comes_back_as_it_was_written() {
         .map(|line| json!({ "do": "raw", "text": format!("{line}\n") }))
         .collect();
     odd.push(json!({ "do": "bad_utf8" }));
-    // Time to be killed in; nothing depends on it.
+    // Time for the kill; nothing depends on it.
     let mut alone = vec![
         json!({ "do": "text", "text": "ready" }),
         json!({ "do": "sleep", "ms": 300 }),

@@ -1,4 +1,4 @@
-//! The description of the API, and whether the server keeps to it.
+//! The description of the API, and whether the server complies with it.
 
 use tiller_testkit::installed;
 use tiller_testkit::model::Script;
@@ -6,8 +6,8 @@ use tiller_testkit::model::Script;
 use crate::http::{get, request};
 use crate::server::World;
 
-/// What is valid by its form may still name a folder or a session that does not exist (400, 404). The history's ids and
-/// filters have tests of their own.
+/// Valid requests may still name a folder or a session that does not exist (400, 404). The history's ids and filters
+/// have their own tests.
 const CONFIGURATION: &str = r#"
 [checks]
 positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409"]
@@ -17,18 +17,18 @@ include-path-regex = "^/api/history"
 checks.positive_data_acceptance.enabled = false
 "#;
 
-/// Whoever tries many wrong keys is told to wait, which this check does not expect: [`nothing_answers_without_a_key`] looks
+/// Many wrong keys lead to 429, which this check does not expect: [`nothing_answers_without_a_key`] checks that
 /// instead.
 const NOT_HERE: &str = "ignored_auth";
 
 #[tokio::test]
 async fn the_server_does_what_its_description_says() {
     let world = World::with_claude(Script::new(), None).await;
-    // A limit would hide what comes after it.
+    // A rate limit would hide later results.
     world.configure("titles = \"prompt\"\ntask_starts_per_minute = 1000000");
     let configuration = world.home().join("schemathesis.toml");
     std::fs::write(&configuration, CONFIGURATION).unwrap();
-    // An agent that asks nobody: a stream would wait for an answer that no one gives.
+    // An agent that asks nobody: a stream would wait for an answer that nobody gives.
     let script = world.home().join("script.json");
     let steps = serde_json::json!([{ "do": "text", "text": "Done." }]);
     std::fs::write(&script, serde_json::json!({ "turns": [steps] }).to_string()).unwrap();
@@ -50,7 +50,7 @@ async fn the_server_does_what_its_description_says() {
             "--header",
             "Accept-Language: en",
         ])
-        // A stream without an end.
+        // An endless stream.
         .args(["--exclude-path", "/api/history/live"])
         .args(["--exclude-checks", NOT_HERE, "--suppress-health-check", "all"])
         .args([
@@ -86,7 +86,7 @@ async fn nothing_answers_without_a_key() {
         .json();
     let mut tried = 0;
     for (path, operations) in description["paths"].as_object().unwrap() {
-        // Parts of a path that stand for something: anything will do.
+        // Path parameters: any value will do.
         let address = path.replace(['{', '}'], "");
         for (method, operation) in operations.as_object().unwrap() {
             if operation["security"] == serde_json::json!([{}]) {
@@ -102,7 +102,7 @@ async fn nothing_answers_without_a_key() {
             );
             let headers = [json, ("x-api-key", "wrong")];
             let refused = request(&server.address, &method, &address, &headers, "{}").await;
-            // Many wrong keys in a minute are told to wait.
+            // Many wrong keys in a minute lead to 429.
             let expected = if tried < 20 { 401 } else { 429 };
             assert_eq!(refused.status, expected, "{method} {path}");
             tried += 1;

@@ -1,4 +1,4 @@
-//! A real agent of another maker: opencode, over the Agent Client Protocol.
+//! A real agent of another vendor: opencode, over the Agent Client Protocol.
 
 use serde_json::{Value, json};
 use tiller_testkit::installed::opencode;
@@ -7,7 +7,7 @@ use tiller_testkit::model::{Reply, Script};
 use crate::client::EventClient;
 use crate::server::{Server, SignIn, World, until_nothing_is_left};
 
-/// What keeps opencode from looking for anything on the network.
+/// Keeps opencode from using the network.
 const OFFLINE: &[(&str, &str)] = &[
     ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
     ("OPENCODE_DISABLE_MODELS_FETCH", "1"),

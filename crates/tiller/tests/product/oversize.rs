@@ -1,4 +1,4 @@
-//! Messages that are longer than the server takes, or no text: who sends one is told, and nobody else notices.
+//! WebSocket messages that are too long or not text: the sender gets an error, and nobody else notices.
 
 use serde_json::{Value, json};
 use tiller_testkit::model::Script;
@@ -11,7 +11,7 @@ use crate::task_client::{KEY, serve};
 const MIB: usize = 1 << 20;
 
 #[tokio::test]
-async fn a_message_that_is_too_long_is_answered_with_what_to_do() {
+async fn a_too_long_message_gets_an_error_that_says_what_to_do() {
     let world = World::with_claude(Script::new(), None).await;
     let server = serve(&world).await;
     let mut events = EventClient::connect_with(&server, "/ws/events", &[("x-api-key", KEY)])
@@ -27,7 +27,7 @@ async fn a_message_that_is_too_long_is_answered_with_what_to_do() {
         refused["message"].as_str().unwrap().contains("at most 32 MiB"),
         "{refused}"
     );
-    // The connection lives on, and the session with it.
+    // The connection and its session stay alive.
     events.send("session.list", Value::Null).await;
     let listed = events.until_type("session.list").await;
     assert_eq!(listed["sessions"][0]["id"], json!(session));
@@ -38,7 +38,7 @@ async fn a_message_that_is_too_long_is_answered_with_what_to_do() {
     chat.send(json!({ "type": "interrupt" })).await;
     chat.until_system("interrupted").await;
 
-    // What would have to be thrown away for minutes is not read at all.
+    // A much longer message is not read at all.
     for mut client in [events, chat.into_client()] {
         client.announce(1 << 40).await;
         let (code, reason) = client.until_closed().await;
@@ -52,7 +52,7 @@ async fn a_message_that_is_too_long_is_answered_with_what_to_do() {
     let listed = events.until_type("session.list").await;
     assert_eq!(listed["sessions"][0]["id"], json!(session));
 
-    // Neither is what is no text, which ends the connection as the protocol has it.
+    // Invalid text ends the connection, as the protocol requires.
     events.send_no_text().await;
     let (code, reason) = events.until_closed().await;
     assert_eq!(code, 1007);

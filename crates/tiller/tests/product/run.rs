@@ -1,4 +1,4 @@
-//! The commands for the terminal and for scripts, as the real executable with the real CLI.
+//! The commands for terminals and scripts: the real executable with the real CLI.
 
 use std::process::{Output, Stdio};
 
@@ -52,7 +52,7 @@ async fn a_task_runs_without_a_server_and_is_found_later() {
     );
     until_nothing_is_left(&world).await;
 
-    // Nobody is there to be asked, unless everything is allowed beforehand.
+    // Nobody can be asked, unless everything is allowed in advance.
     let denied = run(&world, &["run", "--output", "json", "make it"]).await;
     assert_eq!(denied.status.code(), Some(0));
     let summary: Value = serde_json::from_slice(&denied.stdout).unwrap();
@@ -71,7 +71,7 @@ async fn a_task_runs_without_a_server_and_is_found_later() {
     assert!(summary["cost_usd"].as_f64().unwrap() > 0.0);
     assert!(world.project().join("made").exists());
 
-    // How often the model may be called, and what it may cost, ends it early and is a failure.
+    // A limit of model calls or of the cost ends it early, as a failure.
     let limits: [(&str, &str, &str); 2] = [
         ("--max-turns", "1", "limit of turns"),
         ("--max-budget-usd", "0.000001", "budget"),
@@ -122,7 +122,7 @@ async fn a_task_runs_without_a_server_and_is_found_later() {
     let table = said(&run(&world, &["sessions"]).await).1;
     assert!(table.contains(id) && table.contains("completed"), "{table}");
 
-    // A server that starts later has them all, and serves the same commands.
+    // A server that starts later has all of them, and serves the same commands.
     let server = world.serve().await;
     assert_eq!(sessions(&world).await.len(), 5);
     let more = run(&world, &["run", "--session", &id[..8], "what was it"]).await;
@@ -135,7 +135,7 @@ async fn a_task_runs_without_a_server_and_is_found_later() {
 }
 
 #[tokio::test]
-async fn the_exit_code_tells_how_it_went() {
+async fn the_exit_code_reports_the_outcome() {
     let script = Script::new()
         .on("fail", [400; 40].map(Reply::error))
         .on("endless", [Reply::text("Let me think. ").gate("never")]);
@@ -179,7 +179,7 @@ async fn the_exit_code_tells_how_it_went() {
     while let Some(line) = lines.next_line().await.unwrap() {
         let event: Value = serde_json::from_str(&line).unwrap();
         kinds.push(event["type"].as_str().unwrap().to_owned());
-        // Once: a second one means that someone is in a hurry.
+        // Once: a second Ctrl-C exits at once.
         if event["payload"]["message"]["event"]["type"] == "content_block_delta" && !stopped {
             stopped = true;
             let pid = rustix::process::Pid::from_raw(child.id().unwrap().try_into().unwrap()).unwrap();
@@ -188,7 +188,7 @@ async fn the_exit_code_tells_how_it_went() {
     }
     assert_eq!(child.wait().await.unwrap().code(), Some(130));
 
-    // As in `… | head -1`: nobody reads any more, so it stops, without a word.
+    // As in `… | head -1`: nobody reads any more, so it stops silently.
     let mut command = world.command();
     command
         .args(["run", "--output", "stream-json", "endless again"])
@@ -216,7 +216,7 @@ async fn tasks_run_side_by_side_without_a_server() {
     assert_eq!(sessions(&world).await.len(), 2);
 }
 
-/// `tiller attach` with what it prints, on both channels.
+/// `tiller attach` with its output, on both channels.
 struct Attached {
     child: Child,
     input: Option<ChildStdin>,
@@ -258,7 +258,7 @@ impl Attached {
         }
     }
 
-    /// Reads until this is on the screen; the screen is clear up to there afterwards.
+    /// Reads until this is on the screen, and clears the screen up to there.
     async fn sees(&mut self, text: &str) {
         while !self.screen.contains(text) {
             let more = tokio::time::timeout(PATIENCE, self.heard.recv()).await;
@@ -330,7 +330,7 @@ async fn a_session_is_followed_and_steered_from_the_terminal() {
     attached.types("hello once more").await;
     attached.sees("Hello to you.").await;
     attached.leaves().await;
-    // The words come before the end of the turn.
+    // The text comes before the end of the turn.
     while sessions(&world).await[0]["status"] == "running" {}
     assert_eq!(sessions(&world).await[0]["status"], "completed", "it lives on");
     let unknown = run(&world, &["attach", "ffffffff-no"]).await;
@@ -360,7 +360,7 @@ async fn the_doctor_finds_what_is_there_and_what_is_missing() {
     assert!(state(&report, "claude").1.starts_with("2.1.325"));
     assert_eq!(state(&report, "login").0, "ok");
 
-    // Not logged in, a root that is gone, a database that is none.
+    // Not logged in, a root that does not exist, an invalid database.
     std::fs::write(
         world.data().join("sessions.db"),
         "no database at all, not even a bit",

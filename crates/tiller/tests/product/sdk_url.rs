@@ -1,4 +1,4 @@
-//! Claude Code that connects to the server, with the last release that does.
+//! Claude Code that connects to the server, with the last release that supports it.
 
 use serde_json::json;
 use tiller_testkit::installed::Claude;
@@ -44,7 +44,7 @@ async fn permissions_and_resuming_work_over_a_connection() {
     let session = client.start(&world.project(), "make a file").await;
     let request = client.until_type("permission.request").await;
     assert_eq!(request["toolName"], "Bash");
-    // What runs says where it connects to, and only that run may.
+    // The running process has the address, and only this run may connect.
     for wrong in ["", "?run=", "?run=guessed"] {
         let path = format!("/ws/cli/{session}{wrong}");
         let refused = EventClient::connect_with(&server, &path, &[("x-api-key", KEY)]).await;
@@ -60,7 +60,7 @@ async fn permissions_and_resuming_work_over_a_connection() {
             .any(|event| event["payload"]["message"]["type"] == "stream_event")
     );
 
-    // A stop, and the next message, in the same run.
+    // A stop and the next message, in the same run.
     client
         .send(
             "session.continue",
@@ -86,7 +86,7 @@ async fn permissions_and_resuming_work_over_a_connection() {
     client.until_status("completed").await;
     server.stop().await;
 
-    // A conversation that is gone is told on standard output only, and is heard all the same.
+    // The CLI reports a lost conversation only on standard output, which is read all the same.
     let projects = world.home().join(".claude/projects");
     std::fs::remove_dir_all(projects).unwrap();
     let server = world.serve_with(SDK_URL, &key).await;
@@ -99,7 +99,7 @@ async fn permissions_and_resuming_work_over_a_connection() {
         )
         .await;
     client.until_status("error").await;
-    // The process that said so is gone, and with it the id.
+    // The process that reported it has ended, and the id is cleared.
     loop {
         client.send("session.list", json!(null)).await;
         let list = client.until_type("session.list").await;
@@ -119,7 +119,7 @@ async fn permissions_and_resuming_work_over_a_connection() {
 }
 
 #[tokio::test]
-async fn a_version_that_does_not_connect_is_spoken_with_over_stdio() {
+async fn a_version_that_does_not_connect_uses_stdio() {
     let world = World::new(Script::new().otherwise(Reply::text("Done."))).await;
     let server = world.serve_with(SDK_URL, &[("TILLER_API_KEY", KEY)]).await;
     let system = get(&server.address, "/api/system", &[("x-api-key", KEY)])

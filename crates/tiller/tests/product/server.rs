@@ -1,4 +1,4 @@
-//! The executable, started as a user would, in a world of its own.
+//! The executable, started as a user would, in its own world.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -13,10 +13,10 @@ use tokio::process::{Child, Command};
 
 use crate::http;
 
-/// Long enough for a slow machine with much to do; nothing waits for it when all is well.
+/// Long enough for a slow and busy machine; nothing waits for it when all is well.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
-/// A home folder, a data folder, a project, and a model that says what the test wrote down.
+/// A home folder, a data folder, a project, and a scripted model.
 pub(crate) struct World {
     folder: TempDir,
     pub(crate) model: ModelServer,
@@ -38,7 +38,7 @@ impl World {
         for name in ["home", "home/project", "data"] {
             std::fs::create_dir_all(folder.path().join(name)).unwrap();
         }
-        // A title from the model costs a call that would come at any moment of any test.
+        // A title from the model would cost a call at any moment of any test.
         std::fs::write(folder.path().join("data/config.toml"), "titles = \"prompt\"\n").unwrap();
         Self {
             folder,
@@ -64,12 +64,12 @@ impl World {
         self.claude.as_deref().expect("a machine with Claude Code")
     }
 
-    /// The CLI going on with a session as someone would in a terminal, with a pipe for a keyboard.
+    /// The CLI that resumes a session as in a terminal, with a pipe as its keyboard.
     pub(crate) fn claude_elsewhere(&self, session: &str) -> tokio::process::Child {
         self.claude_with(&["--resume", session])
     }
 
-    /// The CLI with a pipe for a keyboard, in the project.
+    /// The CLI with a pipe as its keyboard, in the project.
     pub(crate) fn claude_with(&self, arguments: &[&str]) -> tokio::process::Child {
         tokio::process::Command::new(self.claude())
             .args([
@@ -91,7 +91,7 @@ impl World {
             .expect("the CLI starts")
     }
 
-    /// What the CLI has written down of a session so far.
+    /// What the CLI has stored of a session so far.
     pub(crate) fn transcript(&self, session: &str) -> String {
         let projects = std::fs::read_dir(self.home().join(".claude/projects")).into_iter();
         let files = projects
@@ -107,12 +107,12 @@ impl World {
         std::fs::write(self.data().join("config.toml"), config).unwrap();
     }
 
-    /// The program with this world around it.
+    /// The program in this world.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tiller"));
         command
             .env_clear()
-            // Nothing of the machine that runs the test: where Claude Code is installed would show.
+            // Nothing of the machine that runs the test: an installed Claude Code would show.
             .env("PATH", "/usr/bin:/bin")
             .env("HOME", self.home())
             .env("TILLER_DATA_DIR", self.data())
@@ -139,7 +139,7 @@ impl World {
         Server::start(command).await
     }
 
-    /// As from a shell in which the user has said `ulimit -Sn COUNT`.
+    /// As from a shell after `ulimit -Sn COUNT`.
     pub(crate) async fn serve_limited(&self, count: u64) -> Server {
         let command = self.command();
         let mut shell = Command::new("/bin/sh");
@@ -160,7 +160,7 @@ impl World {
         Server::start(shell).await
     }
 
-    /// A query on the database, as a curious user would ask it.
+    /// A query on the database, as a curious user would run it.
     pub(crate) fn query(&self, sql: &str) -> Vec<String> {
         let connection = rusqlite::Connection::open(self.data().join("sessions.db")).unwrap();
         let mut statement = connection.prepare(sql).unwrap();
@@ -176,7 +176,7 @@ impl World {
     }
 }
 
-/// What a browser has after it has opened a link.
+/// What a browser has after opening a link.
 #[derive(Clone)]
 pub(crate) struct SignIn {
     /// `NAME=VALUE`
@@ -196,12 +196,12 @@ impl SignIn {
         }
     }
 
-    /// What goes along with a request.
+    /// The headers of a request.
     pub(crate) fn headers(&self) -> [(&str, &str); 2] {
         [("cookie", &self.cookie), ("x-tiller-page", &self.page)]
     }
 
-    /// The subprotocols that go along with an upgrade.
+    /// The subprotocols of an upgrade.
     pub(crate) fn protocols(&self) -> String {
         format!("tiller.v1, page.{}", self.page)
     }
@@ -263,7 +263,7 @@ impl Server {
         self.child.id().expect("still running")
     }
 
-    /// How many files it may have open at once: what counts, and what that may be raised to.
+    /// The limit of open files: the current one, and its maximum.
     pub(crate) fn open_files(&self) -> (String, String) {
         let pid = self.child.id().expect("still running");
         let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
@@ -280,7 +280,7 @@ impl Server {
         rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal).unwrap();
     }
 
-    /// The most memory that it has used so far, in bytes.
+    /// The peak memory so far, in bytes.
     pub(crate) fn peak_memory(&self) -> u64 {
         let pid = self.child.id().expect("still running");
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -311,7 +311,7 @@ impl Server {
     }
 }
 
-/// Waits for something that no event tells of.
+/// Polls for a state that no event reports.
 pub(crate) async fn until(what: &str, mut done: impl FnMut() -> bool) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !done() {
@@ -333,13 +333,13 @@ pub(crate) fn processes_in(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Whoever ends a server has ended its agents. What they leave behind is gone a moment later: a keeper has cleared its
-/// folder away before it ends itself, and what a CLI was just about to ask `git` may still be answered.
+/// A stopped server has ended its agents. Leftovers disappear a moment later: a keeper removes its folder before it
+/// exits, and a `git` command of the CLI may still be running.
 pub(crate) async fn until_nothing_is_left(world: &World) {
     until("something is left", || processes_in(&world.project()).is_empty()).await;
 }
 
-/// The process that drives this conversation: the CLI, not what keeps it, and not a fork of it.
+/// The process that drives this conversation: the CLI, not its keeper, and not a fork.
 pub(crate) fn agent_of(session: &str) -> Pid {
     let flags = ["--session-id", "--resume"].map(|flag| format!("{flag}={session}"));
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
@@ -353,7 +353,7 @@ pub(crate) fn agent_of(session: &str) -> Pid {
         })
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .collect();
-    // What the CLI is about to start looks like the CLI until it has become something else.
+    // A process that the CLI is about to start looks like the CLI until it executes its own program.
     let found: Vec<Pid> = found.into_iter().filter_map(Pid::from_raw).collect();
     let is_child = |pid: &Pid| parent_of(*pid).is_some_and(|parent| found.contains(&parent));
     let agent = found.iter().find(|pid| !is_child(pid));
@@ -362,7 +362,7 @@ pub(crate) fn agent_of(session: &str) -> Pid {
 
 fn parent_of(pid: Pid) -> Option<Pid> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before may contain anything.
+    // The name before it may contain anything.
     let (_, rest) = stat.rsplit_once(')')?;
     Pid::from_raw(rest.split_whitespace().nth(1)?.parse().ok()?)
 }

@@ -1,5 +1,5 @@
-//! Agents see nothing of what is Tiller's, and leave nothing behind. The machine that runs these tests has to allow the shield:
-//! they do not look away where it does not.
+//! Agents see nothing of Tiller, and leave nothing behind. The machine that runs these tests has to allow the shield:
+//! they are never skipped.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -9,7 +9,7 @@ use tiller_testkit::model::{Reply, Script};
 use crate::client::EventClient;
 use crate::server::{World, agent_of, processes_in, until, until_nothing_is_left};
 
-/// What the script of an allowed command found out, a line for each question.
+/// The findings of an allowed command's script, one line per question.
 fn findings(world: &World) -> Vec<String> {
     let text = std::fs::read_to_string(world.project().join("found")).unwrap_or_default();
     text.lines().map(|line| line.trim().to_owned()).collect()
@@ -36,7 +36,7 @@ fn script() -> Script {
 }
 
 #[tokio::test]
-async fn what_an_agent_runs_sees_nothing_of_ours_and_can_not_answer_for_the_user() {
+async fn an_agents_commands_see_nothing_of_tiller_and_can_not_answer_for_the_user() {
     let world = World::new(script()).await;
     let server = world.serve().await;
     let (data, pid) = (world.data(), server.pid());
@@ -86,9 +86,9 @@ async fn what_an_agent_runs_sees_nothing_of_ours_and_can_not_answer_for_the_user
     until_nothing_is_left(&world).await;
 }
 
-/// Finding out who drives a conversation works by a note that the CLI writes under the process id that it knows.
+/// Drivers are found by a note that the CLI writes under the process id that it knows.
 #[tokio::test]
-async fn an_agents_own_note_is_found_by_the_process_that_we_know() {
+async fn an_agents_own_note_has_its_outer_process_id() {
     let world = World::new(Script::new().on("go", [Reply::text("Done.")])).await;
     let server = world.serve().await;
     let mut client = EventClient::connect(&server, &server.sign_in().await).await;
@@ -103,7 +103,7 @@ async fn an_agents_own_note_is_found_by_the_process_that_we_know() {
         .unwrap()
         .to_owned();
     assert_ne!(inside, agent.to_string(), "in a PID namespace of its own");
-    // Outside, the number is that of the namespace's first process: nobody else's note has it.
+    // Outside, the number is that of the namespace's first process: no other note has it.
     let stat = std::fs::read_to_string(format!("/proc/{agent}/stat")).unwrap();
     let parent = stat
         .rsplit_once(')')
@@ -122,13 +122,13 @@ async fn an_agents_own_note_is_found_by_the_process_that_we_know() {
     until_nothing_is_left(&world).await;
 }
 
-/// A key that was made with `--sandbox` runs agents that can write to their folder only.
+/// A key that was created with `--sandbox` runs agents that can write only to their folder.
 #[tokio::test]
 async fn an_agent_in_a_sandbox_writes_to_its_folder_only() {
     let world = World::new(script()).await;
     let scopes = ["boxed", "--scope", "read,run,approve", "--sandbox"];
     let key = crate::access::key(&world, &scopes).await;
-    // Not beneath /tmp, of which the agent has one of its own.
+    // Not beneath /tmp, of which the agent has a private one.
     let elsewhere = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let outside = elsewhere.path().join("outside");
     let of_others = tempfile::NamedTempFile::new_in("/tmp").unwrap();
@@ -165,9 +165,9 @@ async fn an_agent_in_a_sandbox_writes_to_its_folder_only() {
     until_nothing_is_left(&world).await;
 }
 
-/// A person's own hook may decide before anyone here does. That is no alarm: the agent takes its question back first.
+/// A user's own hook may decide before anyone here does. That is no alarm: the agent withdraws its question first.
 #[tokio::test]
-async fn a_hook_of_the_users_may_decide() {
+async fn a_users_own_hook_may_decide() {
     let world = World::new(script()).await;
     write_script(&world, "true\n");
     let decision =
@@ -185,10 +185,10 @@ async fn a_hook_of_the_users_may_decide() {
     until_nothing_is_left(&world).await;
 }
 
-/// Clears its environment, leaves its parent, its session and its group, and takes no signal; then everything that could
-/// look for it is killed.
+/// Clears its environment, leaves its parent, session and group, and ignores signals; then everything that could look
+/// for it is killed.
 #[tokio::test]
-async fn what_an_agent_starts_ends_with_its_keeper_whatever_it_did() {
+async fn detached_processes_of_an_agent_end_with_its_keeper() {
     let world = World::new(script()).await;
     let server = world.serve().await;
     write_script(
@@ -219,7 +219,7 @@ async fn what_an_agent_starts_ends_with_its_keeper_whatever_it_did() {
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .collect();
     assert_eq!(keepers.len(), 1);
-    // The server first, so that only the kernel is left to see to it.
+    // The server first, so that only the kernel is left to end it.
     server.kill().await;
     let keeper = rustix::process::Pid::from_raw(keepers[0]).unwrap();
     rustix::process::kill_process(keeper, rustix::process::Signal::KILL).unwrap();
@@ -227,7 +227,7 @@ async fn what_an_agent_starts_ends_with_its_keeper_whatever_it_did() {
 }
 
 #[tokio::test]
-async fn a_shield_that_is_switched_off_is_said_and_one_that_is_required_is_had() {
+async fn a_switched_off_shield_is_reported_and_a_required_one_is_enforced() {
     let world = World::new(Script::new().on("go", [Reply::text("Done.")])).await;
     world.configure("titles = \"prompt\"\nshield = \"off\"\n");
     let server = world.serve().await;

@@ -1,4 +1,4 @@
-//! What happens at the same time on one connection: nothing waits for what it has nothing to do with.
+//! Concurrency on one connection: nothing waits for unrelated work.
 
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ fn say(session: &str, prompt: &str) -> Value {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_an_agent_that_hangs() {
+async fn other_sessions_do_not_wait_for_a_hanging_agent() {
     let script = Script::new()
         .on("hold on", [Reply::text("Holding. ").gate("never")])
         .otherwise(Reply::text("Heard."));
@@ -31,7 +31,7 @@ async fn nobody_waits_for_an_agent_that_hangs() {
     let agent = agent_of(&hangs);
     kill_process(agent, Signal::STOP).unwrap();
     let before = client.heard.len();
-    // As someone does who types the name of a file.
+    // Like a user who types a file name.
     for number in 0..100 {
         let question =
             json!({ "sessionId": hangs, "requestId": format!("q{number}"), "subject": "mcpStatus" });
@@ -39,7 +39,7 @@ async fn nobody_waits_for_an_agent_that_hangs() {
     }
     client.send("session.continue", say(&works, "and again")).await;
     client.until_status("completed").await;
-    // Its own session is not held up by the questions either.
+    // Its own session is not blocked by the questions either.
     client.send("session.continue", say(&hangs, "hold on")).await;
     client.until_status("running").await;
     client
@@ -54,21 +54,21 @@ async fn nobody_waits_for_an_agent_that_hangs() {
     let early = client.heard[before..].iter().find(first);
     assert!(early.is_none(), "the agent was waited for: {early:?}");
     client.send("session.stop", json!({ "sessionId": hangs })).await;
-    // An agent that takes no stop is ended.
+    // An agent that ignores a stop is ended.
     client.until_status("idle").await;
-    // Each is answered in the end.
+    // Each is answered eventually.
     for number in 0..100 {
         let request = json!(format!("q{number}"));
         let fits = |event: &Value| answered(event) && event["payload"]["requestId"] == request;
         client.until_all(before, &[&fits]).await;
     }
     server.kill().await;
-    // It may be gone already.
+    // It may have already ended.
     kill_process(agent, Signal::KILL).ok();
 }
 
 #[tokio::test]
-async fn what_is_asked_of_a_session_is_done_in_the_order_in_which_it_was_asked() {
+async fn commands_of_a_session_run_in_order() {
     let script = Script::new()
         .on("first", [Reply::text("One. ").gate("end").and_text("End. ")])
         .otherwise(Reply::text("Heard: {{prompts}}."));
@@ -82,13 +82,13 @@ async fn what_is_asked_of_a_session_is_done_in_the_order_in_which_it_was_asked()
     for prompt in &prompts {
         client.send("session.continue", say(&session, prompt)).await;
     }
-    // What is read comes after what was said.
+    // A read sees the earlier prompts.
     client
         .send("session.history", json!({ "sessionId": session }))
         .await;
     let history = client.until_type("session.history").await;
     assert_eq!(history["queue"], json!(prompts));
-    // Nothing of it is sent after a stop, and what is said after it begins another turn.
+    // Nothing of it is sent after a stop, and a later prompt begins another turn.
     client
         .send("session.queue", json!({ "sessionId": session, "prompts": [] }))
         .await;
@@ -120,7 +120,7 @@ async fn what_is_asked_of_a_session_is_done_in_the_order_in_which_it_was_asked()
 }
 
 #[tokio::test]
-async fn what_was_sent_is_done_whole_also_if_the_client_leaves_at_once() {
+async fn commands_run_to_their_end_if_the_client_disconnects_at_once() {
     const STARTS: usize = 10;
     let world = World::with_claude(Script::new(), Some("/bin/false".into())).await;
     let server = world.serve().await;
@@ -141,7 +141,7 @@ async fn what_was_sent_is_done_whole_also_if_the_client_leaves_at_once() {
 }
 
 #[tokio::test]
-async fn whoever_starts_a_session_is_told_which_it_is_before_anything_of_it() {
+async fn session_started_comes_before_events_of_the_session() {
     let world = World::with_claude(Script::new(), Some("/bin/false".into())).await;
     let server = world.serve().await;
     let cookie = server.sign_in().await;
@@ -178,7 +178,7 @@ async fn a_chat_connection_lives_while_its_session_is_stuck() {
     client.say("demo", "one").await;
     client.until("result").await;
 
-    // Someone else writes to the file, which is waited for for five seconds; pings come every three.
+    // Another process locks the file, which is waited for for five seconds; pings come every three.
     client.until_ping().await;
     let other = rusqlite::Connection::open(world.data().join("sessions.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();

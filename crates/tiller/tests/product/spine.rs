@@ -1,4 +1,4 @@
-//! The way through the whole product, with the real CLI.
+//! The main path through the whole product, with the real CLI.
 
 use serde_json::{Value, json};
 use tiller_testkit::model::{Reply, Script};
@@ -73,7 +73,7 @@ async fn text_streams_in_and_the_turn_ends_with_its_cost() {
 }
 
 #[tokio::test]
-async fn an_allowed_tool_runs_and_a_denied_one_is_told_to_the_model() {
+async fn an_allowed_tool_runs_and_a_denial_reaches_the_model() {
     let script = Script::new()
         .on(
             "make a file",
@@ -142,7 +142,7 @@ async fn an_allowed_tool_runs_and_a_denied_one_is_told_to_the_model() {
         ["allow by person", "deny by person: keep my file"]
     );
     server.stop().await;
-    // Whoever copies the file of a server that was stopped has everything.
+    // A copy of a stopped server's database has everything.
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy.db");
     std::fs::copy(world.data().join("sessions.db"), &copy).unwrap();
@@ -190,7 +190,7 @@ async fn always_allow_keeps_the_suggested_rule() {
 }
 
 #[tokio::test]
-async fn a_stopped_turn_is_idle_and_goes_on_with_the_next_message() {
+async fn a_stopped_turn_is_idle_and_the_next_message_continues() {
     let script = Script::new()
         .on("take long", [Reply::text("Beginning… ").gate("never")])
         .on("ask first", [bash("touch never")])
@@ -251,7 +251,7 @@ async fn a_question_is_answered_by_the_user() {
     let world = World::new(script).await;
     let server = world.serve().await;
     let mut client = EventClient::connect(&server, &server.sign_in().await).await;
-    // Automatic approval does not answer for people.
+    // Automatic approval does not answer questions.
     let start = json!({ "prompt": "ask me", "cwd": world.project(), "approval": "auto" });
     client.send("session.start", start).await;
     let request = client.until_type("permission.request").await;
@@ -267,7 +267,7 @@ async fn a_question_is_answered_by_the_user() {
 }
 
 #[tokio::test]
-async fn a_prompt_during_a_turn_waits_and_is_sent_once() {
+async fn a_prompt_during_a_turn_is_queued_and_sent_once() {
     let script = Script::new()
         .on("first", [Reply::text("One. ").gate("end").and_text("End. ")])
         .on("second", [Reply::text("Heard: {{prompts}}.")]);
@@ -297,7 +297,7 @@ async fn a_prompt_during_a_turn_waits_and_is_sent_once() {
     server.stop().await;
 }
 
-/// Everything that a client that comes later is shown.
+/// Everything that a later client is shown.
 async fn reload(client: &mut EventClient, session: &str) -> Value {
     client
         .send("session.history", json!({ "sessionId": session }))
@@ -306,7 +306,7 @@ async fn reload(client: &mut EventClient, session: &str) -> Value {
 }
 
 #[tokio::test]
-async fn everything_is_found_again_after_a_reload_and_a_restart() {
+async fn everything_is_restored_after_a_reload_and_a_restart() {
     let script = Script::new()
         .on("remember 42", [Reply::text("I will.")])
         .on("ask", [bash("touch asked"), Reply::text("Done.")])
@@ -325,7 +325,7 @@ async fn everything_is_found_again_after_a_reload_and_a_restart() {
         .await;
     let request = client.until_type("permission.request").await;
 
-    // A reload in the middle of a decision.
+    // A reload while a decision is pending.
     drop(client);
     let mut client = EventClient::connect_to(&server, "/ws/events?only=subscribed", &cookie).await;
     client.send("session.list", Value::Null).await;
@@ -355,7 +355,7 @@ async fn everything_is_found_again_after_a_reload_and_a_restart() {
     server.stop().await;
 
     let server = world.serve().await;
-    // The cookie is still good: only the server was restarted.
+    // The cookie is still valid: only the server was restarted.
     let mut client = EventClient::connect(&server, &cookie).await;
     assert_eq!(reload(&mut client, &session).await, before);
     client
@@ -392,7 +392,7 @@ async fn a_deleted_session_leaves_nothing() {
             "{table}"
         );
     }
-    // The agent ends on its own time; the promise is ten seconds.
+    // The agent ends in the background; the promise is ten seconds.
     until("the agent lives on", || processes_in(&world.project()).len() == 1).await;
     server.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Steering a session while it lives: names, queue, settings, images, inquiries, forks, rewinding.
+//! Steering a running session: titles, queue, settings, images, inquiries, forks, rewinds.
 
 use serde_json::{Value, json};
 use tiller_testkit::model::{Reply, Script};
@@ -16,7 +16,7 @@ async fn say(client: &mut EventClient, session: &str, prompt: &str) {
         .await;
 }
 
-/// Reads until the session's entry is as wanted.
+/// Reads until the session's entry matches.
 async fn until_updated(client: &mut EventClient, fits: impl Fn(&Value) -> bool) -> Value {
     let is_updated = |event: &Value| event["type"] == "session.updated" && fits(&event["payload"]["session"]);
     client.until("session.updated", is_updated).await["payload"]["session"].clone()
@@ -28,7 +28,7 @@ async fn until_error(client: &mut EventClient) -> String {
 }
 
 #[tokio::test]
-async fn names_and_waiting_prompts_are_the_users() {
+async fn users_change_titles_and_the_queue() {
     let script = Script::new()
         .on("first", [Reply::text("One. ").gate("end").and_text("End. ")])
         .on("edited", [Reply::text("Heard: {{prompts}}.")])
@@ -84,7 +84,7 @@ async fn names_and_waiting_prompts_are_the_users() {
     let waiting = client.until_type("session.queue").await["prompts"].clone();
     assert_eq!(waiting, json!(["edited", "kept"]));
 
-    // A stop keeps what waits; it goes on when the user says so.
+    // A stop keeps the queue; it continues when the user says so.
     client.send("session.stop", json!({ "sessionId": session })).await;
     client.until_status("idle").await;
     client
@@ -170,13 +170,13 @@ async fn settings_change_while_the_agent_lives() {
     let request = client.until_type("permission.request").await;
     assert_eq!(request["toolName"], "ExitPlanMode");
     client.answer(&request, json!({ "behavior": "allow" })).await;
-    // What happens together is told together: the entry may come before the turn's end or after it.
+    // The entry may arrive before or after the end of the turn.
     client.until_status("completed").await;
     client.send("session.list", Value::Null).await;
     let listed = client.until_type("session.list").await;
     assert_ne!(listed["sessions"][0]["settings"]["permissionMode"], "plan");
 
-    // Not something that this process was started for: another one goes on with the conversation.
+    // This process was not started for it: another one resumes the conversation.
     client
         .send(
             "session.configure",
@@ -193,7 +193,7 @@ async fn settings_change_while_the_agent_lives() {
     server.stop().await;
 }
 
-/// The smallest PNG there is, more or less.
+/// About the smallest possible PNG.
 const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
@@ -364,7 +364,7 @@ async fn files_are_rewound_and_a_conversation_is_forked() {
         Some(length),
         "numbered from 1, without a gap"
     );
-    // The source goes on first: what it learns is not the fork's.
+    // The source continues first: the fork does not get its later messages.
     say(&mut client, &session, "in the source").await;
     client.until_status("completed").await;
     say(&mut client, &fork, "in the fork").await;
@@ -390,7 +390,7 @@ async fn files_are_rewound_and_a_conversation_is_forked() {
 }
 
 #[tokio::test]
-async fn a_deletion_can_be_taken_back_also_after_a_restart() {
+async fn a_deletion_can_be_cancelled_even_after_a_restart() {
     let script = Script::new()
         .on("take long", [Reply::text("Beginning").gate("never")])
         .on("go on", [Reply::text("Known: {{prompts}}.")]);
@@ -438,7 +438,7 @@ async fn a_deletion_can_be_taken_back_also_after_a_restart() {
 }
 
 #[tokio::test]
-async fn a_title_comes_from_the_model_unless_someone_gave_one() {
+async fn a_title_comes_from_the_model_unless_a_user_set_one() {
     let script = Script::new()
         .on("please have a look", [Reply::text("One. ").gate("end")])
         .otherwise(Reply::text("Fine."));
@@ -479,7 +479,7 @@ async fn a_title_comes_from_the_model_unless_someone_gave_one() {
     let answer = http::request(&server.address, "POST", "/api/session-title", &headers, &body).await;
     assert_eq!(answer.json()["title"], "Scripted", "{}", answer.body);
 
-    // A program's task does not cost a call more than it needs.
+    // A program's task costs no additional call.
     let body = json!({ "prompt": "a task", "working_dir": world.project() }).to_string();
     let side_calls = || world.model.requests().len() - world.model.conversation_requests().len();
     let before = side_calls();
@@ -490,7 +490,7 @@ async fn a_title_comes_from_the_model_unless_someone_gave_one() {
 }
 
 #[tokio::test]
-async fn a_session_that_a_terminal_drives_is_not_forked_silently() {
+async fn a_session_with_a_driver_in_a_terminal_is_not_forked_silently() {
     let script = Script::new()
         .on("remember 42", [Reply::text("I will.")])
         .on("what was it", [Reply::text("Known: {{prompts}}.")]);
@@ -524,7 +524,7 @@ async fn a_session_that_a_terminal_drives_is_not_forked_silently() {
 }
 
 #[tokio::test]
-async fn an_agent_that_rests_makes_room_for_a_terminal_and_comes_back_with_what_was_said_there() {
+async fn an_idle_agent_yields_to_a_terminal_and_resumes_with_its_messages() {
     use tokio::io::AsyncWriteExt as _;
 
     let world = World::new(Script::new().otherwise(Reply::text("Known: {{prompts}}."))).await;
@@ -535,8 +535,7 @@ async fn an_agent_that_rests_makes_room_for_a_terminal_and_comes_back_with_what_
     client.until_status("completed").await;
     let agent = crate::server::agent_of(&session);
 
-    // The session's own agent is there, and waits for its user. The other one does not say what it goes on with, but
-    // it knows.
+    // The session's own agent is idle. The other one does not name its conversation on its command line, but uses it.
     let mut elsewhere = world.claude_with(&["--continue"]);
     let note = format!(".claude/sessions/{}.json", elsewhere.id().unwrap());
     crate::server::until("it never begins", || {
@@ -574,7 +573,7 @@ async fn an_agent_that_rests_makes_room_for_a_terminal_and_comes_back_with_what_
 }
 
 #[tokio::test]
-async fn a_hook_that_nobody_answers_is_closed_for_everyone_and_the_turn_goes_on() {
+async fn an_unanswered_hook_call_is_closed_and_the_turn_continues() {
     let script = Script::new().on("hello", [Reply::text("Hi.")]).on(
         "list",
         [
@@ -619,7 +618,7 @@ async fn a_hook_that_nobody_answers_is_closed_for_everyone_and_the_turn_goes_on(
         "{}",
         client.streamed()
     );
-    // An answer comes too late, and is told so.
+    // A late answer is refused.
     client
         .send(
             "hook.response",

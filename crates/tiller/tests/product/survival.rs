@@ -1,4 +1,4 @@
-//! Agents outlive the server: whatever happens to it, the next one goes on.
+//! Agents outlive the server, and the next server continues.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ async fn follow(server: &Server, cookie: &SignIn, session: &str, after: u64) -> 
 }
 
 #[tokio::test]
-async fn a_turn_goes_on_while_no_server_is_there() {
+async fn a_turn_continues_without_a_server() {
     let script = Script::new()
         .on(
             "take long",
@@ -65,7 +65,7 @@ async fn a_turn_goes_on_while_no_server_is_there() {
     client.until_status("completed").await;
     assert_eq!(agent_of(&session), running, "the same agent goes on");
 
-    // All that it said is known, so there is nothing to wait for.
+    // All of its output is recorded, so there is nothing to wait for.
     let payload = json!({ "sessionId": session, "afterSeq": 100_000 });
     client.send("session.subscribe", payload).await;
     let ahead = client.until_type("runner.error").await;
@@ -92,7 +92,7 @@ async fn a_permission_waits_for_the_next_server_and_is_answered_once() {
     let mut client = EventClient::connect(&server, &cookie).await;
     let session = client.start(&world.project(), "make it").await;
     let asked = client.until_type("permission.request").await;
-    // More than once: each server leaves the next one what it found.
+    // More than once: each server passes on what it found.
     for _ in 0..2 {
         server.kill().await;
         server = world.serve().await;
@@ -118,7 +118,7 @@ async fn a_permission_waits_for_the_next_server_and_is_answered_once() {
 }
 
 #[tokio::test]
-async fn agents_are_left_to_the_next_server_where_that_is_wanted() {
+async fn agents_are_left_to_the_next_server_if_configured() {
     let script = Script::new().on(
         "take long",
         [Reply::text("Half").gate("rest").and_text(" and half.")],
@@ -158,7 +158,7 @@ async fn agents_are_left_to_the_next_server_where_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn an_idle_agent_that_no_server_comes_back_for_ends_by_itself() {
+async fn an_idle_agent_without_a_server_ends_by_itself() {
     let world = World::new(Script::new().otherwise(Reply::text("You said: {{prompts}}"))).await;
     let server = world.serve_with(&[], &[("TILLER_AGENT_GRACE", "1")]).await;
     let cookie = server.sign_in().await;
@@ -181,7 +181,7 @@ async fn an_idle_agent_that_no_server_comes_back_for_ends_by_itself() {
 }
 
 #[tokio::test]
-async fn an_agent_with_nothing_to_do_sleeps_and_is_woken_by_the_next_message() {
+async fn an_idle_agent_hibernates_and_the_next_message_starts_it() {
     let world = World::new(Script::new().otherwise(Reply::text("You said: {{prompts}}"))).await;
     world.configure("titles = \"prompt\"\nhibernate_after_s = 1\n");
     let server = world.serve().await;
@@ -213,9 +213,9 @@ fn kills() -> u64 {
     kills.and_then(|kills| kills.parse().ok()).unwrap_or(12)
 }
 
-/// Every event that a client ever saw, through all servers: once, in order, and the same when read again.
+/// Every event that a client ever received, from all servers: once, in order, and the same when read again.
 #[tokio::test]
-async fn nothing_is_lost_doubled_or_reordered_however_often_the_server_is_killed() {
+async fn killing_the_server_never_loses_duplicates_or_reorders_events() {
     const EVENTS: u64 = 200;
     let world = World::with_claude(Script::new(), None).await;
     let script = world.home().join("script.json");
@@ -229,7 +229,7 @@ async fn nothing_is_lost_doubled_or_reordered_however_often_the_server_is_killed
     let mut client = EventClient::connect(&server, &cookie).await;
     let session = client.start(&world.project(), "go").await;
     let mut ledger: Vec<Value> = client.logged();
-    // Moments that differ from run to run without being random: a failure can be tried again.
+    // Moments that vary without being random: a failure can be reproduced.
     let mut moment = 7u64;
     for kill in 0..kills() {
         moment = moment
@@ -238,7 +238,7 @@ async fn nothing_is_lost_doubled_or_reordered_however_often_the_server_is_killed
         let patience = (moment >> 33) % EVENTS;
         for _ in 0..patience {
             let Some(event) = client.next().await else { break };
-            // A queued turn keeps the flow going.
+            // A queued turn keeps the events coming.
             if event["type"] == "session.status" && event["payload"]["status"] == "completed" {
                 break;
             }
@@ -254,7 +254,7 @@ async fn nothing_is_lost_doubled_or_reordered_however_often_the_server_is_killed
             )
             .await;
     }
-    // Those that were not acknowledged by then may or may not have been taken; each that was is there once.
+    // Prompts that were not acknowledged by then may or may not have been accepted; each accepted one is there once.
     loop {
         client.until_status("completed").await;
         ledger.extend(client.logged_since(ledger.len() as u64));
@@ -300,9 +300,10 @@ async fn nothing_is_lost_doubled_or_reordered_however_often_the_server_is_killed
     assert!(server.ended().await.success());
 }
 
-/// Clients come and go while turns begin and end: each event comes once, in order, wherever one of them goes on.
+/// Clients connect and disconnect while turns begin and end: each event arrives once, in order, wherever a client
+/// continues.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_lost_however_often_a_client_comes_back() {
+async fn reconnecting_clients_miss_nothing() {
     const TURNS: usize = 40;
     const READERS: u64 = 6;
     let world = World::with_claude(Script::new(), None).await;
@@ -324,7 +325,7 @@ async fn nothing_is_lost_however_often_a_client_comes_back() {
             let (mut last, mut visits) = (0, reader);
             while *end.borrow() != Some(last) {
                 let mut client = follow(&server, &cookie, &session, last).await;
-                // For as long as it takes to hear a few, another number each time.
+                // For as long as it takes to receive a few, another number each time.
                 visits += 1;
                 let patience = 1 + visits * 7 % 61;
                 while (client.seqs().len() as u64) < patience && *end.borrow() != Some(last) {
@@ -354,7 +355,7 @@ async fn nothing_is_lost_however_often_a_client_comes_back() {
     server.signal(Signal::TERM);
 }
 
-/// An executable that runs this shell script instead of Claude Code, which is `$cli`, wherever that would be an agent.
+/// An executable that runs this shell script instead of Claude Code, which is `$cli`, when it is started as an agent.
 fn wrapped(folder: &Path, script: &str) -> PathBuf {
     let claude = Claude::V2_1_325
         .executable()
@@ -362,7 +363,7 @@ fn wrapped(folder: &Path, script: &str) -> PathBuf {
     let wrapper = folder.join("claude");
     let agent = r#"case "$*" in *--print*) ;; *) exec "$cli" "$@";; esac"#;
     let script = format!("#!/bin/sh\ncli='{}'\n{agent}\n{script}\n", claude.display());
-    // By another process: what we have open for writing, nobody can execute.
+    // By another process: a file that is open for writing can't be executed.
     let written = std::process::Command::new("/bin/sh")
         .args(["-c", "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\""])
         .arg(&wrapper)
@@ -373,7 +374,7 @@ fn wrapped(folder: &Path, script: &str) -> PathBuf {
 }
 
 #[tokio::test]
-async fn a_prompt_that_came_while_its_agent_was_ended_is_for_the_next_one() {
+async fn a_prompt_during_the_end_of_an_agent_goes_to_the_next_one() {
     for gone in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         let lingers = r#"trap '' TERM; "$cli" "$@"; until [ -e "$HOME/go" ]; do sleep 0.02; done"#;
@@ -387,7 +388,7 @@ async fn a_prompt_that_came_while_its_agent_was_ended_is_for_the_next_one() {
         let session = client.start(&world.project(), "first").await;
         client.until_status("completed").await;
         let agent = agent_of(&session);
-        // Not something that the process was started for: another one goes on, when this one is gone.
+        // The process was not started for it: another one continues when this one has ended.
         let change = json!({ "sessionId": session, "permissionMode": "bypassPermissions" });
         client.send("session.configure", change).await;
         let payload = json!({ "sessionId": session, "prompt": "second" });
@@ -406,7 +407,7 @@ async fn a_prompt_that_came_while_its_agent_was_ended_is_for_the_next_one() {
         let server = world.serve().await;
         go();
         let mut client = follow(&server, &cookie, &session, 0).await;
-        // The log has the end of the first turn, too.
+        // The log also has the end of the first turn.
         for _ in 0..2 {
             client
                 .until("an end", |event| {
@@ -420,7 +421,7 @@ async fn a_prompt_that_came_while_its_agent_was_ended_is_for_the_next_one() {
 }
 
 #[tokio::test]
-async fn the_server_opens_as_many_files_as_it_may_and_agents_as_many_as_the_user_said() {
+async fn the_server_raises_its_limit_of_open_files_and_agents_keep_the_users() {
     let folder = tempfile::tempdir().unwrap();
     let wrapper = wrapped(folder.path(), r#"ulimit -Sn >> "$HOME/limits"; exec "$cli" "$@""#);
     let script = Script::new()
@@ -438,7 +439,7 @@ async fn the_server_opens_as_many_files_as_it_may_and_agents_as_many_as_the_user
     client.until_status("completed").await;
     assert_eq!(limits(), "200\n");
 
-    // The same process goes on as another program, and has not forgotten.
+    // The same process becomes another program, and still knows the limit.
     let restarted = world.command().arg("restart").output().await.unwrap();
     let link = String::from_utf8(restarted.stdout).unwrap();
     let server = server.moved_to(link.trim());

@@ -1,4 +1,4 @@
-//! Tasks, with the real CLI: whole, streamed, asked, refused, stopped, gone on with.
+//! Tasks with the real CLI: synchronous, streamed, asking, refused, stopped, continued.
 
 use serde_json::{Value, json};
 use tiller_testkit::installed::Claude;
@@ -12,7 +12,7 @@ fn bash(command: &str) -> Reply {
     Reply::tool("Bash", json!({ "command": command, "description": "a test" }))
 }
 
-/// Runs the CLI as a user does, without Tiller; the conversation's id.
+/// Runs the CLI as a user does, without Tiller. Returns the conversation's id.
 async fn in_a_terminal(world: &World, prompt: &str) -> String {
     let claude = Claude::V2_1_325
         .executable()
@@ -33,7 +33,7 @@ async fn in_a_terminal(world: &World, prompt: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_task_comes_back_with_what_it_did_and_cost() {
+async fn a_task_returns_its_result_and_cost() {
     // Not the world's own project: the model must know the path before there is a world.
     let folder = tempfile::tempdir().unwrap();
     let garden = folder.path().canonicalize().unwrap();
@@ -82,7 +82,7 @@ async fn a_task_comes_back_with_what_it_did_and_cost() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_by_a_task_that_waits() {
+async fn a_synchronous_task_denies_requests() {
     let ask = json!({ "questions": [question("Which colour?", false)] });
     let script = Script::new()
         .on(
@@ -126,7 +126,7 @@ async fn nobody_is_asked_by_a_task_that_waits() {
         "{unasked}"
     );
 
-    // What is listed is granted; without tools there are none.
+    // Listed tools are granted; an empty list grants none.
     let granted = client
         .run(json!({ "prompt": "make a file", "tools": ["Bash"] }))
         .await;
@@ -145,7 +145,7 @@ async fn nobody_is_asked_by_a_task_that_waits() {
 }
 
 #[tokio::test]
-async fn a_stream_tells_what_happens_as_it_happens() {
+async fn a_stream_reports_events_live() {
     let script = Script::new().on(
         "look around",
         [
@@ -224,7 +224,7 @@ async fn a_stream_tells_what_happens_as_it_happens() {
     assert_eq!(complete["message"], "It says here.");
     assert_eq!(complete["session_id"], stream.session.as_str());
 
-    // Whole blocks for those who want them.
+    // Whole blocks, if requested.
     let mut task = task;
     task["granularity"] = json!("block");
     let mut stream = client.stream(task).await;
@@ -344,7 +344,7 @@ async fn questions_are_answered_one_by_one_in_any_order() {
 }
 
 #[tokio::test]
-async fn a_permission_is_given_or_refused_once() {
+async fn a_permission_is_answered_once() {
     let script = Script::new()
         .on("make", [bash("touch made"), Reply::text("Made.")])
         .on(
@@ -409,7 +409,7 @@ async fn a_permission_is_given_or_refused_once() {
 }
 
 #[tokio::test]
-async fn a_task_ends_when_it_is_stopped_or_its_time_is_over() {
+async fn a_task_ends_when_it_is_stopped_or_times_out() {
     let script = Script::new().on("take long", [Reply::text("Beginning… ").gate("never")]);
     let world = World::new(script).await;
     let server = serve(&world).await;
@@ -434,7 +434,7 @@ async fn a_task_ends_when_it_is_stopped_or_its_time_is_over() {
     assert!(late["message"].as_str().unwrap().contains("time limit"), "{late}");
     assert!(began.elapsed().as_secs() >= 2);
 
-    // A client that goes away does not spare the task its limit.
+    // A client that disconnects does not remove the task's time limit.
     let stream = client
         .stream(json!({ "prompt": "take long", "timeout_s": 2 }))
         .await;
@@ -457,7 +457,7 @@ async fn a_task_ends_when_it_is_stopped_or_its_time_is_over() {
 }
 
 #[tokio::test]
-async fn a_client_that_was_cut_off_goes_on_where_it_was() {
+async fn a_disconnected_client_continues_where_it_was() {
     let script = Script::new()
         .on(
             "tell a story",
@@ -507,7 +507,7 @@ async fn a_client_that_was_cut_off_goes_on_where_it_was() {
         "Once upon a time there was a tree. The end."
     );
 
-    // It has seen all there is, until there is more; also for the next server.
+    // It has all events until there are more; also for the next server.
     assert_eq!(
         client.watch_refused(&session, &finished.to_string()).await.status,
         204
@@ -532,7 +532,7 @@ async fn a_client_that_was_cut_off_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-async fn conversations_are_gone_on_with() {
+async fn conversations_are_continued() {
     let script = Script::new()
         .on("first", [Reply::text("One.")])
         .on("in a terminal", [Reply::text("Typed.")])
@@ -560,7 +560,7 @@ async fn conversations_are_gone_on_with() {
     assert_eq!(elsewhere["message"], "Known: and now");
     assert_ne!(elsewhere["session_id"], session.as_str());
 
-    // A resumed session stays where it is.
+    // A resumed session stays in its folder.
     let moved = json!({ "prompt": "and now", "resume": session, "working_dir": "~/other" });
     assert_eq!(
         client.post("/api/task", moved).await.refusal(),
@@ -569,7 +569,7 @@ async fn conversations_are_gone_on_with() {
     let same = json!({ "prompt": "and now", "resume": session, "working_dir": world.project() });
     assert_eq!(client.run(same).await["session_id"], session.as_str());
 
-    // A conversation that Tiller has never seen is found by its transcript.
+    // A conversation that Tiller does not know is found by its transcript.
     let typed = in_a_terminal(&world, "in a terminal").await;
     let known = client.run(json!({ "prompt": "and now", "resume": typed })).await;
     assert_eq!(
@@ -587,7 +587,7 @@ async fn conversations_are_gone_on_with() {
         .await;
     assert_eq!(known["session_id"], json!(typed));
 
-    // While a turn runs, the next one waits for it.
+    // While a turn runs, the next one is queued.
     let mut long = client
         .stream(json!({ "prompt": "take long", "resume": session }))
         .await;
@@ -642,7 +642,7 @@ async fn keys_have_their_scopes_and_their_own_sessions() {
         stranger.post("/api/task/answer", answer.clone()).await.status,
         404
     );
-    // A folder's newest conversation is the newest of those that the key may see.
+    // The newest conversation of a folder is the newest one that the key may see.
     let fresh = stranger
         .run(json!({ "prompt": "mine", "continue_conversation": true }))
         .await;
@@ -667,7 +667,7 @@ async fn keys_have_their_scopes_and_their_own_sessions() {
         runner.post("/api/task/permission", allow.clone()).await.refusal(),
         forbidden
     );
-    // The person at the machine sees the same session, and may.
+    // The person at the machine sees the same session, and may continue it.
     let person = TaskClient::new(&server);
     assert_eq!(person.post("/api/task/permission", allow).await.status, 200);
     assert_eq!(stream.complete().await["message"], "Made.");
@@ -675,7 +675,7 @@ async fn keys_have_their_scopes_and_their_own_sessions() {
 }
 
 #[tokio::test]
-async fn a_revoked_key_is_out_and_its_task_is_stopped() {
+async fn a_revoked_key_is_disconnected_and_its_task_is_stopped() {
     let script = Script::new().on(
         "take long",
         [Reply::text("Wait… ").gate("never").and_text("done.")],

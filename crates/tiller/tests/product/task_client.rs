@@ -1,4 +1,4 @@
-//! A client of the task API that knows nothing but its contract: JSON over HTTP, and server-sent events.
+//! A client of the task API that knows only its contract: JSON over HTTP, and server-sent events.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -9,7 +9,7 @@ use crate::server::{PATIENCE, Server, World};
 
 pub(crate) const KEY: &str = "environment-key";
 
-/// The server with a key that sees everything.
+/// The server with a key that sees all sessions.
 pub(crate) async fn serve(world: &World) -> Server {
     world.serve_with(&[], &[("TILLER_API_KEY", KEY)]).await
 }
@@ -57,7 +57,7 @@ impl<'a> TaskClient<'a> {
         json
     }
 
-    /// Orders a task; whoever drops what comes back hangs up.
+    /// Starts a task; dropping the returned stream hangs up.
     pub(crate) async fn order(&self, path: &str, body: Value) -> TcpStream {
         let (address, key, body) = (&self.server.address, &self.key, body.to_string());
         let mut socket = TcpStream::connect(address).await.unwrap();
@@ -87,7 +87,7 @@ impl<'a> TaskClient<'a> {
         self.open(&head, "").await
     }
 
-    /// As [`Self::watch`], where no stream is expected.
+    /// As [`Self::watch`], if no stream is expected.
     pub(crate) async fn watch_refused(&self, session: &str, last_event_id: &str) -> Response {
         let headers = [("x-api-key", self.key.as_str()), ("last-event-id", last_event_id)];
         get(
@@ -127,7 +127,7 @@ pub(crate) struct SseEvent {
 
 pub(crate) struct EventStream {
     socket: TcpStream,
-    /// What has come and was not taken apart yet: first chunks, then lines.
+    /// Received data that was not parsed yet: first chunks, then lines.
     raw: Vec<u8>,
     text: String,
     pub(crate) session: String,
@@ -160,7 +160,7 @@ impl EventStream {
         self.session = header("x-session-id").expect("the session's id");
     }
 
-    /// Moves a whole chunk of the body to `text`. `None` if there is none yet, false if it was the last.
+    /// Moves a whole chunk of the body to `text`. `None` if there is none yet, false if it was the last one.
     fn take_chunk(&mut self) -> Option<bool> {
         let line = self.raw.windows(2).position(|window| window == b"\r\n")?;
         let length = std::str::from_utf8(&self.raw[..line]).unwrap();
@@ -197,7 +197,7 @@ impl EventStream {
         }
     }
 
-    /// Reads until an event of this type; its data.
+    /// Reads until an event of this type. Returns its data.
     pub(crate) async fn until(&mut self, kind: &str) -> Value {
         loop {
             let event = self.next().await;
@@ -208,7 +208,7 @@ impl EventStream {
         }
     }
 
-    /// Reads to the end, which must be `complete`; its data.
+    /// Reads to the end, which must be `complete`. Returns its data.
     pub(crate) async fn complete(&mut self) -> Value {
         while self.next().await.is_some() {}
         let last = self.heard.last().expect("at least one event");
@@ -222,7 +222,7 @@ impl EventStream {
         self.heard.iter().map(|event| event.kind.as_str()).collect()
     }
 
-    /// The same, with neighbours of one kind taken together.
+    /// As [`Self::kinds`], with consecutive duplicates removed.
     pub(crate) fn story(&self) -> Vec<&str> {
         let mut kinds = self.kinds();
         kinds.dedup();

@@ -8,7 +8,7 @@ use crate::server::World;
 use crate::task_client::{TaskClient, serve};
 
 #[tokio::test]
-async fn a_task_whose_client_hangs_up_is_started_whole_and_looked_after() {
+async fn a_task_whose_client_hangs_up_is_started_and_supervised() {
     let touch = json!({ "command": "touch made", "description": "a test" });
     let script = Script::new()
         .on(
@@ -32,11 +32,12 @@ async fn a_task_whose_client_hangs_up_is_started_whole_and_looked_after() {
             "idle",
         ),
     ] {
-        // Someone else writes to the file for a moment: a start has to wait in the middle.
+        // Another process locks the file for a moment: the start has to wait in the middle.
         let other = rusqlite::Connection::open(world.data().join("sessions.db")).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         let hangs_up = client.order(path, body.clone()).await;
-        // The order has arrived long before the server has answered so many questions; nothing shows before it is stored.
+        // The request has arrived long before the server has answered so many others; nothing is visible before it is
+        // stored.
         for _ in 0..100 {
             assert!(
                 list(&mut watcher)
@@ -48,7 +49,7 @@ async fn a_task_whose_client_hangs_up_is_started_whole_and_looked_after() {
         drop(hangs_up);
         list(&mut watcher).await;
         other.execute_batch("ROLLBACK").unwrap();
-        // What it asks is denied, and its time is limited.
+        // Its requests are denied, and its time is limited.
         watcher.until_status(end).await;
     }
     assert!(watcher.streamed().contains("Nobody can be asked"));

@@ -1,4 +1,4 @@
-//! Many clients at once: every one of them hears everything.
+//! Many clients at once: each of them gets all events.
 
 use std::time::Instant;
 
@@ -13,10 +13,10 @@ const SESSIONS: usize = 4;
 const STREAMS: usize = 200;
 const EVENTS: usize = 500;
 
-/// How much memory the server may have used at most; the streams are a small part of it.
+/// The maximum memory of the server; the streams are a small part of it.
 const MEMORY: u64 = 400 << 20;
 
-/// The numbers that the agent has counted, as this client heard them.
+/// The numbers that the agent has counted, as this client received them.
 async fn numbers(mut stream: EventStream) -> Vec<usize> {
     stream.complete().await;
     let ids: Vec<u64> = stream.heard.iter().filter_map(|event| event.id).collect();
@@ -54,7 +54,7 @@ async fn two_hundred_streams_lose_nothing() {
         streams.push(client.watch(session(number), None).await);
     }
 
-    // All are there; now it begins.
+    // All are connected; now it begins.
     let began = Instant::now();
     let reading: Vec<_> = streams
         .into_iter()

@@ -1,4 +1,4 @@
-//! What the task API refuses, and how it says so.
+//! What the task API refuses, and its error messages.
 
 use serde_json::{Value, json};
 use tiller_testkit::model::Script;
@@ -13,7 +13,7 @@ async fn demo_world() -> World {
 }
 
 #[tokio::test]
-async fn every_mistake_has_its_code_and_its_words() {
+async fn every_mistake_has_its_code_and_message() {
     let world = demo_world().await;
     std::fs::create_dir_all(world.home().join(".ssh")).unwrap();
     std::os::unix::fs::symlink("/etc", world.project().join("sly")).unwrap();
@@ -192,7 +192,7 @@ async fn every_mistake_has_its_code_and_its_words() {
 }
 
 #[tokio::test]
-async fn what_is_no_task_at_all_is_refused() {
+async fn invalid_bodies_are_refused() {
     let world = demo_world().await;
     let server = serve(&world).await;
     let json_type = ("content-type", "application/json");
@@ -230,7 +230,7 @@ async fn what_is_no_task_at_all_is_refused() {
 }
 
 #[tokio::test]
-async fn a_trusted_proxys_clients_are_counted_and_nobody_elses_word_is_taken() {
+async fn clients_of_a_trusted_proxy_are_counted_and_other_headers_are_ignored() {
     let world = demo_world().await;
     let environment = [("TILLER_API_KEY", KEY), ("DEMO_AGENT_SPEED", "inf")];
     let start = async |server: &Server, client: &str| {
@@ -259,7 +259,7 @@ async fn a_trusted_proxys_clients_are_counted_and_nobody_elses_word_is_taken() {
     let server = world.serve_with(&[], &environment).await;
     assert_eq!(start(&server, "203.0.113.7").await, 200);
     assert_eq!(start(&server, "203.0.113.8").await, 429);
-    // And the language of those who don't say theirs is the configured one.
+    // The configured language applies to clients without `Accept-Language`.
     let refused = request(&server.address, "GET", "/api/system", &[], "").await;
     let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
     assert!(message.starts_with("A valid API key"), "{message}");

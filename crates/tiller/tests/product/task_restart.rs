@@ -1,4 +1,4 @@
-//! Tasks and the death of the server: what a client was promised, the next server keeps.
+//! Tasks across the death of the server: the next server keeps the promises.
 
 use serde_json::json;
 use tiller_testkit::installed::scripted_claude;
@@ -9,7 +9,7 @@ use crate::task_client::{KEY, TaskClient, question, serve};
 
 #[tokio::test]
 async fn a_time_limit_holds_under_the_next_server() {
-    // An agent that speaks at once, so that the first server hears it in time on every machine.
+    // An agent that answers at once, so that the first server gets it in time on every machine.
     let claude = scripted_claude().unwrap_or_else(|missing| panic!("{missing}"));
     let world = World::with_claude(Script::new(), Some(claude)).await;
     let script = world.home().join("script.json");
@@ -40,7 +40,7 @@ async fn a_time_limit_holds_under_the_next_server() {
     assert_eq!(heard[heard.len() - 2].data["code"], "timeout");
     server.stop().await;
 
-    // And a third one still knows why.
+    // A third server still knows the reason.
     let server = serve().await;
     let mut stream = TaskClient::new(&server).watch(&session, None).await;
     stream.complete().await;
@@ -90,7 +90,7 @@ async fn some_of_several_answers_are_kept_for_the_next_server() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_by_the_next_server_either() {
+async fn the_next_server_also_denies_requests() {
     let touch = json!({ "command": "touch made", "description": "a test" });
     let script = Script::new().on(
         "make",
@@ -109,7 +109,7 @@ async fn nobody_is_asked_by_the_next_server_either() {
     });
     world.model.gate("go").reached().await;
     server.kill().await;
-    // Its connection is cut, in the middle of nothing.
+    // Its connection is cut.
     waiting.abort();
     world.model.gate("go").open();
 

@@ -1,4 +1,4 @@
-//! The totals of a session: kept on the server, whole whatever page is read, and the same after a crash.
+//! The totals of a session: kept on the server, complete whichever page is read, and the same after a crash.
 
 use serde_json::{Value, json};
 use tiller_testkit::installed::Claude;
@@ -7,7 +7,7 @@ use tiller_testkit::model::{Reply, Script};
 use crate::client::EventClient;
 use crate::server::{Server, SignIn, World, until};
 
-/// The totals as a new client finds them, in the list and with a page of one message.
+/// The totals as a new client gets them, in the list and with a page of one message.
 async fn totals(server: &Server, cookie: &SignIn, session: &str) -> Value {
     let mut client = EventClient::connect(server, cookie).await;
     client.send("session.list", json!({})).await;
@@ -44,7 +44,7 @@ async fn totals_are_those_of_the_whole_session_and_survive_a_crash() {
         )
         .on("one more", [write("three.txt"), todos("completed"), done()])
         .on("after the crash", [write("four.txt"), done()]);
-    // Newer releases offer tools for to-dos only where they are asked for.
+    // Newer releases offer to-do tools only on request.
     let claude = Claude::V2_1_113
         .executable()
         .unwrap_or_else(|missing| panic!("{missing}"));
@@ -56,7 +56,7 @@ async fn totals_are_those_of_the_whole_session_and_survive_a_crash() {
     client.send("session.start", start).await;
     let first = client.until_status("completed").await;
     let session = first["sessionId"].as_str().unwrap().to_owned();
-    // A client that watches is told without asking.
+    // A watching client gets the totals without asking.
     client
         .until("the totals of the first turn", |event| {
             event["type"] == "session.updated" && event["payload"]["session"]["summary"]["turns"] == 1

@@ -1,4 +1,4 @@
-//! Two servers of one person, each with its own data folder, and one conversation: it has one driver at a time.
+//! Two servers of one user, each with its own data folder, and one conversation: it has one driver at a time.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::client::EventClient;
 use crate::http;
 use crate::server::{Server, SignIn, World, agent_of, until};
 
-/// One of the two: a data folder of its own, and with the other the home folder and the place of the leases.
+/// One of the two servers: with its own data folder, sharing the home folder and the leases.
 struct Side<'a> {
     world: &'a World,
     data: PathBuf,
@@ -47,7 +47,7 @@ fn runtime(world: &World) -> PathBuf {
     world.home().with_file_name("runtime")
 }
 
-/// The conversations that are leased, or were by someone who was killed.
+/// The leased conversations, including those of killed processes.
 fn leases(world: &World) -> Vec<String> {
     let files = std::fs::read_dir(runtime(world).join("tiller-leases")).unwrap();
     let mut names: Vec<String> = files
@@ -79,12 +79,12 @@ fn pid_of_driver(refused: &Value) -> Pid {
 
 fn is_there(pid: Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // What nobody has waited for yet is gone all the same.
+    // A zombie has ended, too.
     stat.rsplit_once(')')
         .is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
 
-/// Says something and waits for the answer, which repeats all that the model was told in this conversation.
+/// Sends a prompt and returns the answer, which repeats all that the model was told in this conversation.
 async fn known(client: &mut EventClient, session: &str, prompt: &str) -> String {
     say(client, session, prompt).await;
     client.until_status("completed").await;
@@ -100,7 +100,7 @@ fn last_answer(client: &EventClient) -> String {
 }
 
 #[tokio::test]
-async fn the_second_server_is_told_who_drives_and_may_fork_or_take_over() {
+async fn the_second_server_learns_the_driver_and_may_fork_or_take_over() {
     let world = World::new(Script::new().otherwise(Reply::text("Known: {{prompts}}"))).await;
     let (here, there) = (Side::new(&world, "here"), Side::new(&world, "there"));
     let (first, _, mut at_first) = here.serve().await;
@@ -109,7 +109,7 @@ async fn the_second_server_is_told_who_drives_and_may_fork_or_take_over() {
     at_first.until_status("completed").await;
     let agent = agent_of(&session);
 
-    // The first one's agent only waits for its user, and yet it drives.
+    // The first server's agent is idle, but it drives the conversation.
     let resume = |prompt: &str, fork: bool| json!({ "prompt": prompt, "resume": session, "fork": fork });
     at_second.send("session.start", resume("two", false)).await;
     assert_eq!(until_refused(&mut at_second).await, agent);
@@ -134,7 +134,7 @@ async fn the_second_server_is_told_who_drives_and_may_fork_or_take_over() {
     at_second.until_status("completed").await;
     assert_eq!(last_answer(&at_second), "Known: one | two | three");
 
-    // Now it is the first one's turn to be told.
+    // Now the first server is refused.
     say(&mut at_first, &session, "four").await;
     let agent = until_refused(&mut at_first).await;
     assert!(is_there(agent));
@@ -152,7 +152,7 @@ async fn the_second_server_is_told_who_drives_and_may_fork_or_take_over() {
 }
 
 #[tokio::test]
-async fn a_killed_server_keeps_nobody_out() {
+async fn a_killed_server_blocks_nobody() {
     let world = World::new(Script::new().otherwise(Reply::text("Known: {{prompts}}"))).await;
     let (here, there) = (Side::new(&world, "here"), Side::new(&world, "there"));
     let (first, _, mut at_first) = here.serve().await;
@@ -161,20 +161,20 @@ async fn a_killed_server_keeps_nobody_out() {
     let agent = agent_of(&session);
     first.kill().await;
 
-    // Its agent has outlived it, and drives on.
+    // Its agent has outlived it and still drives.
     let (second, _, mut at_second) = there.serve().await;
     let resume = json!({ "prompt": "two", "resume": session });
     at_second.send("session.start", resume.clone()).await;
     assert_eq!(until_refused(&mut at_second).await, agent);
     assert!(is_there(agent));
-    // Now the machine loses that as well. All that is left is a file.
+    // Now the agent dies as well. Only a file is left.
     rustix::process::kill_process(agent, Signal::KILL).unwrap();
     until("the agent ends", || !is_there(agent)).await;
     at_second.send("session.start", resume).await;
     at_second.until_status("completed").await;
     assert_eq!(last_answer(&at_second), "Known: one | two");
 
-    // Both at once, with nobody at it: one of them goes on, the other is told why it can't.
+    // Both at once, without a driver: one of them continues, the other is told why it can't.
     let agent = agent_of(&session);
     second.kill().await;
     rustix::process::kill_process(agent, Signal::KILL).unwrap();
@@ -182,13 +182,13 @@ async fn a_killed_server_keeps_nobody_out() {
     assert_eq!(leases(&world), [session.as_str()], "what a killed server leaves");
     let ((first, _, mut at_first), (second, _, mut at_second)) = tokio::join!(here.serve(), there.serve());
     until("what was left is swept", || leases(&world).is_empty()).await;
-    // Both may still be looking for the agents that they had.
+    // Both may still be looking for their earlier agents.
     tokio::join!(
         say(&mut at_first, &session, "three"),
         say(&mut at_second, &session, "three")
     );
     let (one, other) = tokio::join!(outcome(&mut at_first), outcome(&mut at_second));
-    // Who is told has its words back: they are no part of the session, and nothing is left undone there.
+    // The refused one gets its prompt back: it is not part of the session, and nothing is left unfinished.
     let (told, told_client) = match (one, other) {
         (Outcome::GoesOn, Outcome::IsTold(driver)) => (driver, &mut at_second),
         (Outcome::IsTold(driver), Outcome::GoesOn) => (driver, &mut at_first),
@@ -202,7 +202,7 @@ async fn a_killed_server_keeps_nobody_out() {
     let prompts: Vec<_> = prompts.filter_map(|message| message["prompt"].as_str()).collect();
     assert!(!prompts.contains(&"three"), "{prompts:?}");
     assert_eq!(history["status"], "completed");
-    // Its agent ends with its server, and has written all that it will.
+    // Its agent ends with its server, and has written everything.
     first.stop().await;
     second.stop().await;
     assert_eq!(
@@ -218,11 +218,11 @@ async fn a_killed_server_keeps_nobody_out() {
 #[derive(Debug)]
 enum Outcome {
     GoesOn,
-    /// Who goes on instead.
+    /// Which server continues.
     IsTold(Pid),
 }
 
-/// What becomes of a prompt that two servers were given.
+/// The outcome of a prompt that was sent to two servers.
 async fn outcome(client: &mut EventClient) -> Outcome {
     let ended = |event: &Value| {
         event["type"] == "runner.error"
