@@ -1,9 +1,9 @@
 //! A scripted agent that speaks the Agent Client Protocol on stdin and stdout.
 //!
-//! It does what the prompt names, in this order: `plan` tells a plan, `think` thinks aloud, `edit` writes `note.txt` and
-//! shows the difference, `ask` asks before it runs a command that makes `asked.txt`, `hang` does not end until it is
-//! cancelled. It always says something at last. Its first mode is one in which it would not ask; in that one it refuses to
-//! work, because a client must have chosen another.
+//! It does what the prompt names, in this order: `plan` sends a plan, `think` thinks aloud, `edit` writes `note.txt`
+//! and sends the diff, `ask` asks for permission to run a command that creates `asked.txt`, `hang` runs until it is
+//! cancelled. It always ends with a message. In its first mode it would not ask; in that mode it refuses to work,
+//! because a client must have chosen another one.
 
 use std::collections::HashMap;
 use std::io::{Lines, StdinLock, Write as _};
@@ -85,7 +85,7 @@ impl Agent {
                 self.cwd = params["cwd"].as_str().unwrap_or_default().into();
                 if let Some(known) = params["sessionId"].as_str() {
                     known.clone_into(&mut self.session);
-                    // As an agent does that tells a loaded conversation again.
+                    // Like an agent that replays a loaded conversation.
                     self.chunk("from before", "agent_message_chunk")?;
                 }
                 let modes = json!({ "currentModeId": self.mode, "availableModes": [{ "id": "yolo" }, { "id": "ask" }] });
@@ -170,7 +170,7 @@ impl Agent {
         )
     }
 
-    /// False: the turn was cancelled meanwhile.
+    /// False: the turn was cancelled in the meantime.
     fn ask(&mut self) -> Result<bool, Gone> {
         let id = self.call();
         let input = json!({ "command": "touch asked.txt" });

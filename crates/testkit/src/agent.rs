@@ -1,13 +1,12 @@
-//! A scripted CLI that speaks Claude Code's protocol on stdin and stdout. By default it is the demo agent that people
-//! meet when Claude Code is not installed: a short, honest tour of what an agent does.
+//! A scripted CLI with Claude Code's protocol on stdin and stdout. By default it is the demo agent, which runs if
+//! Claude Code is not installed: a short, honest tour of what an agent does.
 //!
-//! It takes the command line of `claude --print --input-format stream-json --output-format stream-json …`: stream
-//! events, permission prompts, questions, interrupts, changes of model and mode, resumed sessions. Flags that it does
-//! not know are ignored. It keeps its conversation where the CLI would (`$CLAUDE_CONFIG_DIR/projects/…`), in the CLI's
-//! format, so a session can be resumed by another process and read by whatever reads the CLI's transcripts.
+//! It accepts the command line of `claude --print --input-format stream-json --output-format stream-json …`: stream
+//! events, permission prompts, questions, interrupts, changes of model and mode, resumed sessions. Unknown flags are
+//! ignored. It stores its conversation where the CLI would (`$CLAUDE_CONFIG_DIR/projects/…`), in the CLI's format, so
+//! that another process can resume a session and readers of the CLI's transcripts can read it.
 //!
-//! No model is behind it, and it says so. Its version, as `--version` and `init` give it, is that of the CLI whose
-//! protocol it speaks.
+//! It has no model, and says so. `--version` and `init` report the version of the CLI whose protocol it implements.
 //!
 //! Two flags are its own:
 //!
@@ -40,7 +39,7 @@ use session::{Session, UserMessage};
 use transcript::Transcript;
 use turn::{Stop, Turn};
 
-/// The CLI whose protocol this is.
+/// The CLI version whose protocol this is.
 const PROTOCOL_VERSION: &str = "2.1.325";
 
 /// What a turn does with the user's message.
@@ -68,13 +67,13 @@ pub fn main(arguments: impl IntoIterator<Item = String>) -> ExitCode {
         }
     };
     let code = runtime.block_on(run(arguments, tokio::io::stdin(), tokio::io::stdout()));
-    // A read of stdin may still be waiting in a thread of the runtime, and must not keep the process alive.
+    // A thread of the runtime may still be waiting for stdin, and must not keep the process alive.
     runtime.shutdown_background();
     ExitCode::from(code)
 }
 
 /// Runs the scripted CLI on any pair of streams and returns its exit code. The caller must not wait for threads that
-/// still read `stdin`; [`main`] takes care of that for a whole process.
+/// still read `stdin`; [`main`] handles that for a whole process.
 pub async fn run(
     arguments: impl IntoIterator<Item = String>,
     stdin: impl AsyncRead + Unpin + Send,
@@ -93,7 +92,7 @@ pub async fn run(
     if writing.await.is_err() { 1 } else { code }
 }
 
-/// About what the real CLI needs to look for a conversation.
+/// About the time that the real CLI needs to look for a conversation.
 const START_TIME: Duration = Duration::from_secs(1);
 
 async fn converse(options: Options, stdin: impl AsyncRead + Unpin + Send, output: Output) -> u8 {
@@ -121,7 +120,7 @@ async fn converse(options: Options, stdin: impl AsyncRead + Unpin + Send, output
     let transcript = match Transcript::open(&options) {
         Ok(transcript) => transcript,
         Err(error) => {
-            // The real one takes longer to find that out than its caller takes to say its first word.
+            // The real CLI takes longer to find that out than its caller to send the first message.
             let mut first = Vec::new();
             let mut input = BufReader::new(stdin);
             drop(tokio::time::timeout(START_TIME, input.read_until(b'\n', &mut first)).await);
@@ -144,13 +143,13 @@ async fn converse(options: Options, stdin: impl AsyncRead + Unpin + Send, output
     .await
 }
 
-/// The loop of a process: reads stdin, plays one turn at a time, and answers control requests in the middle of it.
+/// The loop of a process: reads stdin, plays one turn at a time, and answers control requests during it.
 struct Conversation {
     session: Arc<Session>,
     behaviour: Arc<Behaviour>,
     queue: VecDeque<UserMessage>,
     turn: Option<TurnFuture>,
-    /// Whether the last turn ended in an error, which the exit code tells.
+    /// Whether the last turn ended in an error, which determines the exit code.
     failed: bool,
 }
 
@@ -175,7 +174,7 @@ impl Conversation {
                 }
             }
             tokio::select! {
-                // In this order, so that a process that has gone deaf does not hear one line more.
+                // In this order, so that a deaf process does not read another line.
                 biased;
                 () = self.session.deafened(), if !self.session.is_deaf() => {}
                 line = input.next_segment(), if input_open && !self.session.is_deaf() => {
@@ -227,7 +226,7 @@ impl Conversation {
         })
     }
 
-    /// Takes one line of stdin. An error ends the process, as a line that is no JSON does with the CLI.
+    /// Processes one line of stdin. An error ends the process, as invalid JSON ends the CLI.
     async fn take(&mut self, line: &[u8]) -> Result<(), String> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
@@ -261,7 +260,7 @@ impl Conversation {
         }
         match subtype {
             "interrupt" => {
-                // Dropping the turn stops it wherever it is; lines are handed over whole, so none is torn.
+                // Dropping the turn stops it wherever it is; lines are passed on whole, so none is torn.
                 let running = self.turn.take().is_some();
                 self.session.cancel_pending().await;
                 self.session.succeed(id, json!({"still_queued": []})).await;

@@ -1,7 +1,7 @@
-//! Where the programs are that tests drive: the real CLI, opencode, and a Python interpreter with the official SDK.
+//! Finds the programs that tests drive: the real CLI, opencode, and a Python interpreter with the official SDK.
 //!
 //! `cargo xtask setup` installs them into the user's cache folder, and environment variables may point elsewhere. A
-//! program that is missing is an error that says how to get it, never a reason to skip a test.
+//! missing program is an error that says how to get it, never a reason to skip a test.
 
 use std::env;
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ pub enum Claude {
     V2_1_325,
     /// The last one that accepts `--sdk-url` for any host.
     V2_1_113,
-    /// An old one, run with Node.js, whose transcripts people still have.
+    /// An old one, run with Node.js, whose transcripts users still have.
     V2_1_49,
 }
 
-/// A program that the tests need is not on this machine.
+/// A program that the tests need is missing.
 #[derive(Debug, thiserror::Error)]
 #[error("{what} is not at {path}: {remedy}", path = path.display())]
 pub struct Missing {
@@ -27,10 +27,10 @@ pub struct Missing {
 }
 
 impl Claude {
-    /// Every version that sessions may run, for tests that must hold for all of them.
+    /// All versions that sessions may run, for tests that must hold for all of them.
     pub const ALL: [Self; 2] = [Self::V2_1_325, Self::V2_1_113];
 
-    /// Every version whose transcripts are read.
+    /// All versions whose transcripts are read.
     pub const WITH_TRANSCRIPTS: [Self; 3] = [Self::V2_1_325, Self::V2_1_113, Self::V2_1_49];
 
     /// The version as `claude --version` begins.
@@ -42,14 +42,14 @@ impl Claude {
         }
     }
 
-    /// The executable, which is known to exist; one that ends in `.js` is run with Node.js.
+    /// The executable, which is checked to exist; one that ends in `.js` is run with Node.js.
     pub fn executable(self) -> Result<PathBuf, Missing> {
         let variable = match self {
             Self::V2_1_325 => "TILLER_TEST_CLAUDE_325",
             Self::V2_1_113 => "TILLER_TEST_CLAUDE_113",
             Self::V2_1_49 => "TILLER_TEST_CLAUDE_49",
         };
-        // One package for each platform, and only this machine's is there.
+        // One package per platform, and only this machine's is installed.
         let packages = cache_folder()
             .join("claude")
             .join(self.version())
@@ -67,7 +67,7 @@ impl Claude {
 
 /// opencode, which speaks the Agent Client Protocol.
 pub fn opencode() -> Result<PathBuf, Missing> {
-    // One package for each platform, and only this machine's is there.
+    // One package per platform, and only this machine's is installed.
     let packages = cache_folder().join("opencode/1.18.33/node_modules");
     let cached = std::fs::read_dir(&packages)
         .into_iter()

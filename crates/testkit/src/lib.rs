@@ -6,7 +6,7 @@
 //!   fault that a CLI can have.
 //! - [`installed`] finds the real CLI and the Python interpreter that tests drive.
 //!
-//! Nothing here knows Tiller's own server, store or types: the kit stands on the other side of the wire.
+//! Nothing here knows Tiller's own server, store or types: the kit is on the other side of the wire.
 
 pub mod acp;
 pub mod agent;
@@ -15,7 +15,7 @@ pub mod installed;
 #[cfg(feature = "model")]
 pub mod model;
 
-/// The JSON example in a module's documentation, so that tests can hold it to its word.
+/// The JSON example in a module's documentation, for tests.
 #[cfg(test)]
 fn documented_json(source: &str) -> String {
     source

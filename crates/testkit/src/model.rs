@@ -1,5 +1,5 @@
-//! A scripted Messages API server: the real Claude Code CLI takes it for the model. Agents that speak the chat completions
-//! API take it for their model, too.
+//! A scripted Messages API server, which acts as the model of the real Claude Code CLI, and of agents that use the chat
+//! completions API.
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {

@@ -1,4 +1,4 @@
-//! The demo agent, as somebody without Claude Code meets it.
+//! The demo agent, as users without Claude Code see it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -145,7 +145,7 @@ async fn it_speaks_chinese_to_a_chinese_prompt() {
 }
 
 #[tokio::test]
-async fn a_denial_is_respected_and_told() {
+async fn a_denial_is_respected_and_reported() {
     let place = Place::new();
     let mut cli = demo(&place, &[]);
     cli.prompt("hello").await;
@@ -228,7 +228,7 @@ async fn an_interrupt_withdraws_the_prompt_and_ends_the_turn() {
         .find(|l| l["message"]["content"][0]["tool_use_id"] == bash["request"]["tool_use_id"]);
     assert_eq!(closed.unwrap()["message"]["content"][0]["is_error"], true);
 
-    // The late answer to a withdrawn request does no harm, and the conversation goes on.
+    // The late answer to a withdrawn request does no harm, and the conversation continues.
     cli.allow(&bash).await;
     cli.prompt("and now?").await;
     let result = allow_all(&mut cli).await;

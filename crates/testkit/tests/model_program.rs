@@ -1,4 +1,4 @@
-//! The scripted model as a program, steered from outside as a browser test does it.
+//! The scripted model as a program, controlled from outside as in a browser test.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -150,7 +150,7 @@ async fn errors_look_like_the_api_s() {
 }
 
 #[tokio::test]
-async fn it_can_be_tied_to_the_life_of_whoever_started_it() {
+async fn it_can_end_with_the_process_that_started_it() {
     let mut child = Command::new(PROGRAM)
         .args(["model", "--until-stdin-ends"])
         .stdin(Stdio::piped())
@@ -169,7 +169,7 @@ async fn it_can_be_tied_to_the_life_of_whoever_started_it() {
 }
 
 #[tokio::test]
-async fn a_script_that_makes_no_sense_is_refused_with_a_reason() {
+async fn an_invalid_script_is_refused_with_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("script.json");
     std::fs::write(&path, r#"{"rules": [{"contain": "x", "replies": []}]}"#).unwrap();

@@ -1,4 +1,4 @@
-//! The real CLI takes the scripted model for the model.
+//! The scripted model as the model of the real CLI.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -131,7 +131,7 @@ async fn tools_really_run_and_their_results_reach_the_next_reply() {
 
 #[tokio::test]
 async fn the_cli_retries_after_errors_and_a_cut_stream() {
-    // Mostly waiting for the CLI's own pauses, so both versions may do it at once.
+    // Mostly waiting for the CLI's own pauses, so both versions run at once.
     tokio::join!(retries(Claude::V2_1_325), retries(Claude::V2_1_113));
 }
 
@@ -168,7 +168,7 @@ async fn retries(version: Claude) {
 #[tokio::test]
 async fn an_error_that_no_retry_cures_ends_the_turn() {
     for version in Claude::ALL {
-        // 2.1.325 tries a refused request once more without its newest betas, so the refusal has to last.
+        // 2.1.325 repeats a refused request once without its newest betas, so the refusal has to last.
         let script = Script::new().otherwise(Reply::error(400));
         let scene = Scene::new(version, script).await;
         let mut cli = scene.cli(&[]);

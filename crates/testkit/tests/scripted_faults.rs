@@ -1,4 +1,4 @@
-//! Every fault that the scripted CLI can have, seen from the other side of the pipe.
+//! All faults of the scripted CLI, seen from the other side of the pipe.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -28,7 +28,7 @@ fn start(place: &Place, script: &Value) -> Cli {
     Cli::spawn(Path::new(PROGRAM), place, Vec::new(), &arguments)
 }
 
-/// Sends one prompt, closes stdin, and collects everything that comes, whatever it is.
+/// Sends one prompt, closes stdin, and collects all output.
 async fn whole_run(script: Value) -> Output {
     let place = Place::new();
     let path = write(&place, &script);
@@ -72,7 +72,7 @@ fn results(output: &Output) -> usize {
     lines.iter().filter(|l| l["type"] == "result").count()
 }
 
-/// Whether a process that is not ours to wait for is there.
+/// Whether a process that is not our child is alive.
 fn is_alive(pid: u64) -> bool {
     let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let after_name = state.rsplit(") ").next().unwrap_or_default();
@@ -187,7 +187,7 @@ async fn stderr_can_be_flooded() {
 }
 
 #[tokio::test]
-async fn a_turn_can_fail_or_never_be_told_to_end() {
+async fn a_turn_can_fail_or_have_no_result() {
     let place = Place::new();
     let script = json!({"turns": [
         [{"do": "result", "subtype": "error_max_turns", "errors": ["too many"]}],
@@ -204,7 +204,7 @@ async fn a_turn_can_fail_or_never_be_told_to_end() {
     let result = cli.result().await;
     assert_eq!(result["result"], "here again, one | two | three");
     assert_eq!(cli.lines_of_type("result").len(), 2);
-    // The last list of steps serves all later prompts.
+    // The last list of steps is used for all later prompts.
     cli.prompt("four").await;
     assert_eq!(
         cli.result().await["result"],
@@ -229,7 +229,7 @@ async fn a_hanging_turn_can_be_interrupted_unless_that_is_ignored_too() {
     cli.until(|line| line["type"] == "assistant").await;
     cli.send(json!({"type": "control_request", "request_id": "stop", "request": {"subtype": "interrupt"}}))
         .await;
-    // Requests are answered in order, so the interrupt has been read and left alone when this one is answered.
+    // Requests are answered in order, so the interrupt was read and ignored when this one is answered.
     cli.control("later", json!({"subtype": "mcp_status"})).await;
     assert!(cli.lines_of_type("result").is_empty());
 }
@@ -294,7 +294,7 @@ async fn a_grandchild_can_hold_the_pipe_open() {
     let pid = line["pid"].as_u64().unwrap();
     assert!(is_alive(pid));
     kill("-KILL", pid).await;
-    // Only now does the output end.
+    // The output ends only now.
     assert!(cli.next().await.is_none());
 }
 
@@ -328,7 +328,7 @@ async fn tools_of_a_script_ask_and_tell_the_answer() {
 }
 
 #[tokio::test]
-async fn a_script_that_makes_no_sense_is_refused_with_a_reason() {
+async fn an_invalid_script_is_refused_with_a_reason() {
     for (script, reason) in [
         (json!({"turns": [[{"do": "dance"}]]}), "unknown variant `dance`"),
         (json!({"turn": []}), "unknown field `turn`"),

@@ -14,7 +14,7 @@ use tokio::process::Command;
 
 const TOOL_COMMAND: &str = "touch made && echo made-by-tool";
 
-/// What the scripted CLI does on the prompts of the checks.
+/// What the scripted CLI does for the prompts of the checks.
 fn agent_script() -> serde_json::Value {
     json!({"rules": [
         {"contains": "say hello", "steps": [
@@ -31,7 +31,7 @@ fn agent_script() -> serde_json::Value {
     ]})
 }
 
-/// What the model behind the real CLI answers to the same prompts.
+/// What the model of the real CLI answers to the same prompts.
 fn model_script() -> Script {
     Script::new()
         .on(
@@ -58,7 +58,7 @@ async fn passes_all_checks(cli: &Path, place: &Place, environment: Vec<(String, 
     let checks = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/sdk_checks.py");
     let python = installed::python().unwrap_or_else(|error| panic!("{error}"));
     let output = Command::new(python)
-        // No bytecode beside the sources, and nothing from the folder of the developer.
+        // No bytecode beside the sources, and nothing from the developer's own folder.
         .args(["-B", "-I", checks])
         .arg(cli)
         .arg(place.cwd())

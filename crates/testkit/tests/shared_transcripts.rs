@@ -1,4 +1,4 @@
-//! The demo agent's transcripts are the CLI's: each of the two goes on with what the other has written.
+//! The demo agent and the real CLI share transcripts: each resumes what the other has written.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -57,7 +57,7 @@ async fn the_real_cli_resumes_a_demo_session_and_the_demo_one_of_the_real_cli() 
             "{version:?}"
         );
         assert!(cli.finish().await.success());
-        // The model got what the demo said as well.
+        // The model also got what the demo said.
         let sent = model.conversation_requests()[0].body["messages"].to_string();
         assert!(sent.contains("demo agent"), "{version:?}: {sent}");
 

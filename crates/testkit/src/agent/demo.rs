@@ -1,5 +1,5 @@
-//! The tour that people get when Claude Code is not installed. It shows what an agent's work looks like, and never
-//! pretends to be one: it says that no model is behind it, does only what was allowed, and tells what it did.
+//! The tour of the demo agent. It shows what an agent's work looks like, and never pretends to be one: it says that it
+//! has no model, does only what was allowed, and reports what it did.
 
 mod note;
 mod words;
@@ -14,21 +14,21 @@ use super::turn::{Stop, ToolCall, Turn};
 use note::{Note, Plan};
 use words::Words;
 
-/// Whole tour: 10 to 15 seconds, without the time that people take to answer.
+/// The whole tour takes 10 to 15 seconds, without the time that people take to answer.
 const PAUSE_AFTER_PIECE: Duration = Duration::from_millis(40);
 const PAUSE_BETWEEN_STEPS: Duration = Duration::from_millis(500);
 
 /// The only command that the demo runs.
 const LIST_COMMAND: &str = "ls";
-/// A folder with thousands of files makes no better demo.
+/// A folder with thousands of files does not improve the demo.
 const LISTED_LINES: usize = 40;
 
-/// What became of a step, for the summary at the end.
+/// The outcome of a step, for the summary at the end.
 #[derive(Clone, Debug)]
 enum Outcome {
     Done(String),
     Denied,
-    /// Only a question can be this.
+    /// Only possible for a question.
     Unanswered,
     Failed(String),
 }
@@ -47,7 +47,7 @@ pub(crate) async fn play(turn: &mut Turn<'_>) -> Result<(), Stop> {
     }
 }
 
-/// A turn, with the manner of the tour.
+/// A turn, in the style of the tour.
 struct Guide<'a, 'b> {
     turn: &'a mut Turn<'b>,
     words: &'static Words,
@@ -105,7 +105,7 @@ impl Guide<'_, '_> {
         Ok(())
     }
 
-    /// In plan mode nothing is done before the plan is approved. `true` if it was.
+    /// In plan mode nothing is done before the plan is approved. Returns whether it was.
     async fn plan(&mut self) -> Result<bool, Stop> {
         let plan = self.words.plan;
         let call = self.turn.tool_use("ExitPlanMode", json!({"plan": plan})).await;
@@ -115,7 +115,7 @@ impl Guide<'_, '_> {
         self.turn
             .tool_result(&call, "The user approved the plan.", false, json!({"plan": plan}))
             .await;
-        // The answer may have chosen another mode already.
+        // The answer may have already chosen another mode.
         if self.turn.session.state().permission_mode == "plan" {
             self.turn.session.set_permission_mode("default").await;
         }
@@ -264,7 +264,7 @@ impl Guide<'_, '_> {
         Ok(Outcome::Done(answer))
     }
 
-    /// The end of the tour: in the form that the user chose, or in all of them.
+    /// The end of the tour, in the form that the user chose.
     async fn close(&mut self, outcomes: &[Outcome; STEPS]) {
         let words = self.words;
         let rows: Vec<String> = words
@@ -349,13 +349,13 @@ impl Guide<'_, '_> {
     }
 
     fn paced(&self, pause: Duration) -> Duration {
-        // A factor so small that the pause can't be told in seconds means: as slow as can be.
+        // With a factor too small for a finite pause, it is as slow as possible.
         Duration::try_from_secs_f64(pause.as_secs_f64() / self.turn.session.options.speed)
             .unwrap_or(Duration::MAX)
     }
 }
 
-/// A text as a model would stream it: word by word, and Chinese by a few characters.
+/// Splits a text as a model would stream it: word by word, and Chinese by a few characters.
 fn pieces(text: &str) -> Vec<String> {
     const CHARACTERS_WITHOUT_SPACE: usize = 2;
     let mut pieces = Vec::new();
@@ -386,7 +386,7 @@ fn shortened(prompt: &str) -> String {
     format!("{start}…")
 }
 
-/// Text that does not break a Markdown table.
+/// Escapes a text for a Markdown table.
 fn in_a_cell(text: &str) -> String {
     shortened(text).replace('|', "\\|")
 }

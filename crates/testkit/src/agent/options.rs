@@ -12,13 +12,13 @@ pub(crate) struct Options {
     pub(crate) session_id: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) permission_mode: String,
-    /// Whether `bypassPermissions` may be switched to later.
+    /// Whether the mode may be changed to `bypassPermissions` later.
     pub(crate) may_bypass: bool,
-    /// Whether there is someone on the other side of the pipe to ask for permission.
+    /// Whether permission prompts can be sent to the other side.
     pub(crate) asks_on_stdio: bool,
     pub(crate) partial_messages: bool,
     pub(crate) replay_user_messages: bool,
-    /// Tools or rules such as `Bash(ls)` that need no question.
+    /// Tools or rules such as `Bash(ls)` that need no permission.
     pub(crate) allowed_tools: Vec<String>,
     pub(crate) script: Option<PathBuf>,
     pub(crate) speed: f64,
@@ -32,8 +32,8 @@ pub(crate) enum Start {
     Newest,
 }
 
-/// Flags without a value. Of all others an unknown one may have a value, so what follows it is skipped unless it
-/// looks like a flag.
+/// Flags without a value. Other unknown flags may have a value, so the next argument is skipped unless it looks like a
+/// flag.
 const SWITCHES: [&str; 12] = [
     "--print",
     "-p",
@@ -168,7 +168,7 @@ mod tests {
     fn a_speed_that_would_stand_still_is_refused() {
         for speed in ["0", "-1", "fast", "NaN"] {
             let arguments = ["--demo-speed".to_owned(), speed.to_owned()];
-            // "-1" reads as a flag in the two-word form and must be refused there as well.
+            // "-1" looks like a flag in the two-word form and must be refused there as well.
             assert!(Options::parse(arguments).is_err(), "{speed}");
         }
     }

@@ -5,7 +5,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// Hands lines to the writer. A line is handed over whole or not at all, so a turn may be dropped at any point.
+/// Passes lines to the writer. A line is passed on whole or not at all, so a turn may be dropped at any point.
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
     lines: mpsc::Sender<Item>,
@@ -18,7 +18,7 @@ enum Item {
     Flush(oneshot::Sender<()>),
 }
 
-/// A reader that is slow holds the agent back after this many lines, as a full pipe would.
+/// How many lines may wait for a slow reader, as in a full pipe.
 const LINES_AHEAD: usize = 64;
 
 impl Output {
@@ -28,7 +28,7 @@ impl Output {
             let mut batch = Vec::new();
             let mut flushes = Vec::new();
             while let Some(item) = waiting.recv().await {
-                // Whatever else is waiting goes along: a write for every line would make a flood a trickle.
+                // Everything that waits is written together: a write per line would slow a flood down.
                 let mut next = Some(item);
                 while let Some(item) = next {
                     match item {
@@ -38,13 +38,13 @@ impl Output {
                     next = waiting.try_recv().ok();
                 }
                 if stdout.write_all(&batch).await.is_err() || stdout.flush().await.is_err() {
-                    // Nobody reads any more; dropping the receiver tells everyone else.
+                    // Nobody reads any more; dropping the receiver tells all senders.
                     return;
                 }
                 batch.clear();
                 for done in flushes.drain(..) {
                     if done.send(()).is_err() {
-                        // Whoever wanted to know is gone.
+                        // The caller has gone.
                     }
                 }
             }
@@ -58,10 +58,10 @@ impl Output {
         self.raw(line).await;
     }
 
-    /// Bytes as they are, for scripts that break the format.
+    /// Raw bytes, for scripts that break the format.
     pub(crate) async fn raw(&self, bytes: Vec<u8>) {
         if self.lines.send(Item::Bytes(bytes)).await.is_err() {
-            // `closed` ends the conversation; what is said until then has no reader.
+            // `closed` ends the conversation; output until then has no reader.
         }
     }
 
@@ -69,7 +69,7 @@ impl Output {
     pub(crate) async fn flushed(&self) {
         let (done, is_done) = oneshot::channel();
         if self.lines.send(Item::Flush(done)).await.is_ok() && is_done.await.is_err() {
-            // The writer gave up; there is nothing left to wait for.
+            // The writer has stopped; there is nothing to wait for.
         }
     }
 

@@ -1,17 +1,17 @@
-//! When a tool may run without a question, and what an answer means.
+//! When a tool needs no permission, and what an answer means.
 
 use serde_json::Value;
 
 /// The answer to a permission prompt.
 #[derive(Debug)]
 pub(crate) enum Decision {
-    /// With the input as it was allowed, which the user may have changed.
+    /// With the allowed input, which the user may have changed.
     Allow { input: Value },
-    /// The call's result, with the reason, is written already.
+    /// The call's result, with the reason, is already written.
     Deny,
 }
 
-/// What the session's mode and rules say before anybody is asked.
+/// The decision of the session's mode and rules, before anybody is asked.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Beforehand {
     Allowed,
@@ -19,7 +19,7 @@ pub(crate) enum Beforehand {
     Ask,
 }
 
-/// Tools that need no question.
+/// Rules for tools that need no permission.
 #[derive(Debug)]
 pub(crate) struct Rules {
     allowed: Vec<String>,
@@ -30,7 +30,7 @@ impl Rules {
         Self { allowed }
     }
 
-    /// Takes over the rules that a user chose along with an answer.
+    /// Adds the rules that a user chose with an answer.
     pub(crate) fn add(&mut self, update: &Value) {
         let rules = update["rules"].as_array().map_or(&[][..], Vec::as_slice);
         for rule in rules {
@@ -48,7 +48,7 @@ impl Rules {
                 return rule == tool;
             };
             let command = input["command"].as_str().unwrap_or_default();
-            // `Bash(git *)` and the older `Bash(git:*)` allow every command that begins so.
+            // `Bash(git *)` and the older `Bash(git:*)` allow all commands with this beginning.
             let prefix = content.strip_suffix(":*").or_else(|| content.strip_suffix(" *"));
             name == tool
                 && match prefix {
@@ -62,7 +62,7 @@ impl Rules {
 
     pub(crate) fn beforehand(&self, mode: &str, tool: &str, input: &Value) -> Beforehand {
         match (mode, tool) {
-            // A question and a plan are for the user in every mode, or they would not be that.
+            // Questions and plans are for the user in every mode.
             (_, "AskUserQuestion" | "ExitPlanMode") => Beforehand::Ask,
             (_, "TodoWrite") | ("bypassPermissions", _) | ("acceptEdits", "Edit" | "Write") => {
                 Beforehand::Allowed

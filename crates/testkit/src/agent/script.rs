@@ -18,11 +18,11 @@
 //! }
 //! ```
 //!
-//! The first of the `rules` whose text is part of the prompt has the steps of the turn. `turns` has them for the first,
-//! second, … prompt that no rule knows; its last list serves all later ones. A turn
-//! ends with a successful `result` unless a step ends it otherwise. `on_start` is played before anything is read from
-//! stdin. `ignore_control` lists control requests that are never answered; `ignore_stdin_close` and `ignore_sigterm`
-//! make a process that has to be killed. All of them may be left out. [`Step`] lists the steps.
+//! The first of the `rules` whose text is part of the prompt has the steps of the turn. `turns` has the steps for the
+//! first, second, … prompt that no rule matches; its last list is used for all later ones. A turn ends with a
+//! successful `result` unless a step ends it otherwise. `on_start` is played before anything is read from stdin.
+//! `ignore_control` lists control requests that are never answered; `ignore_stdin_close` and `ignore_sigterm` make a
+//! process that has to be killed. All of them are optional. [`Step`] lists the steps.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -60,11 +60,11 @@ struct Rule {
     steps: Vec<Step>,
 }
 
-/// One thing that the scripted CLI does. Steps marked with * may also be used in `on_start`.
+/// One action of the scripted CLI. Steps marked with * may also be used in `on_start`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Step {
-    /// Says `text`, in deltas of `chunk` characters with `pause_ms` after each. `{{prompt}}` stands for the user's
+    /// Writes `text`, in deltas of `chunk` characters with `pause_ms` after each. `{{prompt}}` stands for the user's
     /// message and `{{prompts}}` for all of the session, joined by ` | `.
     Text {
         text: String,
@@ -75,8 +75,8 @@ pub enum Step {
     },
     /// Thinks aloud.
     Thinking { thinking: String },
-    /// Calls a tool. Nothing is run: `result` is the text of its result and `structured` its `tool_use_result`.
-    /// Whether somebody is asked first depends on the session's mode and rules; with `ask: false` nobody is.
+    /// Calls a tool. Nothing is run: `result` is the text of its result and `structured` its `tool_use_result`. The
+    /// session's mode and rules determine whether it asks for permission; with `ask: false` it does not.
     Tool {
         name: String,
         input: Value,
@@ -87,7 +87,7 @@ pub enum Step {
         #[serde(default)]
         structured: Value,
     },
-    /// Streams `events` deltas of `bytes` bytes each, `per_second` or as fast as they are taken.
+    /// Streams `events` deltas of `bytes` bytes each, `per_second` or as fast as they are read.
     Flood {
         events: usize,
         #[serde(default = "small")]
@@ -95,15 +95,15 @@ pub enum Step {
         #[serde(default)]
         per_second: Option<f64>,
     },
-    /// * Writes any JSON as a line, `times` times: unknown types, doubled lines.
+    /// * Writes any JSON as a line, `times` times: unknown types, duplicate lines.
     Line {
         json: Value,
         #[serde(default = "once")]
         times: usize,
     },
-    /// * Writes text as it is, without a line's end of its own: torn JSON.
+    /// * Writes raw text without a line ending: torn JSON.
     Raw { text: String },
-    /// * Writes a line that is JSON but for a byte that no UTF-8 has.
+    /// * Writes a line of JSON with an invalid UTF-8 byte.
     BadUtf8,
     /// * Writes one valid line of at least that many bytes.
     Oversize { bytes: usize },
@@ -115,18 +115,18 @@ pub enum Step {
     },
     /// * Waits.
     Sleep { ms: u64 },
-    /// Does nothing any more. An interrupt still ends the turn; with `deaf` before it, nothing does.
+    /// Stops doing anything. An interrupt still ends the turn; with `deaf` before it, nothing does.
     Hang,
-    /// * Reads nothing from stdin any more, without closing it.
+    /// * Stops reading stdin, without closing it.
     Deaf,
-    /// * Starts a process that lives on for `seconds` when this one has ended, in a process group of its own. A `system`
-    ///   line of the subtype `grandchild` tells its `pid`. With `holds_stdout` it keeps the pipe open.
+    /// * Starts a process in its own process group that outlives this one by `seconds`. A `system` line of the subtype
+    ///   `grandchild` has its `pid`. With `holds_stdout` it keeps the pipe open.
     Grandchild {
         seconds: u64,
         #[serde(default)]
         holds_stdout: bool,
     },
-    /// The figures that the result will report, for this turn.
+    /// The figures in the result of this turn.
     Usage {
         input_tokens: u64,
         output_tokens: u64,
@@ -141,9 +141,9 @@ pub enum Step {
         #[serde(default)]
         errors: Vec<String>,
     },
-    /// Ends the turn without any `result`; the process lives on.
+    /// Ends the turn without any `result`; the process continues.
     NoResult,
-    /// * Ends the process, in the middle of whatever it was doing.
+    /// * Ends the process, in the middle of its work.
     Exit { code: u8 },
     /// * Dies by a signal (SIGABRT).
     Abort,
@@ -205,7 +205,7 @@ impl Script {
     }
 }
 
-/// Plays a step that needs no turn. `false` if it does.
+/// Plays a step that needs no turn. `false` if it needs one.
 async fn play_anywhere(step: &Step, session: &Session) -> Result<bool, Stop> {
     match step {
         Step::Line { json, times } => {
@@ -293,11 +293,11 @@ async fn play_in_turn(step: &Step, turn: &mut Turn<'_>) -> Result<(), Stop> {
             if *ask {
                 match turn.permission(&call, Value::Null).await? {
                     Decision::Allow { input } => answers = input["answers"].clone(),
-                    // The denial is the call's result, and the script goes on.
+                    // The denial is the call's result, and the script continues.
                     Decision::Deny => return Ok(()),
                 }
             }
-            // The answers to a question are all the result it has, unless the script gives another.
+            // The answers are the result of a question, unless the script has another one.
             let result = match (result.as_str(), answers) {
                 ("", Value::Object(answers)) => Value::Object(answers).to_string(),
                 (result, _) => result.to_owned(),
@@ -361,7 +361,7 @@ async fn flood(turn: &mut Turn<'_>, events: usize, bytes: usize, per_second: Opt
         }
         whole.push_str(&piece);
         let due = per_second.and_then(|rate| {
-            // Events are counted in thousands, far below where a float loses count.
+            // Events are counted in thousands, far below where a float loses precision.
             #[allow(clippy::cast_precision_loss)]
             let seconds = (number + 1) as f64 / rate;
             Duration::try_from_secs_f64(seconds).ok()
@@ -378,11 +378,11 @@ async fn flood(turn: &mut Turn<'_>, events: usize, bytes: usize, per_second: Opt
         .await;
 }
 
-/// About what a pipe holds; a flood is handed over in pieces of this size.
+/// About the size of a pipe's buffer; a flood is written in pieces of this size.
 const FLOOD_BATCH: usize = 64 * 1024;
 
-/// The line of a text delta with gaps for what changes. Building every line anew as JSON would make a debug build a
-/// slow flood.
+/// The line of a text delta with gaps for the variable parts. Building every line as JSON would slow down a debug
+/// build.
 struct DeltaLine {
     before_text: String,
     before_uuid: String,
@@ -392,7 +392,7 @@ struct DeltaLine {
 impl DeltaLine {
     fn new(session: &Session, index: usize) -> Self {
         const GAP: &str = "<gap>";
-        // The text comes before the uuid, whether keys are kept in this order or sorted.
+        // The text comes before the uuid, whether keys are in this order or sorted.
         let line = json!({
             "event": {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": GAP}},
             "parent_tool_use_id": null, "session_id": session.id(), "type": "stream_event", "uuid": GAP,
@@ -433,7 +433,7 @@ fn grandchild(seconds: u64, holds_stdout: bool) -> std::io::Result<u32> {
     Ok(command.spawn()?.id())
 }
 
-/// How the process takes the usual ways of being ended.
+/// How the process reacts to requests to end.
 #[derive(Debug, Default)]
 pub(crate) struct Signals {
     pub(crate) outlives_stdin: bool,
@@ -449,7 +449,7 @@ impl Signals {
             sigterm: script
                 .ignore_sigterm
                 .then(|| {
-                    // Taking the signal is what keeps it from ending the process.
+                    // Handling the signal keeps it from ending the process.
                     tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
                         .inspect_err(|error| eprintln!("SIGTERM can't be ignored: {error}"))
                         .ok()
@@ -458,7 +458,7 @@ impl Signals {
         }
     }
 
-    /// Returns when a signal came that is ignored.
+    /// Returns when an ignored signal has arrived.
     pub(crate) async fn ignored(&mut self) {
         #[cfg(unix)]
         if let Some(sigterm) = &mut self.sigterm

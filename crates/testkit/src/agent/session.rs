@@ -1,4 +1,4 @@
-//! What a process holds beyond one turn: identity, settings, open questions, and the answers to control requests.
+//! The state of a process beyond one turn: identity, settings, open questions, and the answers to control requests.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,14 +14,14 @@ use super::permission::Rules;
 use super::transcript::{Transcript, prompt_text, timestamp};
 use super::turn::{ToolCall, Usage};
 
-/// The model's name when none was chosen. There is no model, and the name says so.
+/// The model's name if none was chosen. There is no model, and the name says so.
 const DEMO_MODEL: &str = "demo-no-model";
 
 pub(crate) struct Session {
     pub(crate) options: Options,
     pub(crate) output: Output,
     state: Mutex<State>,
-    /// Stdin is not read any more, by order of a script.
+    /// Set when a script stops reading stdin.
     deaf: watch::Sender<bool>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct State {
     pending: HashMap<String, oneshot::Sender<Value>>,
     /// Tool calls of the running turn that have no result yet.
     pub(crate) open_calls: Vec<ToolCall>,
-    /// The running turn's figures, which an interrupt needs as well.
+    /// The running turn's figures, which an interrupt also needs.
     pub(crate) progress: Progress,
     /// The figures of the whole process.
     pub(crate) total: Usage,
@@ -44,7 +44,7 @@ pub(crate) struct State {
     unanswerable: bool,
 }
 
-/// A running turn, as its result will tell it.
+/// The progress of a running turn, for its result.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) started: Option<std::time::Instant>,
@@ -115,9 +115,9 @@ impl Session {
         self.deaf.send_replace(true);
     }
 
-    /// Returns when stdin is not to be read any more.
+    /// Returns when stdin must no longer be read.
     pub(crate) async fn deafened(&self) {
-        // The sender lives as long as the session, so the wait ends only when the value is there.
+        // The sender lives as long as the session, so the wait ends only when the value is set.
         if self.deaf.subscribe().wait_for(|deaf| *deaf).await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -136,7 +136,7 @@ impl Session {
         self.output.line(line).await;
     }
 
-    /// Acknowledges a user message where that was asked for.
+    /// Acknowledges a user message, if requested.
     pub(crate) async fn replay(&self, message: &UserMessage, timestamp: Option<String>) {
         if !self.options.replay_user_messages {
             return;
@@ -182,7 +182,7 @@ impl Session {
         answered.await.ok()
     }
 
-    /// Takes the answer to one of our questions.
+    /// Processes the answer to one of our questions.
     pub(crate) async fn resolve(&self, message: Value) {
         let response = &message["response"];
         let id = response["request_id"].as_str().unwrap_or_default();
@@ -201,7 +201,7 @@ impl Session {
         }
     }
 
-    /// Stdin has ended: what is still asked will never be answered.
+    /// Stdin has ended: open questions will never be answered.
     pub(crate) fn withdraw_unanswerable(&self) {
         let mut state = self.state();
         state.unanswerable = true;
@@ -292,7 +292,7 @@ impl Session {
         })
     }
 
-    /// What an interrupted turn leaves behind: a result for every open tool call, a note, and the turn's own result.
+    /// Ends an interrupted turn: a result for every open tool call, a note, and the turn's own result.
     pub(crate) async fn end_interrupted_turn(&self) {
         let open_calls = std::mem::take(&mut self.state().open_calls);
         let in_tools = !open_calls.is_empty();

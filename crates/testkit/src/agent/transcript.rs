@@ -1,4 +1,4 @@
-//! The conversation on disk, where the CLI keeps its own and in its format.
+//! The conversation on disk, in the CLI's place and format.
 
 use std::collections::HashSet;
 use std::env;
@@ -18,10 +18,10 @@ pub(crate) struct Transcript {
     session_id: String,
     cwd: PathBuf,
     path: PathBuf,
-    /// Opened with the first message: a session in which nothing was said leaves no file.
+    /// Opened with the first message: a session without messages leaves no file.
     file: Option<File>,
     last_uuid: Option<String>,
-    /// The ids of the user's messages, by which a message that is sent twice is known.
+    /// The ids of the user's messages, to recognise duplicates.
     user_uuids: HashSet<String>,
     prompts: Vec<String>,
 }
@@ -50,7 +50,7 @@ impl std::fmt::Display for OpenError {
 }
 
 impl OpenError {
-    /// What a `result` line says about it, where the CLI writes one.
+    /// The errors of the `result` line, if the CLI writes one.
     pub(crate) fn result_errors(&self) -> Option<Value> {
         match self {
             Self::NotFound(_) | Self::NotAnId(_) => Some(json!([self.to_string()])),
@@ -128,7 +128,7 @@ impl Transcript {
         &self.cwd
     }
 
-    /// Everything that the user has said in this session, oldest first.
+    /// All prompts of this session, oldest first.
     pub(crate) fn prompts(&self) -> &[String] {
         &self.prompts
     }
@@ -137,7 +137,7 @@ impl Transcript {
         self.user_uuids.contains(uuid)
     }
 
-    /// Adds a `user` or `assistant` line. A disk that takes no more must not end the conversation, so that is only said.
+    /// Adds a `user` or `assistant` line. A full disk must not end the conversation, so the error is only printed.
     pub(crate) fn append(&mut self, kind: &str, uuid: &str, message: &Value, extra: Value) {
         let mut line = json!({
             "parentUuid": self.last_uuid, "isSidechain": false, "type": kind, "message": message, "uuid": uuid,
@@ -189,7 +189,7 @@ impl Transcript {
     }
 }
 
-/// The text that a user typed, of a message's content in either form.
+/// The text that a user typed, from a message's content in either form.
 pub(crate) fn prompt_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -238,7 +238,7 @@ fn newest(folder: &Path) -> Option<(String, PathBuf)> {
         .map(|(_, id, path)| (id, path))
 }
 
-/// The lines that can be read. A torn last line, from a process that was killed, is left out.
+/// The readable lines. A torn last line of a killed process is skipped.
 fn read_lines(path: &Path) -> io::Result<Vec<Value>> {
     let bytes = fs::read(path)?;
     Ok(bytes
@@ -261,7 +261,7 @@ fn open_to_append(path: &Path) -> io::Result<File> {
     let torn = fs::read(path).is_ok_and(|bytes| bytes.last().is_some_and(|&last| last != b'\n'));
     let mut file = options.open(path)?;
     if torn {
-        // What a killed process left unfinished must not spoil the next line.
+        // The unfinished line of a killed process must not spoil the next one.
         file.write_all(b"\n")?;
     }
     Ok(file)

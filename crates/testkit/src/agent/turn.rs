@@ -1,4 +1,4 @@
-//! One turn, from the user's message to the result: what a behaviour uses to say, think, ask and do things.
+//! One turn, from the user's message to the result: the actions of a behaviour.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use super::permission::{Beforehand, Decision};
 use super::session::{Progress, Session, UserMessage};
 use super::transcript::timestamp;
 
-/// Why a turn ends before its behaviour is through.
+/// Why a turn ends before its behaviour is finished.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// Its result has been told.
+    /// Its result has been sent.
     Failed,
     /// The user stopped it with the answer to a permission prompt.
     Interrupted,
@@ -53,7 +53,7 @@ pub(crate) struct ToolCall {
 pub(crate) struct Turn<'a> {
     pub(crate) session: &'a Session,
     pub(crate) prompt: String,
-    /// What the user said in this session before.
+    /// The earlier prompts of this session.
     pub(crate) earlier_prompts: Vec<String>,
     message: Option<Message>,
 }
@@ -64,7 +64,7 @@ struct Message {
     next_index: usize,
 }
 
-/// A kind of block that is streamed piece by piece.
+/// A kind of block that is streamed in pieces.
 #[derive(Clone, Copy)]
 enum Streamed {
     Text,
@@ -95,7 +95,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Ends the turn well.
+    /// Ends the turn successfully.
     pub(crate) async fn finish(mut self) {
         self.end_message("end_turn").await;
         let text = self.session.state().progress.last_text.clone();
@@ -179,8 +179,7 @@ impl<'a> Turn<'a> {
         call
     }
 
-    /// Asks whether the call may run, unless mode or rules have decided that. A denial is written into the
-    /// conversation as the call's result.
+    /// Asks whether the call may run, unless mode or rules decide it. A denial is written as the call's result.
     pub(crate) async fn permission(&mut self, call: &ToolCall, suggestions: Value) -> Result<Decision, Stop> {
         let beforehand = {
             let state = self.session.state();
@@ -235,7 +234,7 @@ impl<'a> Turn<'a> {
         self.session.ask(request).await
     }
 
-    /// Rules and modes that the user chose along with the answer ("don't ask again").
+    /// Applies rules and modes that the user chose with the answer ("don't ask again").
     async fn take_updates(&self, updates: &Value) {
         for update in updates.as_array().map_or(&[][..], Vec::as_slice) {
             match update["type"].as_str() {
@@ -263,7 +262,7 @@ impl<'a> Turn<'a> {
             .await;
     }
 
-    /// A stream event, where those were asked for.
+    /// Sends a stream event, if requested.
     pub(crate) async fn event(&self, event: Value) {
         if self.session.options.partial_messages {
             self.session

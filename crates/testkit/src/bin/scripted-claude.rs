@@ -1,4 +1,4 @@
-//! The scripted CLI as an executable of its own, to be given to whatever expects the path of Claude Code.
+//! The scripted CLI as an executable, for programs that expect the path of Claude Code.
 
 use std::process::ExitCode;
 

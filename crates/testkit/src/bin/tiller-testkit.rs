@@ -1,4 +1,4 @@
-//! The testkit from outside: for browser tests in another language, and for people.
+//! The testkit as a program: for browser tests in another language, and for people.
 
 use std::env;
 use std::process::ExitCode;

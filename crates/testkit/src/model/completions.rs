@@ -1,5 +1,5 @@
-//! The chat completions API, as far as agents that stream need it: requests become those of the Messages API, for which
-//! scripts are chosen and played, and its events become chunks.
+//! The chat completions API, as far as streaming agents need it: requests are converted to those of the Messages API,
+//! for which scripts are chosen and played, and its events are converted to chunks.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn message(message: &Value) -> Option<Value> {
             let blocks: Vec<_> = text.into_iter().chain(calls).collect();
             Some(json!({ "role": "assistant", "content": blocks }))
         }
-        // Instructions, which no script looks at.
+        // Instructions, which no script reads.
         _ => None,
     }
 }
@@ -47,7 +47,7 @@ pub(crate) struct Chunks {
 }
 
 impl Chunks {
-    /// The text that an event becomes; empty if chunks have no word for it.
+    /// The text of an event; empty if chunks have nothing for it.
     pub(crate) fn of(&mut self, event: &Value) -> String {
         match event["type"].as_str().unwrap_or_default() {
             "message_start" => {

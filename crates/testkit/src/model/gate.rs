@@ -1,11 +1,11 @@
-//! Gates: places in a reply where the model waits until the test lets it go on.
+//! Gates: positions in a reply where the model waits until the test opens them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
-/// A named place in a script that the test opens. Once open, it stays open.
+/// A named position in a script that the test opens. Once open, it stays open.
 #[derive(Clone, Debug)]
 pub struct Gate {
     state: Arc<watch::Sender<State>>,
@@ -24,17 +24,17 @@ impl Gate {
         }
     }
 
-    /// Lets everything that waits here, now or later, go on.
+    /// Lets everything that waits here, now or later, continue.
     pub fn open(&self) {
         self.state.send_modify(|state| state.open = true);
     }
 
-    /// Returns when a reply has come to this gate: everything before it has been sent.
+    /// Returns when a reply has reached this gate: everything before it has been sent.
     pub async fn reached(&self) {
         self.wait_for(|state| state.arrivals > 0).await;
     }
 
-    /// What a reply does when it comes to the gate.
+    /// Waits at the gate.
     pub(crate) async fn pass(&self) {
         self.state.send_modify(|state| state.arrivals += 1);
         self.wait_for(|state| state.open).await;
@@ -48,7 +48,7 @@ impl Gate {
     }
 }
 
-/// All gates of a server, made when they are first named.
+/// All gates of a server, created when they are first named.
 #[derive(Debug, Default)]
 pub(crate) struct Gates {
     by_name: Mutex<HashMap<String, Gate>>,

@@ -1,16 +1,16 @@
-//! What the CLI asked: the request as it came, and what a script needs to know about it.
+//! A request of the CLI, and what a script needs to know about it.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// One call of the model, kept for the test to look at.
+/// A recorded model call.
 #[derive(Clone, Debug, Serialize)]
 pub struct ModelRequest {
     /// The request's body as it came.
     pub body: Value,
     /// The CLI's session, from its own header.
     pub session_id: Option<String>,
-    /// The prompt of the turn to which the call belongs, without the CLI's reminders.
+    /// The prompt of the turn that the call belongs to, without the CLI's reminders.
     pub prompt: String,
     pub answered_by: AnsweredBy,
 }
@@ -35,32 +35,32 @@ impl ModelRequest {
         tool_results(&self.body)
     }
 
-    /// Everything that users said in this conversation, oldest first.
+    /// All prompts of this conversation, oldest first.
     pub fn prompts(&self) -> Vec<String> {
         prompt_texts(messages(&self.body))
     }
 }
 
-/// What decides about the reply.
+/// What determines the reply.
 #[derive(Debug)]
 pub(crate) struct Conversation {
-    /// Texts that the user sent for this turn; a message may have several, and the newest is the last.
+    /// The texts that the user sent for this turn, the newest last; a message may have several.
     pub(crate) turn_prompts: Vec<String>,
-    /// How many texts the user has sent in all. It tells one turn from a later one with the same prompt.
+    /// How many texts the user has sent in all. It distinguishes a turn from a later one with the same prompt.
     pub(crate) prompt_count: usize,
 }
 
 impl Conversation {
     pub(crate) fn of(body: &Value) -> Self {
         let messages = messages(body);
-        // In later calls of a turn only tool results follow the last assistant message, so the turn's own prompt is
-        // the last one that anybody wrote.
+        // In later calls of a turn only tool results follow the last assistant message, so the turn's own prompt is the
+        // last typed text.
         let turn_prompts = messages
             .iter()
             .rev()
             .map(|message| {
                 let texts = typed_texts(std::slice::from_ref(message));
-                // A prompt that was stopped before the model answered shares the message with the one after it.
+                // A prompt that was stopped before the model answered shares the message with the next one.
                 let mut after_stop: Vec<String> = texts
                     .into_iter()
                     .rev()
@@ -82,8 +82,8 @@ impl Conversation {
     }
 }
 
-/// True for what the CLI asks beside the conversation: titles, topics, summaries of web pages. Such a call offers no
-/// tools, and neither thinking nor context management, which a conversation that was started without tools still has.
+/// Whether the CLI asks this beside the conversation: titles, topics, summaries of web pages. Such a call has no tools,
+/// and neither thinking nor context management, which a conversation without tools still has.
 pub(crate) fn is_side_request(body: &Value, from_cli: bool) -> bool {
     let has_tools = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
     let structured = !body["output_config"]["format"].is_null();
@@ -91,7 +91,7 @@ pub(crate) fn is_side_request(body: &Value, from_cli: bool) -> bool {
     from_cli && !has_tools && (structured || !conversational)
 }
 
-/// An answer to a side request that is true to the schema it asks for, if it does.
+/// An answer to a side request that matches the requested schema, if any.
 pub(crate) fn side_answer(body: &Value) -> String {
     let schema = &body["output_config"]["format"]["schema"];
     if schema.is_null() {
@@ -145,7 +145,7 @@ fn prompt_texts(messages: &[Value]) -> Vec<String> {
     texts
 }
 
-/// The CLI's own note about a stopped turn, which is not something the user said.
+/// The CLI's own note about a stopped turn, which the user did not type.
 fn is_stop_note(text: &str) -> bool {
     text.starts_with("[Request interrupted")
 }

@@ -1,9 +1,9 @@
-//! What the model will say: scripts, rules, replies and their parts, in Rust and as JSON.
+//! Scripts of the model: rules, replies and their parts, in Rust and as JSON.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Everything that a scripted model will say. The module's documentation explains how a reply is chosen.
+/// All replies of a scripted model. The module's documentation explains how a reply is chosen.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
@@ -69,7 +69,7 @@ pub struct Reply {
     pub stop_reason: Option<String>,
 }
 
-/// A piece of a reply, or something that happens between two pieces.
+/// A piece of a reply, or an action between two pieces.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Part {
@@ -95,19 +95,19 @@ pub enum Part {
     ToolUse {
         name: String,
         input: Value,
-        /// Made up when absent.
+        /// Generated if absent.
         #[serde(default)]
         id: Option<String>,
     },
     /// Ends the current block, so that the next text starts a new one.
     EndBlock,
-    /// Waits until the test opens the gate of this name. As the first part it makes the whole answer slow to start.
+    /// Waits until the test opens the gate with this name. As the first part it delays the whole answer.
     Gate { name: String },
     /// Waits for a while.
     Pause { ms: u64 },
-    /// Cuts the connection here, with whatever is unfinished left unfinished.
+    /// Cuts the connection here and leaves everything unfinished.
     Cut,
-    /// An `error` event in the middle of the stream, and the end of it; what the API does when it is overloaded.
+    /// An `error` event in the middle of the stream, and its end; as the API does when it is overloaded.
     StreamError { error_type: String, message: String },
 }
 
@@ -215,7 +215,7 @@ impl Reply {
         })
     }
 
-    /// A tool call whose `tool_use` id the test knows beforehand.
+    /// A tool call with a known `tool_use` id.
     pub fn and_tool_with_id(self, id: impl Into<String>, name: impl Into<String>, input: Value) -> Self {
         self.and(Part::ToolUse {
             name: name.into(),
@@ -250,7 +250,7 @@ impl Reply {
     }
 }
 
-/// About a word, so that text built in Rust streams as a model's does without every test having to say so.
+/// About a word, so that text built in Rust streams like a model's by default.
 const DEFAULT_CHUNK: usize = 6;
 
 #[cfg(test)]

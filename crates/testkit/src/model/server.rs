@@ -1,4 +1,4 @@
-//! The HTTP side: takes the CLI's requests, chooses the reply and sends it.
+//! The HTTP side: receives the CLI's requests, chooses the reply and sends it.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -41,7 +41,7 @@ struct Shared {
     progress: Mutex<Progress>,
     requests: Mutex<Vec<ModelRequest>>,
     message_count: AtomicU64,
-    /// Makes message ids unique across servers: a CLI that resumes a session takes equal ids for one message.
+    /// Makes message ids unique across servers: a CLI that resumes a session treats equal ids as one message.
     id_prefix: u64,
 }
 
@@ -93,12 +93,12 @@ impl ModelServer {
         })
     }
 
-    /// What goes into `ANTHROPIC_BASE_URL`.
+    /// The value of `ANTHROPIC_BASE_URL`.
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The environment that makes the CLI talk to this server and to nothing else.
+    /// The environment with which the CLI talks only to this server.
     pub fn env(&self) -> Vec<(String, String)> {
         cli_environment(&self.base_url())
     }
@@ -108,7 +108,7 @@ impl ModelServer {
         self.shared.gates.get(name)
     }
 
-    /// Every call of the model so far, side requests included, oldest first.
+    /// All model calls so far, including side requests, oldest first.
     pub fn requests(&self) -> Vec<ModelRequest> {
         lock(&self.shared.requests).clone()
     }
@@ -134,14 +134,14 @@ impl Drop for ModelServer {
     }
 }
 
-/// The environment that makes a CLI talk to the model at `base_url` and to nothing else.
+/// The environment with which a CLI talks only to the model at `base_url`.
 fn cli_environment(base_url: &str) -> Vec<(String, String)> {
     [
         ("ANTHROPIC_BASE_URL", base_url),
         ("ANTHROPIC_API_KEY", "sk-test"),
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
         ("DISABLE_AUTOUPDATER", "1"),
-        // A proxy that the developer's shell names would not find a port of this machine's loopback.
+        // A proxy from the developer's shell could not reach a loopback port.
         ("NO_PROXY", "127.0.0.1"),
         ("no_proxy", "127.0.0.1"),
     ]
@@ -151,7 +151,7 @@ fn cli_environment(base_url: &str) -> Vec<(String, String)> {
 
 fn router(shared: Arc<Shared>) -> Router {
     Router::new()
-        // The CLI asks `HEAD /` to warm the connection up; axum answers HEAD where it answers GET.
+        // The CLI sends `HEAD /` to warm up the connection; axum answers HEAD where it answers GET.
         .route("/", get(|| async { "scripted model\n" }))
         .route("/v1/messages", post(messages))
         .route("/v1/chat/completions", post(chat_completions))
@@ -159,7 +159,7 @@ fn router(shared: Arc<Shared>) -> Router {
         .route("/_testkit/gates/{name}/open", post(open_gate))
         .route("/_testkit/gates/{name}/reached", get(gate_reached))
         .route("/_testkit/requests", get(list_requests))
-        // Whole conversations are sent with every call; tests with long ones exist.
+        // Whole conversations are sent with every call; some tests have long ones.
         .layer(DefaultBodyLimit::disable())
         .with_state(shared)
 }
@@ -179,7 +179,7 @@ async fn list_requests(State(shared): State<Arc<Shared>>) -> Json<Vec<ModelReque
 }
 
 async fn count_tokens(Json(body): Json<Value>) -> Json<Value> {
-    // Four characters to a token is the usual rule of thumb, and nothing here depends on the figure.
+    // Four characters to a token is the usual rule of thumb; nothing here depends on it.
     Json(json!({"input_tokens": body.to_string().len() / 4}))
 }
 
@@ -200,7 +200,7 @@ async fn messages(
     }
 }
 
-/// Always answers with a stream, which is what agents ask for.
+/// Always answers with a stream, which agents request.
 async fn chat_completions(
     State(shared): State<Arc<Shared>>,
     headers: HeaderMap,
@@ -217,7 +217,7 @@ async fn chat_completions(
 
 impl Shared {
     /// Chooses the reply to a request of the Messages API and begins to play it. The error is the response if the reply
-    /// is one. Only what an agent asks may be a side request.
+    /// is an error. Only a request of an agent may be a side request.
     async fn play(
         self: Arc<Self>,
         headers: &HeaderMap,
@@ -243,7 +243,7 @@ impl Shared {
 
         let number = shared.message_count.fetch_add(1, Ordering::Relaxed);
         let message_id = format!("msg_scripted_{:016x}_{number}", shared.id_prefix);
-        // One event may wait: the reply never runs far ahead of what the client takes.
+        // One event may wait: the reply never runs far ahead of the client.
         let (output, events) = mpsc::channel::<Frame>(1);
         tokio::spawn(async move {
             let player = Player {
@@ -279,7 +279,7 @@ async fn whole_response(mut events: mpsc::Receiver<Frame>) -> Response {
     Json(assemble(whole)).into_response()
 }
 
-/// Waits at the start of a reply happen before the response's head is sent, as with a model that is slow to start.
+/// Waits at the start of a reply delay the response's head, as with a model that is slow to start.
 fn leading_waits(reply: &Reply) -> &[Part] {
     let count = reply
         .parts
@@ -331,7 +331,7 @@ fn error_response(failure: &Failure) -> Response {
 }
 
 impl Shared {
-    /// Chooses the reply for a request and writes the request down.
+    /// Chooses the reply for a request and records the request.
     fn choose(&self, headers: &HeaderMap, body: &Value, from_agent: bool) -> Reply {
         let session_id = headers
             .get("x-claude-code-session-id")
@@ -383,7 +383,7 @@ impl Shared {
         })
     }
 
-    /// The first rule for the newest text of the turn that any rule knows.
+    /// The first rule that matches the newest text of the turn, or else an earlier one.
     fn matching_rule<'a>(&self, conversation: &'a Conversation) -> Option<(usize, &'a str)> {
         conversation.turn_prompts.iter().rev().find_map(|prompt| {
             let rule = self
@@ -396,7 +396,7 @@ impl Shared {
     }
 }
 
-/// A test that panicked while it held the lock must not hide what the others would see.
+/// A test that panicked while it held the lock must not hide the other results.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -22,7 +22,7 @@ pub(crate) struct Player<'a> {
     pub(crate) output: mpsc::Sender<Frame>,
 }
 
-/// The client went away; nothing is left to do.
+/// The client has disconnected; nothing is left to do.
 struct Gone;
 
 /// Why a reply ends before its last part.
@@ -50,7 +50,7 @@ enum BlockKind {
 }
 
 impl Player<'_> {
-    /// Sends the whole reply. Ends early when the client is gone or the script says so.
+    /// Sends the whole reply. Ends early when the client disconnects or the script says so.
     pub(crate) async fn play(self, reply: &Reply) {
         match self.play_parts(reply).await {
             Ok(()) | Err(Early::Gone | Early::Stopped) => {}
@@ -203,7 +203,7 @@ impl Player<'_> {
     }
 
     async fn cut(&self) -> Result<(), Gone> {
-        // hyper drops what it has not yet flushed when a body fails, so what was sent before needs a moment to leave.
+        // hyper drops unflushed data when a body fails, so what was sent before needs a moment to leave.
         tokio::time::sleep(Duration::from_millis(250)).await;
         let error = io::Error::new(io::ErrorKind::ConnectionAborted, "cut by the script");
         self.output.send(Err(error)).await.map_err(|_| Gone)
@@ -221,7 +221,7 @@ impl Player<'_> {
     }
 }
 
-/// Long enough that inputs do not take many events, short enough that most of them are split.
+/// Long enough that inputs don't take many events, short enough that most of them are split.
 const TOOL_INPUT_CHUNK: usize = 24;
 
 fn pieces(text: &str, chunk: Option<usize>) -> Vec<String> {
@@ -235,7 +235,7 @@ fn pieces(text: &str, chunk: Option<usize>) -> Vec<String> {
         .collect()
 }
 
-/// The message that a stream of events amounts to, for a request that did not ask for a stream.
+/// Assembles a stream of events into a message, for a request without streaming.
 pub(crate) fn assemble(events: Vec<Value>) -> Value {
     let mut message = Value::Null;
     let mut tool_input = String::new();

@@ -1,4 +1,4 @@
-//! A process that speaks the CLI's protocol, driven line by line.
+//! A process with the CLI's protocol, driven line by line.
 
 // Every test crate uses its own part of this.
 #![allow(clippy::unwrap_used, clippy::expect_used, dead_code, unreachable_pub)]
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-/// Far longer than anything here takes, so that a test that hangs fails with the story of what it saw.
+/// Far longer than anything here takes, so that a hanging test fails with everything that it saw.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 pub const PROTOCOL_ARGUMENTS: [&str; 9] = [
@@ -27,7 +27,7 @@ pub const PROTOCOL_ARGUMENTS: [&str; 9] = [
     "stdio",
 ];
 
-/// A home and a working folder of a process's own.
+/// A home and a working folder for one process.
 pub struct Place {
     folder: TempDir,
 }
@@ -139,7 +139,7 @@ impl Cli {
         Some(value)
     }
 
-    /// Reads on until a line is the one that is looked for.
+    /// Reads on until a line matches.
     pub async fn until(&mut self, mut wanted: impl FnMut(&Value) -> bool) -> Value {
         loop {
             match self.next().await {
@@ -175,7 +175,7 @@ impl Cli {
         drop(self.stdin.take());
     }
 
-    /// Closes stdin and waits for the end, which must come by itself.
+    /// Closes stdin and waits until the process ends by itself.
     pub async fn finish(mut self) -> ExitStatus {
         self.close_stdin();
         self.wait().await
@@ -186,12 +186,12 @@ impl Cli {
         self.ended().await
     }
 
-    /// Whether the process is still there after a while.
+    /// Whether the process is still alive after a while.
     pub async fn lives_for(&mut self, period: Duration) -> bool {
         tokio::time::timeout(period, self.child.wait()).await.is_err()
     }
 
-    /// Waits for the end of the process, whoever may still hold its output.
+    /// Waits for the end of the process, even if others hold its output open.
     pub async fn ended(&mut self) -> ExitStatus {
         tokio::time::timeout(PATIENCE, self.child.wait())
             .await

@@ -1,5 +1,5 @@
-//! The one file that the demo writes: `tiller-demo.md` in the session's folder. It never touches a file of that name
-//! that is not its own.
+//! The one file that the demo writes: `tiller-demo.md` in the session's folder. It never touches another file of that
+//! name.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -10,18 +10,18 @@ use serde_json::{Value, json};
 use crate::agent::session::Session;
 
 const FILE_NAME: &str = "tiller-demo.md";
-/// The first line, by which the demo knows its own file.
+/// The first line, by which the demo recognises its own file.
 const TITLE: &str = "# Tiller demo";
-/// As many lines as a diff usually shows around a change.
+/// The usual number of context lines in a diff.
 const CONTEXT_LINES: usize = 3;
-/// Far more than the demo ever writes; of a bigger file only the beginning is looked at.
+/// Far more than the demo writes; of a larger file only the beginning is read.
 const LARGEST: u64 = 64 * 1024;
 
 pub(super) struct Note {
     path: PathBuf,
 }
 
-/// What will be done to the file, as it is shown to the user before.
+/// The planned change, as it is shown to the user.
 #[derive(Debug)]
 pub(super) enum Plan {
     Create {
@@ -49,7 +49,7 @@ impl Note {
         self.read().is_ok_and(|content| content.is_some())
     }
 
-    /// What it takes to have `line` in the file. The error says why it can't be.
+    /// The change that adds `line` to the file, or why it is not possible.
     pub(super) fn plan(&self, body: &str, line: &str) -> Result<Plan, String> {
         match self.read()? {
             None => Ok(Plan::Create {
@@ -63,7 +63,7 @@ impl Note {
         }
     }
 
-    /// Does what was planned, with the input that the user allowed, and returns the tool's structured result.
+    /// Executes the plan, with the input that the user allowed, and returns the tool's structured result.
     pub(super) fn carry_out(&self, plan: &Plan, allowed: &Value) -> Result<Value, String> {
         match plan {
             Plan::Create { content: planned } => {
@@ -89,7 +89,7 @@ impl Note {
                 old,
                 new: planned,
             } => {
-                // Only what was shown may be changed, not what has come in between.
+                // Only what was shown may be changed, not later changes.
                 if self.read()?.as_ref() != Some(original) {
                     return Err(format!("{FILE_NAME} has changed in the meantime."));
                 }
@@ -109,7 +109,7 @@ impl Note {
         }
     }
 
-    /// The file's content, or `None` if there is no such file. Anything but a file of our own is an error.
+    /// The file's content, or `None` if there is no such file. A file that is not the demo's own is an error.
     fn read(&self) -> Result<Option<String>, String> {
         let foreign = || format!("{FILE_NAME} exists already and is not the demo's own.");
         match fs::symlink_metadata(&self.path) {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_changed_in_the_prompt_is_what_is_written() {
+    fn the_users_changes_to_the_input_are_written() {
         let (_folder, note) = note();
         let plan = note.plan("Body.", "- one").unwrap();
         let content = "# Tiller demo\nmine\n";
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_somebody_else_is_left_alone() {
+    fn a_file_of_another_program_is_left_alone() {
         let (folder, note) = note();
         fs::write(note.path(), "my own notes\n").unwrap();
         assert!(note.plan("Body.", "- one").is_err());

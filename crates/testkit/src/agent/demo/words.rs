@@ -1,11 +1,11 @@
-//! What the demo says, in the two languages of the product. Sentences are whole; only values are put into them.
+//! The demo's texts, in the two languages of the product. Sentences are complete; only values are inserted.
 
 pub(super) struct Words {
     pub(super) first_thought: &'static str,
     pub(super) introduction: &'static str,
     pub(super) plan: &'static str,
     pub(super) plan_denied: &'static str,
-    /// For each step: what is to be done, and what is said while it is being done.
+    /// For each step: the task, and its form while it is being done.
     pub(super) todos: [(&'static str, &'static str); super::STEPS],
     pub(super) before_listing: &'static str,
     pub(super) listing_description: &'static str,
