@@ -1,4 +1,4 @@
-//! `cargo xtask bench NAME`. `start` and `lists` are measured here, from outside; the others are benchmarks of the crates.
+//! `cargo xtask bench NAME`. `start` and `lists` are measured here, from outside; the others are benchmarks of crates.
 
 mod lists;
 mod server;
@@ -50,7 +50,7 @@ pub(crate) fn run(project: &Project, name: &str) -> Result<()> {
         return run::show(&mut project.cargo(&target, arguments));
     }
     if !benches(project, name).is_dir() {
-        bail!("there is no benchmark {name:?}; `cargo xtask bench` lists them");
+        bail!("unknown benchmark {name:?}; `cargo xtask bench` lists them");
     }
     let package = format!("tiller-{name}");
     let mut bench = project.cargo(&target, ["bench", "--locked", "--package", &package]);
@@ -63,7 +63,7 @@ pub(crate) fn run(project: &Project, name: &str) -> Result<()> {
     run::show(&mut bench)
 }
 
-/// The program that the history's figures of usage are compared with.
+/// The program with which the history's usage figures are compared.
 fn ccusage(project: &Project) -> Result<PathBuf> {
     let folder = project.cache.join("ccusage");
     let program = folder.join("node_modules/.bin/ccusage");

@@ -1,4 +1,4 @@
-//! What developers of Tiller run: `cargo xtask COMMAND`.
+//! Developer commands: `cargo xtask COMMAND`.
 
 mod bench;
 mod project;
@@ -59,21 +59,21 @@ fn dispatch() -> Result<ExitCode> {
             }
         }
         other => bail!(
-            "`cargo xtask {}` is no command; `cargo xtask help` lists them",
+            "unknown command `cargo xtask {}`; `cargo xtask help` lists them",
             other.join(" ")
         ),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// `--only a b`, `--only a --only b` and `--only=a,b` all choose the same; nothing chooses every step.
+/// `--only a b`, `--only a --only b` and `--only=a,b` mean the same; without `--only` all steps run.
 fn steps_of(selection: &[&str]) -> Result<Vec<&'static test::Step>> {
     if selection.is_empty() {
         return Ok(test::STEPS.iter().collect());
     }
     if !selection[0].starts_with("--only") {
         bail!(
-            "`cargo xtask test` does not know {:?}; it takes --only STEP…",
+            "unknown argument {:?}; usage: cargo xtask test [--only STEP…]",
             selection[0]
         );
     }
@@ -98,10 +98,10 @@ fn steps_of(selection: &[&str]) -> Result<Vec<&'static test::Step>> {
         .iter()
         .find(|name| test::STEPS.iter().all(|step| step.name != **name))
     {
-        bail!("there is no step {unknown:?}; the steps are {}", known());
+        bail!("unknown step {unknown:?}; the steps are {}", known());
     }
     if names.is_empty() {
-        bail!("--only takes one or more of {}", known());
+        bail!("--only needs one or more of {}", known());
     }
     Ok(test::STEPS
         .iter()
@@ -133,7 +133,7 @@ fn dist(project: &Project) -> Result<()> {
     let target = target::Target::of(project);
     let _turn = target.take_turn(project)?;
     let built = build_release(project, &target)?;
-    // The shared folder belongs to whichever clone built last; what was asked for is kept in this one.
+    // The shared folder belongs to the clone that built last; the result is copied to this one.
     let folder = project.root.join("target/dist");
     let kept = folder.join(built.file_name().unwrap_or_else(|| OsStr::new("tiller")));
     fs::create_dir_all(&folder)?;

@@ -1,4 +1,4 @@
-//! Where things are: this clone, and the user's cache folder that all clones share.
+//! Paths: this clone, and the user's cache folder that all clones share.
 
 use std::env;
 use std::ffi::OsStr;
@@ -42,7 +42,7 @@ impl Project {
         self.root.join("web")
     }
 
-    /// The cargo that runs us, in this clone, building into `target`.
+    /// The cargo that runs this program, in this clone, with this target folder.
     pub(crate) fn cargo<I: IntoIterator<Item: AsRef<OsStr>>>(
         &self,
         target: &Target,
@@ -54,14 +54,14 @@ impl Project {
             .current_dir(&self.root)
             .env("CARGO_TARGET_DIR", target.path());
         if target.is_shared() {
-            // Half of the folder would be state for building one clone's own crates a little faster the next time.
+            // Otherwise half of the folder would be state for incremental builds of one clone's own crates.
             command.env("CARGO_INCREMENTAL", "0");
         }
         command
     }
 }
 
-/// Holds a lock file until it is dropped; says so when it has to wait.
+/// Holds a lock file until it is dropped; prints `waiting` if it has to wait.
 pub(crate) fn lock(path: &Path, waiting: &str) -> Result<File> {
     let failed = || format!("{} can't be locked", path.display());
     if let Some(folder) = path.parent() {

@@ -1,4 +1,4 @@
-//! Running other programs.
+//! Runs other programs.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::{env, fmt};
 
 use anyhow::{Context, Result, bail};
 
-/// Runs a program whose output the developer sees, after a line that says which.
+/// Runs a program with visible output, after a line with its command.
 pub(crate) fn show(command: &mut Command) -> Result<()> {
     println!("$ {}", Line(command));
     let status = command.status().with_context(|| could_not_start(command))?;
@@ -17,13 +17,13 @@ pub(crate) fn show(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a program that prints much even when all is well: its output is shown only in the error, if it fails.
+/// Runs a program with verbose output, which is shown only if it fails.
 pub(crate) fn quietly(command: &mut Command) -> Result<()> {
     println!("$ {}", Line(command));
     read(command).map(drop)
 }
 
-/// Runs a program for what it prints; its output is shown only in the error, if it fails.
+/// Runs a program and returns its output, which is shown only if it fails.
 pub(crate) fn read(command: &mut Command) -> Result<String> {
     let output = command
         .stdin(Stdio::null())
@@ -42,7 +42,7 @@ pub(crate) fn read(command: &mut Command) -> Result<String> {
     Ok(text(&output.stdout))
 }
 
-/// Installs a package of npm's into a folder of its own, without running anything of it.
+/// Installs an npm package into its own folder, without running its scripts.
 pub(crate) fn npm_install(folder: &Path, package: &str, version: &str) -> Result<()> {
     read(
         Command::new(crate::web::npm_program())

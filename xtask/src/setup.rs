@@ -1,4 +1,4 @@
-//! Installs what the tests need, into the user's cache folder where it can. Each part is quick when it is there already.
+//! Installs what the tests need, into the user's cache folder if possible. Quick if it is already installed.
 
 mod chromium;
 mod claude;
@@ -45,7 +45,7 @@ impl Part {
         }
     }
 
-    /// Installs the part if it is missing. Returns the environment variables that tell tests where it is.
+    /// Installs the part if it is missing. Returns the environment variables with which tests find it.
     pub(crate) fn install(self, project: &Project) -> Result<Vec<(&'static str, OsString)>> {
         let _lock = lock(
             &project.cache.join("setup.lock"),
@@ -77,14 +77,14 @@ impl Part {
     }
 }
 
-/// What the developer chose with an environment variable, or else what we install.
+/// The path in an environment variable, or else the installed one.
 fn located(variable: &str, install: impl FnOnce() -> Result<PathBuf>) -> Result<PathBuf> {
     match env::var_os(variable)
         .filter(|value| !value.is_empty())
         .map(PathBuf::from)
     {
         Some(chosen) if chosen.is_file() => Ok(chosen),
-        Some(chosen) => bail!("{variable} names {}, which is not there", chosen.display()),
+        Some(chosen) => bail!("{variable} names {}, which does not exist", chosen.display()),
         None => install(),
     }
 }

@@ -1,9 +1,9 @@
 //! The target folder that all clones on this machine share, so that only the first one compiles the dependencies.
 //!
-//! Cargo keys our own crates by the clone's path, so every clone adds its own copies. What belongs to clones that are gone
-//! is deleted: `clones/` in the target folder has one file per clone, with its path in the first line and then the hashes
-//! that cargo gave to its units. Runs take turns (see [`Target::take_turn`]), so units that no file claims were built by
-//! whichever clone had the last turn.
+//! Cargo keys workspace crates by the clone's path, so every clone adds its own copies. Those of deleted clones are
+//! removed: `clones/` in the target folder has one file per clone, with its path in the first line and then the hashes
+//! of its units. Runs take turns (see [`Target::take_turn`]), so units that no file claims were built by the clone that
+//! had the last turn.
 
 use std::collections::HashSet;
 use std::env;
@@ -18,7 +18,7 @@ use crate::project::{Project, lock};
 
 pub(crate) enum Target {
     Shared(PathBuf),
-    /// The user's own choice, which is left alone.
+    /// The user's own choice, which is left unchanged.
     Chosen(PathBuf),
 }
 
@@ -46,8 +46,8 @@ impl Target {
             .join(format!("{name}{}", env::consts::EXE_SUFFIX))
     }
 
-    /// Waits until no other xtask builds or tests in this folder, and keeps the others out until the file is dropped: two
-    /// clones would overwrite each other's executables, and two test runs each other's figures.
+    /// Waits until no other xtask uses this folder, and blocks others until the file is dropped: two clones would
+    /// overwrite each other's executables, and two test runs would disturb each other's figures.
     pub(crate) fn take_turn(&self, project: &Project) -> Result<File> {
         let turn = lock(
             &self.path().join("xtask.lock"),
@@ -194,7 +194,7 @@ fn delete_units(target: &Path, units: &HashSet<&str>) -> Result<()> {
     Ok(())
 }
 
-/// What is in a folder; nothing, if there is none.
+/// The entries of a folder; empty if it does not exist.
 fn list(folder: &Path) -> Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -207,7 +207,7 @@ fn list(folder: &Path) -> Result<Vec<PathBuf>> {
 mod tests {
     use super::*;
 
-    /// As cargo lays it out: what one unit leaves in a target folder.
+    /// The files that one unit leaves in a target folder, in cargo's layout.
     fn build(target: &Path, package: &str, hash: &str) {
         let debug = target.join("debug");
         fs::create_dir_all(debug.join(".fingerprint").join(format!("{package}-{hash}"))).unwrap();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_gone_clone_built_is_deleted_and_dependencies_and_other_clones_are_kept() {
+    fn units_of_deleted_clones_are_removed_and_others_are_kept() {
         let scratch = tempfile::tempdir().unwrap();
         let target = scratch.path().join("target");
         let first = clone(&scratch.path().join("first"));

@@ -1,7 +1,7 @@
-//! `cargo xtask test`: every check and test of the repository, one after the other.
+//! `cargo xtask test`: all checks and tests of the repository, one after the other.
 //!
-//! All steps run even if one fails, except those that need what failed; at the end there is a line for each. What could not
-//! run counts as failed.
+//! All steps run even if one fails, except those that need the failed one; the summary has a line for each. A step that
+//! could not run counts as failed.
 
 mod steps;
 
@@ -27,7 +27,7 @@ pub(crate) struct Step {
     run: fn(&Workbench) -> Result<Outcome>,
 }
 
-/// What must be there before a step can run.
+/// What a step needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Need {
     Installed(Part),
@@ -37,15 +37,15 @@ enum Need {
 
 enum Outcome {
     Passed,
-    /// A step that only some machines can run, and why this one can't. The summary says so.
+    /// A step that only some machines can run, and why this one can't.
     NotHere(&'static str),
 }
 
-/// What the steps work with.
+/// The context of the steps.
 struct Workbench<'a> {
     project: &'a Project,
     target: &'a Target,
-    /// Where things are, for tests.
+    /// Environment variables for tests.
     variables: Vec<(&'static str, OsString)>,
     scratch: PathBuf,
 }
@@ -115,7 +115,7 @@ pub(crate) fn run(project: &Project, steps: &[&'static Step]) -> Result<ExitCode
     Ok(summary(&verdicts, start.elapsed()))
 }
 
-/// Sees to what a step needs. What failed once is not tried again for the next step.
+/// Provides what a step needs. A failed need is not tried again for the next step.
 fn prepare(
     step: &Step,
     workbench: &mut Workbench,
@@ -145,12 +145,12 @@ fn provide(need: Need, workbench: &mut Workbench) -> Result<()> {
     Ok(())
 }
 
-/// Tests get a folder of their own for temporary files, which starts empty and is deleted at the end. What an interrupted
-/// run left is found under the same name by the next one that has its turn with the same target folder.
+/// Tests get their own folder for temporary files, which starts empty and is deleted at the end. The next run with the
+/// same target folder finds what an interrupted run left.
 fn empty_scratch(target: &Target) -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     target.path().hash(&mut hasher);
-    // Short: the sockets that tests put in it may have paths of about 100 bytes at most.
+    // Short: the paths of sockets in it may have at most about 100 bytes.
     let folder = std::env::temp_dir().join(format!("tiller-test-{:08x}", hasher.finish() >> 32));
     let create = |folder: &Path| {
         if folder.exists() {

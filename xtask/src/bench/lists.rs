@@ -1,5 +1,5 @@
-//! The lists of a large history, as a client gets them over HTTP: the first time, while the server is still indexing, and
-//! once everything is indexed. Beside them `cat` over the same files.
+//! Measures the lists of a large history over HTTP: the first time, while the server is still indexing, and once
+//! everything is indexed. For comparison: `cat` over the same files.
 
 use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,11 +18,11 @@ use crate::{build_release, megabytes};
 
 const KEY: &str = "a-key-for-this-benchmark-only";
 
-/// How often the first list is measured, each time with a new data folder, and how often those that follow.
+/// How often the first list is measured, each time with a new data folder, and how often the later ones.
 const FIRST_RUNS: usize = 5;
 const LATER_RUNS: usize = 20;
 
-/// Long enough for the server to give back the memory that indexing took.
+/// Long enough for the server to release the memory of indexing.
 const SETTLE: Duration = Duration::from_secs(20);
 
 pub(super) fn measure(project: &Project, target: &Target) -> Result<()> {
@@ -30,10 +30,10 @@ pub(super) fn measure(project: &Project, target: &Target) -> Result<()> {
         .map_or_else(|| env::temp_dir().join("tiller-history-corpus"), PathBuf::from);
     ensure!(
         corpus.join("whole").is_file(),
-        "there is no corpus in {}; `cargo xtask bench history` makes it",
+        "no corpus in {}; `cargo xtask bench history` creates it",
         corpus.display()
     );
-    // One that was built before can be measured, too.
+    // An executable that was built before can be measured, too.
     let executable = match env::var_os("TILLER_BENCH_EXECUTABLE") {
         Some(executable) => PathBuf::from(executable),
         None => build_release(project, target)?,
@@ -96,7 +96,7 @@ fn cat(corpus: &Path) -> Result<Duration> {
     Ok(start.elapsed())
 }
 
-/// A connection that is kept for all requests, as a browser does.
+/// A connection that is reused for all requests, as in a browser.
 struct Client {
     host: String,
     connection: BufReader<TcpStream>,
@@ -116,7 +116,7 @@ impl Client {
     fn lists(&mut self) -> Result<Duration> {
         let start = Instant::now();
         let projects = self.get("/api/history/projects")?;
-        // xtask is built before everything else and reads no JSON; ids of projects have no escapes.
+        // xtask is built before everything else and does not parse JSON; ids of projects have no escapes.
         let ids = projects
             .split(r#"{"id":""#)
             .skip(1)

@@ -1,4 +1,4 @@
-//! What several measurements need: a server that is not left behind, a folder, and the middle of several times.
+//! Helpers of several measurements: a server that is ended when dropped, a temporary folder, and the median.
 
 use std::env;
 use std::fs;
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-/// A process that is not left behind.
+/// A server process that is ended when dropped.
 pub(super) struct Server {
     process: Child,
-    /// Kept open: a server may not like its standard output to be closed.
+    /// Kept open: a server may not expect its standard output to be closed.
     output: BufReader<std::process::ChildStdout>,
 }
 
@@ -49,7 +49,7 @@ impl Server {
         Ok((host.to_owned(), format!("/{query}")))
     }
 
-    /// Does what a browser does with the link of the ready line.
+    /// Opens the link of the ready line, as a browser does.
     pub(super) fn open_page(&mut self) -> Result<()> {
         let (host, link) = self.ready()?;
         let host = host.as_str();
@@ -65,7 +65,7 @@ impl Server {
         Ok(())
     }
 
-    /// Bytes of memory that are resident.
+    /// The resident memory in bytes.
     pub(super) fn memory(&self) -> Result<u64> {
         let status = format!("/proc/{}/status", self.process.id());
         let status = fs::read_to_string(&status).context("memory can be measured on Linux only")?;
@@ -85,7 +85,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself; there is nothing to be done about either failure.
+        // It may have ended by itself; neither failure matters.
         self.process.kill().ok();
         self.process.wait().ok();
     }

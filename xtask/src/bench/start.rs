@@ -1,5 +1,5 @@
-//! How much of the machine Tiller takes before anyone asks it for anything, beside the least that a server can take: one
-//! that is written on the standard library alone, is part of xtask, and sends a fixed page.
+//! Measures what Tiller takes before anyone uses it, beside the least that a server can take: a server on the standard
+//! library alone, in xtask, which sends a fixed page.
 
 use std::env;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::{build_release, megabytes};
 
 const RUNS: usize = 20;
 
-/// Long enough for what a server still does after its ready line.
+/// Long enough for what a server does after its ready line.
 const SETTLE: Duration = Duration::from_secs(2);
 
 pub(crate) const BASELINE: &str = "__baseline-server";
@@ -101,7 +101,7 @@ fn ratio(bytes: u64, of: u64) -> f64 {
     bytes as f64 / of as f64
 }
 
-/// The baseline: answers every request with the same page, until it is killed.
+/// The baseline: answers every request with the same page until it is killed.
 pub(crate) fn serve_baseline() -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("baseline is ready: http://{}/", listener.local_addr()?);

@@ -31,7 +31,8 @@ pub(super) fn install() -> Result<PathBuf> {
     )
 }
 
-/// The first browser that starts: a launcher without the browser behind it (as Ubuntu's for its snap) is none.
+/// The first browser that starts: a launcher without a browser behind it (such as Ubuntu's for its snap) does not
+/// count.
 fn find() -> Option<PathBuf> {
     NAMES
         .iter()

@@ -1,5 +1,5 @@
-//! The real Claude Code, in the versions that the tests cover, from npm: platform packages with one native executable each,
-//! and, for an old version, the package that runs with Node.js.
+//! The real Claude Code, in the versions that the tests cover, from npm: platform packages with a native executable,
+//! and for an old version the package that runs with Node.js.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::npm::{Program, platform};
 use crate::project::Project;
 
-/// The newest version, the last one that accepts `--sdk-url` for any host, and an old one whose transcripts people still
+/// The newest version, the last one that accepts `--sdk-url` for any host, and an old one whose transcripts users still
 /// have; with the variables that tests read.
 pub(super) const VERSIONS: [(&str, &str); 3] = [
     ("2.1.325", "TILLER_TEST_CLAUDE_325"),

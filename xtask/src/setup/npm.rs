@@ -22,7 +22,7 @@ pub(super) struct Program<'a> {
 }
 
 impl Program<'_> {
-    /// Installs the program unless it is there and runs. The path of its executable.
+    /// Installs the program unless it is installed and runs. Returns the path of its executable.
     pub(super) fn install(&self, project: &Project) -> Result<PathBuf> {
         let (title, version) = (self.title, self.version);
         let versions = project.cache.join(self.folder);
@@ -34,7 +34,7 @@ impl Program<'_> {
 
         web::check_node()?;
         println!("Installing {title} {version} into {}…", folder.display());
-        // Beside its final place, so that a half-made folder never has the final name.
+        // In a temporary folder, so that a partial installation never has the final name.
         let half_made = versions.join(format!("{version}.new"));
         for stale in [&half_made, &folder] {
             if stale.exists() {
@@ -71,7 +71,7 @@ impl Program<'_> {
     }
 }
 
-/// How npm's packages name this platform. Packages differ in their name for Windows.
+/// The platform's name in npm packages. Packages have different names for Windows.
 pub(super) fn platform(windows: &str) -> Result<String> {
     let os = match OS {
         "macos" => "darwin",
@@ -84,7 +84,7 @@ pub(super) fn platform(windows: &str) -> Result<String> {
         "aarch64" => "arm64",
         other => bail!("there is no package for {other}"),
     };
-    // Which libc the machine has, not which one we were built for: a static xtask may run on either.
+    // The libc of the machine, not the one that xtask was built for: a static xtask may run on either.
     let musl = OS == "linux"
         && fs::read_dir("/lib").is_ok_and(|entries| {
             entries

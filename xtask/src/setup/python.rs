@@ -23,8 +23,8 @@ pub(super) fn install(project: &Project) -> Result<PathBuf> {
     } else {
         "bin/python"
     });
-    // Written last, so that an environment that was interrupted in the making is made anew. An environment can't be moved,
-    // which is why it is not made under another name.
+    // Written last, so that an interrupted installation is repeated. An environment can't be moved, so it is not
+    // created under another name.
     let stamp = folder.join("requirements.installed");
     let is_ready = fs::read_to_string(&stamp).is_ok_and(|installed| installed == requirements)
         && run::read(Command::new(&python).arg("--version")).is_ok();
@@ -68,7 +68,7 @@ fn suitable_python() -> Option<PathBuf> {
         .then_some(python)
 }
 
-/// Debian and Ubuntu split `venv` off into a package of its own.
+/// Debian and Ubuntu have `venv` in a separate package.
 fn make_environment(python: &Path, folder: &Path) -> Result<()> {
     let make = || run::read(Command::new(python).args(["-m", "venv", "--clear"]).arg(folder));
     if let Err(first) = make() {

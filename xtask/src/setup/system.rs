@@ -1,4 +1,4 @@
-//! The system's package manager, where we may use it without asking for a password.
+//! The system's package manager, if it can be used without a password.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ struct Manager {
     install: &'static [&'static str],
 }
 
-/// Packages have the same names everywhere but for what [`Manager::name_of`] says.
+/// Packages have the same names everywhere except for [`Manager::name_of`].
 const MANAGERS: &[Manager] = &[
     Manager {
         program: "apt-get",
@@ -42,7 +42,7 @@ const MANAGERS: &[Manager] = &[
 ];
 
 impl Manager {
-    /// The package's name here, or `None` where another package contains it.
+    /// The package's name here, or `None` if another package contains it.
     fn name_of<'a>(&self, package: &'a str) -> Option<&'a str> {
         match (self.program, package) {
             ("apt-get", package) => Some(package),
@@ -53,13 +53,13 @@ impl Manager {
     }
 }
 
-/// Installs packages, or says what to type.
+/// Installs packages, or prints what to type.
 pub(super) fn install(what: &str, packages: &[&str]) -> Result<()> {
     let Some(manager) = MANAGERS
         .iter()
         .find(|manager| run::which(manager.program).is_some())
     else {
-        bail!("{what} is missing, and this system has no package manager that we know: install it by hand");
+        bail!("{what} is missing, and this system has no known package manager. Install it by hand");
     };
     let packages: Vec<&str> = packages
         .iter()
@@ -76,7 +76,7 @@ pub(super) fn install(what: &str, packages: &[&str]) -> Result<()> {
     }
     let Some(mut prefix) = privilege() else {
         bail!(
-            "{what} is missing, and installing it needs a password. Run this, and then try again:\n    {typed}"
+            "{what} is missing, and installing it needs a password. Run this, then try again:\n    {typed}"
         );
     };
     prefix.push(manager.program);
@@ -100,7 +100,7 @@ pub(super) fn install(what: &str, packages: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// What to write before a command that only root may run: nothing for root itself, sudo if it asks for no password.
+/// The prefix of a command that only root may run: nothing for root, sudo if it needs no password.
 fn privilege() -> Option<Vec<&'static str>> {
     let user = run::read(Command::new("id").arg("-u")).ok()?;
     if user == "0" {

@@ -1,4 +1,4 @@
-//! The steps of `cargo xtask test`: the quick ones first, so that what is easily mended shows early.
+//! The steps of `cargo xtask test`: quick ones first, so that simple mistakes show early.
 
 use std::ffi::OsString;
 use std::fs;
@@ -76,7 +76,7 @@ pub(crate) const STEPS: &[Step] = &[
             Need::Installed(Part::Claude),
             Need::Installed(Part::Opencode),
             Need::Installed(Part::Python),
-            // Tests of the whole executable start these; the tests' own build makes others, with test-only features.
+            // Tests of the whole executable start these; the tests' own build has test-only features.
             Need::Executables,
         ],
         run: rust_tests,
@@ -112,12 +112,12 @@ fn passes(result: Result<()>) -> Result<Outcome> {
     result.map(|()| Outcome::Passed)
 }
 
-/// Only where cargo-deny is installed: it takes longer to compile than everything else, and its list of advisories comes
-/// over the network. Licences and sources are checked everywhere, by the tidy test.
+/// Only if cargo-deny is installed: it takes longer to compile than everything else, and its advisories come over the
+/// network. The tidy test always checks licences and sources.
 fn deny(workbench: &Workbench) -> Result<Outcome> {
     if run::which(&format!("cargo-deny{}", std::env::consts::EXE_SUFFIX)).is_none() {
         return Ok(Outcome::NotHere(
-            "cargo-deny is not installed, so nobody looked for advisories (the tidy test checks licences and sources)",
+            "cargo-deny is not installed, so advisories were not checked (the tidy test checks licences and sources)",
         ));
     }
     passes(run::show(&mut workbench.cargo(["deny", "--workspace", "check"])))
@@ -149,8 +149,8 @@ fn rust_tests(workbench: &Workbench) -> Result<Outcome> {
     ])))
 }
 
-/// Two builds on purpose: in one, cargo would add the testkit's features to the executable that people get. And copies,
-/// because the builds of other steps put theirs in the same place.
+/// Two builds on purpose: in one build, cargo would add the testkit's features to the released executable. Copies,
+/// because builds of other steps overwrite them.
 pub(super) fn build_executables(workbench: &Workbench) -> Result<Vec<(&'static str, OsString)>> {
     let folder = workbench.target.path().join("tested");
     fs::create_dir_all(&folder)?;

@@ -1,10 +1,10 @@
-//! What a reader of the code may rely on.
+//! Rules that make code readable.
 
 use crate::{SourceFile, files, none, root};
 
 const LONGEST_FILE: usize = 800;
 
-/// Files that are longer, each with the reason why it is not split.
+/// Longer files, each with the reason why it is not split.
 const LONG_FOR_A_REASON: &[(&str, &str)] = &[];
 
 const CODE: &[&str] = &["rs", "ts", "tsx", "mjs", "css", "py", "sql"];
@@ -34,10 +34,10 @@ fn no_file_is_longer_than_can_be_read() {
     );
 }
 
-/// A test that is switched off tells nothing, and one that sleeps is either slow or wrong.
+/// A disabled test proves nothing, and a sleeping one is either slow or wrong.
 #[test]
 fn no_test_is_skipped_alone_or_asleep() {
-    // Put together here, so that this file does not find itself.
+    // Assembled here, so that this file does not match itself.
     let rust = [concat!("#[", "ignore")];
     let web = [".skip(", ".only(", ".fixme(", "waitForTimeout("];
     let mut findings = Vec::new();
@@ -63,7 +63,7 @@ fn no_test_is_skipped_alone_or_asleep() {
     );
 }
 
-/// Paths of the machine on which something was written mean nothing elsewhere.
+/// Paths of a developer's machine mean nothing elsewhere.
 #[test]
 fn no_file_names_a_place_on_the_developers_machine() {
     let mut places = Vec::new();
@@ -87,7 +87,7 @@ fn no_file_names_a_place_on_the_developers_machine() {
     none(&findings, "paths that exist on this machine only");
 }
 
-/// Whether an absolute path begins in the line, not only a longer or a relative one that contains it.
+/// Whether the line contains this absolute path, and not only a longer or relative one that contains it.
 fn names_place(line: &str, place: &str) -> bool {
     line.match_indices(place).any(|(position, _)| {
         let before = line[..position].chars().next_back();

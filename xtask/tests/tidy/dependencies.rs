@@ -1,4 +1,4 @@
-//! Who may know whom: the directions of ARCHITECTURE.md.
+//! The directions of dependencies from ARCHITECTURE.md.
 
 use std::collections::{HashMap, HashSet};
 use std::process::Command;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{files, none, output, root};
 
-/// Each crate of ours with those that it may use. Tests may use any.
+/// Each workspace crate with those that it may use. Tests may use any.
 const DIRECTIONS: &[(&str, &[&str])] = &[
     ("tiller-message", &[]),
     ("tiller-process", &[]),
@@ -53,7 +53,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
 const HTTP: &[&str] = &["axum", "hyper", "reqwest", "tower-http", "tungstenite"];
 const SQL: &[&str] = &["diesel", "libsqlite3-sys", "rusqlite", "sqlx", "tokio-postgres"];
 
-/// What a crate must not contain, not even by way of another.
+/// What a crate must not contain, not even indirectly.
 const FREE_OF: &[(&str, &[&[&str]])] = &[
     ("tiller-message", &[HTTP, SQL]),
     ("tiller-process", &[HTTP, SQL]),
@@ -62,7 +62,7 @@ const FREE_OF: &[(&str, &[&[&str]])] = &[
     ("tiller-store-suite", &[HTTP, SQL]),
 ];
 
-/// What a crate must not use itself. The server contains the history, whose index is its own affair.
+/// What a crate must not use directly. The server contains the history, whose index is its own.
 const DOES_NOT_USE: &[(&str, &[&str])] = &[
     ("tiller-server", SQL),
     ("tiller-history", HTTP),
@@ -70,7 +70,7 @@ const DOES_NOT_USE: &[(&str, &[&str])] = &[
     ("tiller-store", HTTP),
 ];
 
-/// What cargo knows about the workspace and all that it is built from on this platform.
+/// Cargo's metadata of the workspace and its dependencies on this platform.
 pub(crate) fn metadata() -> Value {
     let host = output(Command::new("rustc").arg("-vV"));
     let host = host.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
@@ -85,7 +85,7 @@ pub(crate) fn metadata() -> Value {
     serde_json::from_str(&json).unwrap()
 }
 
-/// Package id to its name, and to the ids of what it uses outside of tests.
+/// Package ids with their names and their dependencies outside of tests.
 struct Graph {
     names: HashMap<String, String>,
     uses: HashMap<String, Vec<String>>,
@@ -105,7 +105,7 @@ impl Graph {
             .iter()
             .map(|node| {
                 let used = list(&node["deps"]).into_iter().filter(|used| {
-                    // A build script may use anything: it is no part of the program.
+                    // A build script may use anything: it is not part of the program.
                     list(&used["dep_kinds"]).iter().any(|kind| kind["kind"].is_null())
                 });
                 (text(&node["id"]), used.map(|used| text(&used["pkg"])).collect())
@@ -183,7 +183,7 @@ fn http_and_sql_stay_where_they_belong() {
         );
     }
     none(&findings, "what these crates are to be kept free of");
-    // The rules above would hold for an empty graph, too.
+    // The rules above would also hold for an empty graph.
     assert!(
         graph
             .everything_in(graph.member("tiller-server"))
@@ -254,7 +254,7 @@ fn first_name(path: &str) -> String {
         .collect()
 }
 
-/// The first name of each path in `{a::b, c::{d, e}}`, of which the opening brace is already read.
+/// The first name of each path in `{a::b, c::{d, e}}`, whose opening brace was already read.
 fn names_in_group(group: &str) -> Vec<String> {
     let mut names = vec![first_name(group)];
     let mut depth = 0;

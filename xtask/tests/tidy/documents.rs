@@ -1,4 +1,4 @@
-//! The documents that a visitor looks for are there, and both languages say the same.
+//! The documents exist, and both languages agree.
 
 use crate::{none, root};
 
@@ -11,7 +11,7 @@ enum Part {
     Heading {
         level: usize,
     },
-    /// Code in a language: commands and settings are the same in every translation, but for their comments.
+    /// Code in a language: commands and settings are the same in every translation, except for comments.
     Code {
         language: String,
         lines: Vec<String>,
@@ -72,7 +72,7 @@ fn both_readmes_have_the_same_headings_and_commands() {
 }
 
 #[test]
-fn the_documents_are_there() {
+fn all_documents_exist() {
     let missing: Vec<String> = [
         "ARCHITECTURE.md",
         "CHANGELOG.md",

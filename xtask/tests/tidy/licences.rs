@@ -1,4 +1,5 @@
-//! What we ship is permissively licensed and comes from the public registries. deny.toml says the same to cargo-deny.
+//! Everything that is shipped is permissively licensed and comes from the public registries. deny.toml says the same to
+//! cargo-deny.
 
 use serde_json::Value;
 
@@ -21,7 +22,7 @@ const PERMISSIVE: &[&str] = &[
     "Zlib",
 ];
 
-/// Whether an SPDX expression lets us choose permissive licences only. `a/b` is an old way to write `a OR b`.
+/// Whether an SPDX expression allows a choice of permissive licences only. `a/b` is an old notation of `a OR b`.
 fn is_permissive(expression: &str) -> bool {
     let spaced = expression
         .replace('/', " OR ")
@@ -57,7 +58,7 @@ fn one(words: Words) -> bool {
             verdict & (words.next() == Some(")"))
         }
         Some(licence) => {
-            // An exception only ever permits more.
+            // An exception only permits more.
             if words.next_if_eq(&"WITH").is_some() {
                 words.next();
             }
@@ -94,7 +95,7 @@ fn every_npm_package_in_the_ui_is_permissively_licensed() {
     let packages = npm_packages();
     let findings: Vec<String> = packages
         .iter()
-        // What only builds and tests the UI is not shipped.
+        // Packages that only build and test the UI are not shipped.
         .filter(|(path, package)| {
             !path.is_empty() && package["dev"] != true && package["devOptional"] != true
         })
@@ -104,7 +105,7 @@ fn every_npm_package_in_the_ui_is_permissively_licensed() {
     none(&findings, "npm packages whose licence is not on the list");
 }
 
-/// The registry that a developer has configured serves everyone; an address in a lock file would be one machine's.
+/// Each developer configures a registry; an address in a lock file would belong to one machine.
 #[test]
 fn lock_files_name_no_registry_but_the_public_one() {
     let mut findings: Vec<String> = npm_packages()

@@ -14,7 +14,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// A text file of the repository, by its path from the root with forward slashes.
+/// A text file of the repository, with its path from the root in forward slashes.
 struct SourceFile {
     path: String,
     text: String,
@@ -28,7 +28,7 @@ impl SourceFile {
     }
 }
 
-/// Every text file that is, or would be, committed.
+/// All text files that are or would be committed.
 fn files() -> Vec<SourceFile> {
     let listed =
         output(Command::new("git").args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]));
@@ -36,7 +36,7 @@ fn files() -> Vec<SourceFile> {
         .split('\0')
         .filter(|path| !path.is_empty())
         .filter_map(|path| {
-            // A file may be deleted and not committed yet; one that is not text has no lines to check.
+            // A deleted file may not be committed yet; a binary file has no lines to check.
             let text = std::fs::read_to_string(root().join(path)).ok()?;
             Some(SourceFile {
                 path: path.to_owned(),
@@ -61,7 +61,7 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Fails with every finding, one a line, and what to do about them.
+/// Fails with all findings, one per line, and the advice.
 #[track_caller]
 fn none(findings: &[String], advice: &str) {
     assert!(findings.is_empty(), "{advice}:\n  {}\n", findings.join("\n  "));

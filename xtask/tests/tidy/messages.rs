@@ -1,4 +1,4 @@
-//! Messages of agents are read in `crates/message` only.
+//! Messages of agents are parsed in `crates/message` only.
 
 use crate::{files, none};
 
@@ -33,7 +33,7 @@ const WORDS: &[&str] = &[
     "total_cost_usd",
 ];
 
-/// Fields of messages that contracts of ours have, too: they may be written, and derived by serde, but not looked up.
+/// Fields of messages that contracts of ours also have: they may be written, and derived by serde, but not looked up.
 const FIELDS: &[&str] = &[
     "content",
     "duration_api_ms",
@@ -54,13 +54,13 @@ const FIELDS: &[&str] = &[
     "usage",
 ];
 
-/// Where a word may stand, and why.
+/// Exceptions, with their reasons.
 const ALLOWED: &[(&str, &str)] = &[
     // The translation into the message language.
     ("crates/backend-acp/src/", "*"),
-    // OpenAPI calls the forms of a body `content`.
+    // OpenAPI calls the media types of a body `content`.
     ("crates/server/src/openapi/", "content"),
-    // SQL that brought the rows of an earlier version up to date, once.
+    // SQL that migrated the rows of an earlier version.
     ("crates/store/src/sqlite/schema.rs", "total_cost_usd"),
     // Tests of stores write messages. The store in memory reads them as every store does.
     ("crates/store-suite/src/contracts/", "*"),
@@ -73,7 +73,7 @@ fn is_allowed(path: &str, word: &str) -> bool {
         .any(|(place, allowed)| path.starts_with(place) && (*allowed == "*" || *allowed == word))
 }
 
-/// The code of a file, with its line numbers, without comments and tests.
+/// The code of a file with its line numbers, without comments and tests.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
     text[..end]
@@ -86,7 +86,7 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// The word of the message language that a line reads, if any.
 fn read_in(line: &str) -> Option<&'static str> {
     let word = WORDS.iter().find(|word| {
-        // Also within a longer text, such as a pattern to search for.
+        // Also within a longer text, such as a search pattern.
         line.contains(&format!("\"{word}\"")) || line.contains(&format!("\\\"{word}\\\""))
     });
     let field = FIELDS.iter().find(|field| {
