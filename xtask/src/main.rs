@@ -21,7 +21,8 @@ use crate::project::Project;
 const USAGE: &str = "\
 cargo xtask COMMAND
 
-  setup                  installs what the tests need: npm packages, Claude Code, a Python environment, Chromium
+  setup                  installs what the tests need: npm packages, Claude Code, a Python environment, Chromium,
+                         bubblewrap
   test [--only STEP…]    runs every check and test, after installing what they need
   gen-types              writes web/src/gen anew from the Rust types
   bench [NAME]           measures; without a name, lists what can be measured

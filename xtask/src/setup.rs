@@ -1,5 +1,6 @@
 //! Installs what the tests need, into the user's cache folder if possible. Quick if it is already installed.
 
+mod bubblewrap;
 mod chromium;
 mod claude;
 mod npm;
@@ -24,15 +25,17 @@ pub(crate) enum Part {
     Opencode,
     Python,
     Chromium,
+    Bubblewrap,
 }
 
 impl Part {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::WebPackages,
         Self::Claude,
         Self::Opencode,
         Self::Python,
         Self::Chromium,
+        Self::Bubblewrap,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -42,6 +45,7 @@ impl Part {
             Self::Opencode => "opencode",
             Self::Python => "Python with the Agent SDK",
             Self::Chromium => "Chromium",
+            Self::Bubblewrap => "bubblewrap",
         }
     }
 
@@ -72,6 +76,7 @@ impl Part {
                 let browser = located("TILLER_TEST_CHROMIUM", chromium::install)?;
                 Ok(vec![("TILLER_TEST_CHROMIUM", browser.into())])
             }
+            Self::Bubblewrap => bubblewrap::install().map(|()| Vec::new()),
         }
         .with_context(|| format!("{} could not be installed", self.name()))
     }

@@ -77,7 +77,7 @@ pub fn prepare_with(
     Ok(Launch {
         program: executable.program().to_owned(),
         args,
-        env: environment(options, std::env::vars_os()),
+        env: environment_of(options),
         cwd: options.cwd.clone(),
         exact_cwd: options.exact_cwd,
         open_files: tiller_process::given_open_files(),
@@ -227,6 +227,11 @@ impl Arguments {
             self.value(name, values.join(","));
         }
     }
+}
+
+/// The environment of a CLI that is started with these options.
+pub fn environment_of(options: &Options) -> BTreeMap<OsString, OsString> {
+    environment(options, std::env::vars_os())
 }
 
 /// The environment: what we were given, less what must not reach the CLI, plus what the user's settings say where

@@ -16,7 +16,7 @@ pub use client::{AgentError, Client, ClientBuilder, Query, query};
 pub use control::*;
 pub use discover::{Executable, Finder, Login, LoginUnknown, NotFound};
 pub use hooks::{Hook, HookEvent, HookInput, HookOutput};
-pub use launch::{Channel, LaunchError, prepare, prepare_with};
+pub use launch::{Channel, LaunchError, environment_of, prepare, prepare_with};
 pub use link::NOT_FOUND as CONVERSATION_NOT_FOUND;
 pub use link::{
     Closed, ConnectError, Exit, Inbound, Inbox, Link, LinkSettings, RespondError, connect, connect_over,

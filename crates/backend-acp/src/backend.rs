@@ -7,10 +7,10 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tiller_core::backend::{
     Abilities, Account, AgentChannels, AgentEnds, AgentEvent, Attach, Backend, BackendInfo, Capabilities,
-    ConversationStart, Exit, Launch, OptionRules, WhyChosen,
+    ConversationStart, Exit, Launch, OptionRules, SandboxLists, WhyChosen,
 };
-use tiller_keeper::{AttachError, KeeperConfig, KeptAgent};
-use tiller_process::{find_program, is_running};
+use tiller_keeper::{AttachError, KeeperConfig, KeptAgent, Signs};
+use tiller_process::{Sandbox, find_program, is_running};
 
 use crate::conversation::{Conversation, Opening, PROMPT};
 use crate::known::LastKnown;
@@ -29,6 +29,8 @@ pub struct AcpAgent {
     pub args: Vec<OsString>,
     /// What to do where the program is not there, for people.
     pub how_to_install: String,
+    /// What its sandboxes have beside the working directory: where it keeps its own files, and whom it speaks to.
+    pub sandbox: SandboxLists,
 }
 
 /// Starts one program for every session.
@@ -43,13 +45,19 @@ impl AcpBackend {
     pub fn new(agent: AcpAgent, keeping: KeeperConfig) -> Self {
         let keeping = KeeperConfig {
             // Of everything that the agent sends, only the answer to a prompt has the id of one.
-            turn_end: format!("\"{PROMPT}").into_bytes(),
+            signs: Signs {
+                turn_end: format!("\"{PROMPT}").into_bytes(),
+                asks: br#""method":"session/request_permission""#.to_vec(),
+                withdraws: Vec::new(),
+                answers: br#""outcome":{"#.to_vec(),
+            },
             ..keeping
         };
         let known = LastKnown::default();
         let rules = Arc::new(AcpOptions {
             agent: agent.title.clone(),
             known: known.clone(),
+            sandbox: agent.sandbox.clone(),
         });
         Self {
             agent,
@@ -131,6 +139,14 @@ impl Backend for AcpBackend {
             ConversationStart::New(_) => None,
             ConversationStart::Resume(id) => Some(id.clone()),
         };
+        let sandbox = self.rules.sandbox(&launch.options).map(|view| {
+            let own = view.folders.into_iter().filter(|folder| folder.exists());
+            Sandbox {
+                writable: std::iter::once(launch.cwd.clone()).chain(own).collect(),
+                protected: Vec::new(),
+                hosts: view.hosts,
+            }
+        });
         let opening = self.opening(&launch.cwd, launch.options, resume);
         let process = tiller_process::Launch {
             program,
@@ -140,7 +156,7 @@ impl Backend for AcpBackend {
             // As it was checked when the session was made.
             exact_cwd: true,
             open_files: tiller_process::given_open_files(),
-            sandbox: None,
+            sandbox,
         };
         let keeping = self.keeping.clone();
         tokio::spawn(async move {

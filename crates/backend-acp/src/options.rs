@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 use tiller_core::backend::{
-    OptionChange, OptionInfo, OptionKind, OptionRefused, OptionRules, Options, Verdict,
+    OptionChange, OptionInfo, OptionKind, OptionRefused, OptionRules, Options, SandboxLists, SandboxView,
+    Verdict, check_sandbox_option, sandbox_options,
 };
 
 use crate::known::LastKnown;
@@ -18,6 +19,8 @@ pub(crate) struct AcpOptions {
     /// The agent's title, for messages.
     pub(crate) agent: String,
     pub(crate) known: LastKnown,
+    /// What its sandboxes have.
+    pub(crate) sandbox: SandboxLists,
 }
 
 impl OptionRules for AcpOptions {
@@ -33,14 +36,18 @@ impl OptionRules for AcpOptions {
             live: true,
             grants,
         };
-        vec![
-            option(MODE, "Mode", known.modes, true),
-            option(MODEL, "Model", known.models, false),
-        ]
+        let mut options = sandbox_options();
+        options.insert(0, option(MODE, "Mode", known.modes, true));
+        options.insert(1, option(MODEL, "Model", known.models, false));
+        options
     }
 
     fn check(&self, options: Options, _before: Option<&Options>) -> Result<Options, OptionRefused> {
         for (name, value) in options.iter() {
+            if let Some(outcome) = check_sandbox_option(name, value) {
+                outcome?;
+                continue;
+            }
             if ![MODE, MODEL].contains(&name) {
                 let message = format!("{} has no option '{name}'.", self.agent);
                 return Err(OptionRefused::new(name, message));
@@ -59,8 +66,15 @@ impl OptionRules for AcpOptions {
     fn live_changes(&self, _started: &Options, current: &Options, wanted: &Options) -> Vec<OptionChange> {
         let mut changes = current.changes_to(wanted);
         // The protocol has no request for the agent's own default: that takes another process.
-        changes.retain(|change| change.value.as_ref().is_some_and(Value::is_string));
+        changes.retain(|change| {
+            [MODE, MODEL].contains(&change.name.as_str())
+                && change.value.as_ref().is_some_and(Value::is_string)
+        });
         changes
+    }
+
+    fn sandbox(&self, options: &Options) -> Option<SandboxView> {
+        SandboxView::of(options, || self.sandbox.clone())
     }
 
     fn verdict(&self, _options: &Options, _tool: &str) -> Verdict {
@@ -77,6 +91,7 @@ mod tests {
         let rules = AcpOptions {
             agent: "Test".to_owned(),
             known: LastKnown::default(),
+            sandbox: SandboxLists::default(),
         };
         let check = |name: &str, value: Value| rules.check(Options::default().with(name, value), None);
         assert!(check(MODE, "plan".into()).is_ok() && check(MODEL, "a/b".into()).is_ok());

@@ -7,9 +7,9 @@ use std::time::Duration;
 use tiller_agent::Executable;
 use tiller_core::backend::{
     Abilities, Account, AgentChannels, Attach, Backend, BackendInfo, Connections, Drivers, HOOK_TIME, Launch,
-    Leftovers, OptionRules,
+    Leftovers, OptionRules, SandboxLists,
 };
-use tiller_keeper::KeeperConfig;
+use tiller_keeper::{KeeperConfig, Signs};
 
 use crate::abilities::{CliAccount, NoAccount, Swept, Titles};
 use crate::inquiry::LastOffers;
@@ -18,10 +18,16 @@ use crate::lease::Claims;
 use crate::options::ClaudeOptions;
 use crate::running::Running;
 use crate::runs::Runs;
+use crate::sandbox::Sandboxing;
 
 /// How the CLI reports the end of a turn. In text that a tool or a model writes the quotes would have backslashes before
 /// them.
 const TURN_END: &[u8] = b"\"type\":\"result\"";
+
+/// How it asks for anything, takes a question back, and is answered.
+const ASKS: &[u8] = b"\"type\":\"control_request\"";
+const WITHDRAWS: &[u8] = b"\"type\":\"control_cancel_request\"";
+const ANSWERS: &[u8] = b"\"type\":\"control_response\"";
 
 /// Starts one executable for every session.
 pub struct ClaudeBackend {
@@ -39,11 +45,15 @@ impl ClaudeBackend {
     /// `claude_home` is where the CLI keeps its settings and transcripts, if not in its usual place.
     pub fn new(executable: Executable, claude_home: Option<PathBuf>, info: BackendInfo) -> Self {
         let offers = LastOffers::default();
+        let sandboxing = Sandboxing {
+            claude_home: claude_home.clone(),
+            ..Sandboxing::default()
+        };
         Self {
             info,
             account: Arc::new(CliAccount::new(executable.clone(), claude_home.clone())),
             version: Arc::default(),
-            rules: Arc::new(ClaudeOptions::new(offers.clone())),
+            rules: Arc::new(ClaudeOptions::new(offers.clone(), sandboxing.clone())),
             launcher: Launcher {
                 executable,
                 claude_home,
@@ -53,6 +63,7 @@ impl ClaudeBackend {
                 hook_time: HOOK_TIME,
                 runs: None,
                 running: Running::default(),
+                sandboxing,
             },
             sweeps: false,
         }
@@ -76,7 +87,12 @@ impl ClaudeBackend {
     #[must_use]
     pub fn kept(mut self, keeping: KeeperConfig) -> Self {
         self.launcher.keeping = Some(KeeperConfig {
-            turn_end: TURN_END.to_vec(),
+            signs: Signs {
+                turn_end: TURN_END.to_vec(),
+                asks: ASKS.to_vec(),
+                withdraws: WITHDRAWS.to_vec(),
+                answers: ANSWERS.to_vec(),
+            },
             ..keeping
         });
         self
@@ -86,6 +102,15 @@ impl ClaudeBackend {
     #[must_use]
     pub fn sweeping(mut self) -> Self {
         self.sweeps = true;
+        self
+    }
+
+    /// What every sandbox has beside what the agent needs.
+    #[must_use]
+    pub fn sandboxed_with(mut self, configured: SandboxLists) -> Self {
+        self.launcher.sandboxing.configured = configured;
+        let (offers, sandboxing) = (self.launcher.offers.clone(), self.launcher.sandboxing.clone());
+        self.rules = Arc::new(ClaudeOptions::new(offers, sandboxing));
         self
     }
 
@@ -200,7 +225,8 @@ mod tests {
                 program: "keeper".into(),
                 args: Vec::new(),
                 grace: Duration::ZERO,
-                turn_end: Vec::new(),
+                decision_grace: Duration::from_mins(1),
+                signs: Signs::default(),
                 shield: tiller_process::Shield::none(),
             });
         for name in ["left", "wanted"] {

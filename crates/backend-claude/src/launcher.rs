@@ -19,6 +19,7 @@ use crate::options::Chosen;
 use crate::relay::Relay;
 use crate::running::{RunPlace, Running};
 use crate::runs::{self, Runs};
+use crate::sandbox::{Sandboxing, host_of};
 
 /// A CLI in the middle of a turn does not end when its input does; waiting longer would only look slow.
 pub(crate) const GRACE: Grace = Grace {
@@ -41,6 +42,7 @@ pub(crate) struct Launcher {
     /// For agents that connect to this server, which have no keeper. `None`: all speak over pipes.
     pub(crate) runs: Option<Runs>,
     pub(crate) running: Running,
+    pub(crate) sandboxing: Sandboxing,
 }
 
 impl Launcher {
@@ -51,7 +53,8 @@ impl Launcher {
             place: self.running.expect(&launch.run),
             hook_time: self.hook_time,
         };
-        let options = options(&launch, origin, self.claude_home.clone());
+        let sandbox = self.sandboxing.prepare(&launch.options, &launch.cwd);
+        let options = options(&launch, origin, self.claude_home.clone(), sandbox);
         let claimed = self.claims.take(launch.conversation.id());
         let launcher = self.clone();
         tokio::spawn(async move {
@@ -192,21 +195,12 @@ fn not_started(error: &std::io::Error) -> String {
     format!("The agent could not be started: {error}")
 }
 
-/// A sandboxed agent can write to its folder and to the CLI's own.
-fn sandbox(launch: &Launch, claude_home: Option<PathBuf>) -> Sandbox {
-    let usual = || Some(std::env::home_dir()?.join(".claude"));
-    let mut writable = vec![launch.cwd.clone()];
-    if let Some(home) = claude_home.or_else(usual) {
-        // Inside, the CLI could not make it. If this can't either, the launch fails with the reason.
-        if let Err(error) = std::fs::create_dir_all(&home) {
-            tracing::warn!(%error, "can't make the folder of Claude Code");
-        }
-        writable.push(home);
-    }
-    Sandbox { writable }
-}
-
-fn options(launch: &Launch, origin: Option<&ForkOrigin>, claude_home: Option<PathBuf>) -> Options {
+fn options(
+    launch: &Launch,
+    origin: Option<&ForkOrigin>,
+    claude_home: Option<PathBuf>,
+    sandbox: Option<Sandbox>,
+) -> Options {
     let mut options = Options::new()
         .cwd(&launch.cwd)
         .exact_cwd(true)
@@ -217,8 +211,8 @@ fn options(launch: &Launch, origin: Option<&ForkOrigin>, claude_home: Option<Pat
         .grace(GRACE)
         // The agent must not find what would let it approve its own requests.
         .env_remove_prefix("TILLER_");
-    if Chosen(&launch.options).sandbox() {
-        options = options.sandbox(sandbox(launch, claude_home.clone()));
+    if let Some(sandbox) = sandbox {
+        options = options.sandbox(sandbox);
     }
     if let Some(home) = claude_home {
         options = options.claude_home(home);
@@ -340,8 +334,11 @@ fn start_connecting(
     session: SessionId,
 ) -> Result<(Started, runs::Guard), String> {
     let run = runs.expect(session).map_err(|error| error.to_string())?;
-    let launch = tiller_agent::prepare_with(executable, options, Channel::SdkUrl(&run.url))
+    let mut launch = tiller_agent::prepare_with(executable, options, Channel::SdkUrl(&run.url))
         .map_err(|error| error.to_string())?;
+    if let Some(hosts) = launch.sandbox.as_mut().and_then(|sandbox| sandbox.hosts.as_mut()) {
+        hosts.extend(host_of(&run.url).and_then(|host| host.parse().ok()));
+    }
     let spawned = spawn_shielded(&launch, shield)?;
     let wire = tiller_agent::websocket(spawned, run.sockets);
     let (link, inbox) = tiller_agent::connect_over(wire, LinkSettings::from(options));

@@ -15,6 +15,7 @@ mod options;
 mod relay;
 mod running;
 mod runs;
+mod sandbox;
 
 pub use backend::ClaudeBackend;
 pub use lease::folder as lease_folder;

@@ -4,10 +4,12 @@
 use serde_json::Value;
 use tiller_agent::PermissionMode;
 use tiller_core::backend::{
-    Grants, OptionChange, OptionInfo, OptionKind, OptionRefused, OptionRules, Options, Verdict,
+    Grants, OptionChange, OptionInfo, OptionKind, OptionRefused, OptionRules, Options, SandboxView, Verdict,
+    check_sandbox_option, sandbox_options,
 };
 
 use crate::inquiry::LastOffers;
+use crate::sandbox::Sandboxing;
 
 /// Comma-separated tools and rules that run without asking.
 const ALLOWED_TOOLS: &str = "allowedTools";
@@ -21,8 +23,6 @@ const EFFORT: &str = "effort";
 const MAX_TURNS: &str = "maxTurns";
 /// What the conversation may cost.
 const MAX_BUDGET_USD: &str = "maxBudgetUsd";
-/// Whether the agent can write to its folder only.
-const SANDBOX: &str = "sandbox";
 
 /// The modes that a session can be in. The CLI has others, which are between the user and the CLI.
 const MODES: &[PermissionMode] = &[
@@ -87,10 +87,6 @@ impl Chosen<'_> {
         self.0.get(MAX_BUDGET_USD)?.as_f64()
     }
 
-    pub(crate) fn sandbox(&self) -> bool {
-        self.0.get(SANDBOX).and_then(Value::as_bool).unwrap_or(false)
-    }
-
     fn bypasses(&self) -> bool {
         self.mode() == PermissionMode::BypassPermissions
     }
@@ -141,11 +137,12 @@ fn is_root() -> bool {
 /// Checks options against what the CLI has last said it offers.
 pub(crate) struct ClaudeOptions {
     offers: LastOffers,
+    sandboxing: Sandboxing,
 }
 
 impl ClaudeOptions {
-    pub(crate) fn new(offers: LastOffers) -> Self {
-        Self { offers }
+    pub(crate) fn new(offers: LastOffers, sandboxing: Sandboxing) -> Self {
+        Self { offers, sandboxing }
     }
 
     /// A name that can't be taken for anything else on a command line, and that the CLI knows, as far as it has told.
@@ -220,7 +217,7 @@ impl OptionRules for ClaudeOptions {
             grants: false,
         };
         let modes = MODES.iter().map(|mode| mode.as_str().to_owned()).collect();
-        vec![
+        let own = vec![
             OptionInfo {
                 choices: offers
                     .as_ref()
@@ -253,12 +250,16 @@ impl OptionRules for ClaudeOptions {
             },
             option(MAX_TURNS, "Turn limit", OptionKind::Number),
             option(MAX_BUDGET_USD, "Budget in US dollars", OptionKind::Number),
-            option(SANDBOX, "Sandbox", OptionKind::Bool),
-        ]
+        ];
+        own.into_iter().chain(sandbox_options()).collect()
     }
 
     fn check(&self, options: Options, before: Option<&Options>) -> Result<Options, OptionRefused> {
         for (name, value) in options.iter() {
+            if let Some(outcome) = check_sandbox_option(name, value) {
+                outcome?;
+                continue;
+            }
             let fits = match name {
                 MODEL => {
                     self.check_model(value, before)?;
@@ -268,7 +269,6 @@ impl OptionRules for ClaudeOptions {
                     self.check_effort(value)?;
                     true
                 }
-                SANDBOX => value.is_boolean(),
                 PERMISSION_MODE => value.as_str().and_then(mode).is_some(),
                 ALLOWED_TOOLS => value.as_str().is_some_and(|rules| !rules.contains('\0')),
                 TOOLS => value
@@ -338,8 +338,8 @@ impl OptionRules for ClaudeOptions {
         }
     }
 
-    fn in_sandbox(&self, options: Options) -> Option<Options> {
-        Some(options.with(SANDBOX, true))
+    fn sandbox(&self, options: &Options) -> Option<SandboxView> {
+        self.sandboxing.view(options)
     }
 
     fn within_budget(&self, options: Options, limit: f64) -> Option<Options> {
@@ -369,7 +369,7 @@ mod tests {
     use super::*;
 
     fn rules() -> ClaudeOptions {
-        ClaudeOptions::new(LastOffers::default())
+        ClaudeOptions::new(LastOffers::default(), Sandboxing::default())
     }
 
     fn check(name: &str, value: Value) -> Result<Options, OptionRefused> {

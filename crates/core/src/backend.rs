@@ -7,6 +7,7 @@ mod abilities;
 mod backends;
 mod channels;
 mod options;
+mod sandbox;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,6 +29,11 @@ pub use self::backends::{Backends, UnknownBackend};
 pub use self::channels::{AgentChannels, AgentEnds};
 pub use self::options::{
     Grants, OptionChange, OptionInfo, OptionKind, OptionRefused, OptionRules, Options, Verdict,
+};
+pub(crate) use self::sandbox::loosens;
+pub use self::sandbox::{
+    SANDBOX, SANDBOX_FOLDERS, SANDBOX_HOSTS, SandboxLevel, SandboxLists, SandboxView, check_sandbox_option,
+    sandbox_options,
 };
 
 /// Starts agents of one kind.

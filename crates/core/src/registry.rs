@@ -12,7 +12,8 @@ use tiller_message::Summary;
 
 use crate::arrangement::ArrangementRefused;
 use crate::backend::{
-    Backend, BackendInfo, Backends, Driver, InquiryFailed, OptionInfo, OptionRefused, Options, UnknownBackend,
+    Backend, BackendInfo, Backends, Driver, InquiryFailed, OptionInfo, OptionRefused, OptionRules, Options,
+    SANDBOX, SandboxView, UnknownBackend,
 };
 use crate::credentials::Viewer;
 use crate::event::{DecisionRequest, Event, Notice};
@@ -296,6 +297,29 @@ impl Sessions {
         self.shared.backends.of(record.backend.as_deref())
     }
 
+    /// The sandbox that a session's agent gets. `None`: it gets none.
+    pub fn sandbox_of(&self, record: &SessionRecord) -> Option<SandboxView> {
+        // Most sessions have none, and lists are long.
+        record.settings.options.get(SANDBOX)?;
+        self.backend_of(record)
+            .options()
+            .sandbox(&record.settings.options)
+    }
+
+    /// Refuses a sandbox that the system can't give, before anything is started.
+    fn check_sandbox(&self, settings: &Settings, rules: &dyn OptionRules) -> Result<(), CommandError> {
+        if rules.sandbox(&settings.options).is_none() {
+            return Ok(());
+        }
+        match self.not_shielded() {
+            None => Ok(()),
+            Some(reason) => {
+                let message = format!("A sandbox is not possible here. {reason}");
+                Err(OptionRefused::new(SANDBOX, message).into())
+            }
+        }
+    }
+
     pub fn paths(&self) -> &PathPolicy {
         &self.shared.paths
     }
@@ -386,7 +410,11 @@ impl Sessions {
         check_installed(&*backend)?;
         check_start(&*backend, start.fork_of.is_some(), &start.hooks)?;
         let settings = checked_settings(&backend, start.settings, None)?;
-        let settings = self.viewer.check_grants(settings, None, &*backend.options())?;
+        let rules = backend.options();
+        let default = self.shared.backends.key_sandbox();
+        let settings = self.viewer.with_default_sandbox(settings, default, &*rules)?;
+        let settings = self.viewer.check_grants(settings, None, &*rules)?;
+        self.check_sandbox(&settings, &*rules)?;
         let cwd = self.shared.paths.working_directory(start.cwd.as_deref()).await?;
         self.viewer.check_place(&cwd)?;
         let (title, title_source) = match title_as_given(&start.title) {

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::backend::{Grants, OptionRules};
+use crate::backend::{
+    Grants, OptionRules, Options, SANDBOX, SANDBOX_FOLDERS, SANDBOX_HOSTS, SandboxLevel, SandboxLists,
+    loosens,
+};
 use crate::credentials::Viewer;
 use crate::event::{DecisionRequest, Event, EventBody};
 use crate::json::RawJson;
@@ -46,10 +49,53 @@ pub struct Ceiling {
     /// The key's agents run only in a sandbox.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sandbox: bool,
+    /// Where they can write beside their working directory.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sandbox_folders: Vec<PathBuf>,
+    /// The hosts that they can reach beside what the agent itself needs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sandbox_hosts: Vec<String>,
     pub sees: Sees,
 }
 
 impl Ceiling {
+    fn sandbox_lists(&self) -> SandboxLists {
+        SandboxLists {
+            folders: self.sandbox_folders.clone(),
+            hosts: self
+                .sandbox_hosts
+                .iter()
+                .filter_map(|host| host.parse().ok())
+                .collect(),
+        }
+    }
+
+    /// The options with the key's sandbox: what is not said is as the key has it, and nothing exceeds that.
+    fn in_sandbox(&self, mut options: Options) -> Result<Options, CommandError> {
+        match SandboxLevel::chosen(&options) {
+            None => options.set(SANDBOX, SandboxLevel::On.name()),
+            Some(SandboxLevel::On) => {}
+            Some(SandboxLevel::Files | SandboxLevel::Off) => return Err(CommandError::Forbidden),
+        }
+        let unset = |name: &str, list: bool| list && options.get(name).is_none();
+        let (folders, hosts) = (
+            unset(SANDBOX_FOLDERS, !self.sandbox_folders.is_empty()),
+            unset(SANDBOX_HOSTS, !self.sandbox_hosts.is_empty()),
+        );
+        if folders {
+            let list = self.sandbox_folders.iter().map(|folder| folder.to_string_lossy());
+            options.set(SANDBOX_FOLDERS, list.collect::<Vec<_>>());
+        }
+        if hosts {
+            options.set(SANDBOX_HOSTS, self.sandbox_hosts.clone());
+        }
+        if self.sandbox_lists().includes(&SandboxLists::chosen(&options)) {
+            Ok(options)
+        } else {
+            Err(CommandError::Forbidden)
+        }
+    }
+
     fn covers_mode(&self, grants: &Grants) -> bool {
         let listed = |modes: &Vec<String>| modes.contains(&grants.mode);
         // A limit on tools would be void in a mode that does not ask about them.
@@ -128,12 +174,15 @@ impl Viewer {
             granting = true;
             covered &= ceiling.covers_tool(tool);
         }
+        granting |= before.is_some_and(|before| loosens(&before.options, &wanted.options));
         if (granting && !self.scopes.approve) || !covered {
             return Err(CommandError::Forbidden);
         }
         let wanted = if ceiling.sandbox {
-            let options = rules.in_sandbox(wanted.options);
-            let options = options.ok_or(CommandError::SandboxUnavailable)?;
+            if !rules.has_sandbox() {
+                return Err(CommandError::SandboxUnavailable);
+            }
+            let options = ceiling.in_sandbox(wanted.options)?;
             Settings { options, ..wanted }
         } else {
             wanted
@@ -145,6 +194,30 @@ impl Viewer {
                 let options = options.ok_or(CommandError::Forbidden)?;
                 Ok(Settings { options, ..wanted })
             }
+        }
+    }
+
+    /// The settings of a new session, with the sandbox that sessions of keys get by default. Who starts one without that
+    /// sandbox grants more than the default.
+    pub(crate) fn with_default_sandbox(
+        &self,
+        settings: Settings,
+        default: SandboxLevel,
+        rules: &dyn OptionRules,
+    ) -> Result<Settings, CommandError> {
+        if self.key.is_none() || default == SandboxLevel::Off {
+            return Ok(settings);
+        }
+        if !rules.has_sandbox() {
+            return Err(CommandError::SandboxUnavailable);
+        }
+        match SandboxLevel::chosen(&settings.options) {
+            None => {
+                let options = settings.options.with(SANDBOX, default.name());
+                Ok(Settings { options, ..settings })
+            }
+            Some(chosen) if chosen < default && !self.scopes.approve => Err(CommandError::Forbidden),
+            Some(_) => Ok(settings),
         }
     }
 
@@ -238,7 +311,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::backend::{OptionChange, OptionInfo, OptionRefused, Options, Verdict};
+    use crate::backend::{OptionChange, OptionInfo, OptionRefused, Verdict};
     use crate::credentials::Scopes;
 
     fn key(scopes: &str, ceiling: Ceiling) -> Viewer {
@@ -389,6 +462,93 @@ mod tests {
         assert!(boxed.check_place("/".as_ref()).is_ok());
         // This agent has no sandbox.
         let refused = boxed.check_grants(Settings::default(), None, &Rules);
+        assert!(matches!(refused, Err(CommandError::SandboxUnavailable)));
+    }
+
+    /// The same agent, with a sandbox.
+    #[derive(Debug)]
+    struct Boxed;
+
+    impl OptionRules for Boxed {
+        fn describe(&self) -> Vec<OptionInfo> {
+            crate::backend::sandbox_options()
+        }
+
+        fn check(&self, options: Options, _: Option<&Options>) -> Result<Options, OptionRefused> {
+            Ok(options)
+        }
+
+        fn live_changes(&self, _: &Options, _: &Options, _: &Options) -> Vec<OptionChange> {
+            Vec::new()
+        }
+
+        fn verdict(&self, _: &Options, _: &str) -> Verdict {
+            Verdict::Ask
+        }
+    }
+
+    #[test]
+    fn a_key_gets_its_sandbox_and_nothing_beyond_it() {
+        let ceiling = Ceiling {
+            sandbox: true,
+            sandbox_folders: vec!["/cache".into()],
+            sandbox_hosts: vec!["*.example.com".to_owned()],
+            ..Ceiling::default()
+        };
+        let boxed = key("run,approve", ceiling);
+        let given = boxed.check_grants(Settings::default(), None, &Boxed).unwrap();
+        assert_eq!(given.options.text(SANDBOX), Some("on"));
+        assert_eq!(
+            given.options.get(SANDBOX_FOLDERS),
+            Some(&Value::from(vec!["/cache"]))
+        );
+        assert_eq!(
+            given.options.get(SANDBOX_HOSTS),
+            Some(&Value::from(vec!["*.example.com"]))
+        );
+        let may = |wanted: &Settings| boxed.check_grants(wanted.clone(), None, &Boxed).is_ok();
+        assert!(may(&option(SANDBOX_HOSTS, vec!["www.example.com"])) && may(&option(SANDBOX, true)));
+        for beyond in [
+            option(SANDBOX, "off"),
+            option(SANDBOX, false),
+            option(SANDBOX, "files"),
+            option(SANDBOX_HOSTS, vec!["example.org"]),
+            option(SANDBOX_FOLDERS, vec!["/etc"]),
+        ] {
+            assert!(!may(&beyond), "{beyond:?}");
+        }
+    }
+
+    #[test]
+    fn opening_a_sandbox_needs_the_scope() {
+        let (runs, approves) = (
+            key("read,run", Ceiling::default()),
+            key("run,approve", Ceiling::default()),
+        );
+        let before = option(SANDBOX, "on");
+        for wanted in [option(SANDBOX, "off"), Settings::default()] {
+            assert!(runs.check_grants(wanted.clone(), Some(&before), &Boxed).is_err());
+            assert!(
+                approves
+                    .check_grants(wanted.clone(), Some(&before), &Boxed)
+                    .is_ok()
+            );
+        }
+        let default = |viewer: &Viewer, settings: Settings| {
+            viewer.with_default_sandbox(settings, SandboxLevel::On, &Boxed)
+        };
+        let given = default(&runs, Settings::default()).unwrap();
+        assert_eq!(given.options.text(SANDBOX), Some("on"));
+        assert!(default(&runs, option(SANDBOX, "off")).is_err());
+        assert_eq!(
+            default(&approves, option(SANDBOX, "off")).unwrap(),
+            option(SANDBOX, "off")
+        );
+        assert_eq!(
+            default(&Viewer::PERSON, Settings::default()).unwrap(),
+            Settings::default()
+        );
+        let refused = runs.with_default_sandbox(Settings::default(), SandboxLevel::On, &Rules);
         assert!(matches!(refused, Err(CommandError::SandboxUnavailable)));
     }
 

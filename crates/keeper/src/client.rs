@@ -22,6 +22,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::files::{PID_FILE, SOCKET, create_secret, read_exit, read_secret};
 use crate::lines::{KeeperReports, Output, end_on_record, next_report};
+use crate::signs::Signs;
 use crate::wire::{Frames, Instruction, Order, Report};
 
 /// How many lines and other orders may wait to be sent.
@@ -53,9 +54,10 @@ pub struct KeeperConfig {
     pub args: Vec<OsString>,
     /// How long an agent without a connected program may be idle.
     pub grace: Duration,
-    /// The text that an agent writes at the end of its work: from then on, until it gets more work, it is idle. Empty:
-    /// unknown, and the agent is never idle.
-    pub turn_end: Vec<u8>,
+    /// How long it may go without a program while it waits for an answer.
+    pub decision_grace: Duration,
+    /// What tells what an agent is about.
+    pub signs: Signs,
     /// The shield of the agents.
     pub shield: Shield,
 }
@@ -178,7 +180,8 @@ async fn start_in(keeping: &KeeperConfig, folder: &Path, run: &str, launch: Laun
         launch,
         mark: run.to_owned(),
         grace: keeping.grace,
-        turn_end: keeping.turn_end.clone(),
+        decision_grace: keeping.decision_grace,
+        signs: keeping.signs.clone(),
         // Only over the socket: other users can read command lines and environments.
         secret,
     };

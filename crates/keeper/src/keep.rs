@@ -20,7 +20,7 @@ use tiller_process::{Ended, RUN_MARK, Tree};
 use crate::callers::Callers;
 use crate::files::{write_exit, write_pid};
 use crate::output::Appender;
-use crate::turn_ends::TurnEnds;
+use crate::signs::{Doing, waited_in_vain};
 use crate::waiting::{Ready, Waiting};
 use crate::wire::{Frames, Instruction, Order, Report};
 
@@ -135,6 +135,7 @@ struct Keeper {
     /// When the last program disconnected, or the agent last wrote something; meaningless while a program is connected.
     quiet_since: Instant,
     grace: Duration,
+    decision_grace: Duration,
     pid: Pid,
     tree: Tree,
     started: Instant,
@@ -152,8 +153,7 @@ struct Keeper {
     output: Appender,
     /// Output that was read from the agent and not written yet because the disk is full.
     stuck: Vec<u8>,
-    turn_ends: TurnEnds,
-    busy: bool,
+    doing: Doing,
     ending: Ending,
     exit: Option<(Option<i32>, Option<i32>, Instant)>,
     /// The agent's end as it was reported, once the output is complete.
@@ -192,7 +192,8 @@ impl Keeper {
             launch,
             mark,
             grace,
-            turn_end,
+            decision_grace,
+            signs,
             secret,
         } = instruction;
         let (child_signals, signalled) = UnixStream::pair()?;
@@ -263,6 +264,7 @@ impl Keeper {
             callers: Callers::new(secret),
             quiet_since: started,
             grace,
+            decision_grace,
             pid,
             tree,
             started,
@@ -276,8 +278,7 @@ impl Keeper {
             asked_to_end: None,
             output,
             stuck: Vec::new(),
-            turn_ends: TurnEnds::new(turn_end),
-            busy: false,
+            doing: Doing::new(signs),
             ending: Ending::No,
             exit: None,
             ended: None,
@@ -435,9 +436,8 @@ impl Keeper {
             Ending::No => None,
         };
         let alone = (self.server.is_none() && self.exit.is_none() && self.ending == Ending::No).then(|| {
-            let grace = (!self.busy).then(|| self.quiet_since + self.grace);
             let look = Instant::now() + LOOK;
-            grace.map_or(look, |grace| grace.min(look))
+            self.given_up_at().map_or(look, |at| at.min(look))
         });
         let retry = (!self.stuck.is_empty()).then(|| Instant::now() + RETRY);
         let complete = match self.exit {
@@ -467,8 +467,10 @@ impl Keeper {
             }
         }
         if self.server.is_none() && self.exit.is_none() && self.ending == Ending::No {
-            let abandoned = !self.busy && now >= self.quiet_since + self.grace;
-            if abandoned || !self.folder.exists() {
+            let abandoned = self.given_up_at().is_some_and(|at| now >= at);
+            if abandoned && self.doing.waits() {
+                self.end_waiting();
+            } else if abandoned || !self.folder.exists() {
                 self.begin_to_end();
             }
         }
@@ -483,6 +485,24 @@ impl Keeper {
             }
             _ => {}
         }
+    }
+
+    /// When an agent without a program is ended. `None`: not while it works.
+    fn given_up_at(&self) -> Option<Instant> {
+        let patience = self.doing.patience(self.grace, self.decision_grace)?;
+        self.quiet_since.checked_add(patience)
+    }
+
+    /// Ends an agent that waits for an answer, and says why in its last words. At once: an agent whose input ends, or that is
+    /// asked to end, may take that for the answer 'no' and go on with its turn.
+    fn end_waiting(&mut self) {
+        self.stderr = None;
+        self.stderr_tail
+            .extend(waited_in_vain(self.decision_grace).as_bytes());
+        self.ask_to_end();
+        self.tree.living();
+        self.tree.kill();
+        self.ending = Ending::Killed;
     }
 
     /// Whether the last output of an agent that ended at `exit` has waited long enough for disk space. If the agent was
@@ -564,9 +584,7 @@ impl Keeper {
             Ok(0) => self.stdout = None,
             Ok(count) => {
                 let bytes = &buffer[..count];
-                if self.turn_ends.found_in(bytes) {
-                    self.busy = false;
-                }
+                self.doing.says(bytes);
                 self.quiet_since = Instant::now();
                 self.append(bytes);
             }
@@ -674,8 +692,9 @@ impl Keeper {
         }
         if number > 0 {
             self.last_input = number;
-            self.busy = true;
+            self.doing.busy = true;
         }
+        self.doing.hears(line);
         self.input.extend(line);
         self.input.push_back(b'\n');
         self.write_input();

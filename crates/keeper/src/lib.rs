@@ -14,11 +14,18 @@ mod files;
 mod keep;
 mod lines;
 mod output;
-mod turn_ends;
+mod signs;
 mod waiting;
 mod wire;
+
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::wire::read_everything as frames;
+}
 
 pub use client::{
     AttachError, KeeperConfig, KeeperHandle, KeptAgent, attach, first_kept, remove, runs, start,
 };
 pub use keep::keep;
+pub use signs::Signs;

@@ -12,6 +12,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use tiller_process::{Ended, Launch};
 
+use crate::signs::Signs;
+
 /// The longest frame. The longest ones are prompts with images.
 pub(crate) const MAX_FRAME: usize = 64 * 1024 * 1024;
 
@@ -41,8 +43,9 @@ pub(crate) struct Instruction {
     pub(crate) mark: String,
     /// How long an agent without a program may be idle.
     pub(crate) grace: Duration,
-    /// The text that the agent writes at the end of a turn, see [`TurnEnds`](crate::turn_ends::TurnEnds).
-    pub(crate) turn_end: Vec<u8>,
+    /// How long it may go without a program while it waits for an answer.
+    pub(crate) decision_grace: Duration,
+    pub(crate) signs: Signs,
     /// The secret that a program must show to attach. Empty: none, as in earlier versions.
     pub(crate) secret: Vec<u8>,
 }
@@ -244,9 +247,13 @@ impl Instruction {
         writer.text(self.mark.as_bytes());
         writer.number(millis(self.grace));
         writer.number(open_files.unwrap_or(0));
-        writer.text(&self.turn_end);
+        writer.text(&self.signs.turn_end);
         writer.text(&self.secret);
         writer.number(u64::from(*exact_cwd));
+        writer.number(millis(self.decision_grace));
+        for sign in [&self.signs.asks, &self.signs.withdraws, &self.signs.answers] {
+            writer.text(sign);
+        }
     }
 
     fn decode(reader: &mut Reader<'_>) -> io::Result<Self> {
@@ -268,6 +275,17 @@ impl Instruction {
         let turn_end = reader.text()?.to_vec();
         let secret = reader.last_text()?;
         let exact_cwd = !reader.0.is_empty() && reader.number()? != 0;
+        let mut signs = Signs {
+            turn_end,
+            ..Signs::default()
+        };
+        let mut decision_grace = Duration::MAX;
+        if !reader.0.is_empty() {
+            decision_grace = Duration::from_millis(reader.number()?);
+            signs.asks = reader.text()?.to_vec();
+            signs.withdraws = reader.text()?.to_vec();
+            signs.answers = reader.text()?.to_vec();
+        }
         Ok(Self {
             launch: Launch {
                 program,
@@ -280,7 +298,8 @@ impl Instruction {
             },
             mark,
             grace,
-            turn_end,
+            decision_grace,
+            signs,
             secret,
         })
     }
@@ -348,6 +367,33 @@ pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// Reads bytes as each side would. What can be read is the same when it is written and read again.
+#[cfg(fuzzing)]
+pub fn read_everything(bytes: &[u8]) {
+    let mut frames = Frames::default();
+    for piece in bytes.chunks(7) {
+        frames.push(piece);
+        while let Ok(Some((kind, body))) = frames.next() {
+            if let Ok(Some(order)) = Order::decode(kind, body) {
+                let mut written = Vec::new();
+                order.encode(&mut written);
+                assert_eq!(
+                    Order::decode(written[4], &written[5..]).ok().flatten(),
+                    Some(order)
+                );
+            }
+            if let Ok(Some(news)) = Report::decode(kind, body) {
+                let mut written = Vec::new();
+                news.encode(&mut written);
+                assert_eq!(
+                    Report::decode(written[4], &written[5..]).ok().flatten(),
+                    Some(news)
+                );
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -367,7 +413,13 @@ mod tests {
                 },
                 mark: "mark".to_owned(),
                 grace: Duration::from_mins(10),
-                turn_end: b"the end".to_vec(),
+                decision_grace: Duration::from_hours(24),
+                signs: Signs {
+                    turn_end: b"the end".to_vec(),
+                    asks: b"a question".to_vec(),
+                    withdraws: Vec::new(),
+                    answers: b"an answer".to_vec(),
+                },
                 secret: vec![0, 1, 2],
             })),
             Order::Attach { secret: vec![7; 32] },

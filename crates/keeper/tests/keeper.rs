@@ -4,6 +4,8 @@
 #[cfg(target_os = "linux")]
 #[path = "keeper/shielded.rs"]
 mod shielded;
+#[path = "keeper/waiting.rs"]
+mod waiting;
 
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt, sink, stream};
-use tiller_keeper::{AttachError, KeeperConfig, KeptAgent, attach, remove, runs, start};
+use tiller_keeper::{AttachError, KeeperConfig, KeptAgent, Signs, attach, remove, runs, start};
 use tiller_process::{Frame, Launch, Line, Located, Shield, ShieldMode};
 
 // Every test names its run differently: a run's processes are found by its name, wherever they are.
@@ -35,7 +37,11 @@ impl Place {
             program: env!("CARGO_BIN_EXE_tiller-keeper").into(),
             args: Vec::new(),
             grace,
-            turn_end: br#""type":"result""#.to_vec(),
+            decision_grace: Duration::from_mins(10),
+            signs: Signs {
+                turn_end: br#""type":"result""#.to_vec(),
+                ..Signs::default()
+            },
             shield: Shield::none(),
         };
         Self { folder, keeping }

@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::hosts::HostPattern;
+
 /// A process that is ready to be started.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Launch {
@@ -26,11 +28,16 @@ pub struct Launch {
     pub sandbox: Option<Sandbox>,
 }
 
-/// A read-only file system, except for some folders and a private `/tmp`.
+/// A file system that can't be written to, but for some folders and a `/tmp` of its own, without the sockets of the machine's
+/// services, and mostly without a network.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sandbox {
     /// The folders that stay writable.
     pub writable: Vec<PathBuf>,
+    /// What can't be written to although it is beneath that. Only what is there can be protected.
+    pub protected: Vec<PathBuf>,
+    /// The hosts that can be reached, through a proxy. `None`: the network is as usual.
+    pub hosts: Option<Vec<HostPattern>>,
 }
 
 impl Launch {

@@ -5,6 +5,7 @@
 
 mod find;
 mod frame;
+mod hosts;
 mod launch;
 mod limits;
 mod shield;
@@ -15,8 +16,15 @@ mod tree;
 mod usage;
 mod wire;
 
+#[cfg(all(fuzzing, target_os = "linux"))]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::shield::fuzz_request as proxy_request;
+}
+
 pub use find::{find_program, inherited_environment};
 pub use frame::{Frame, Framer, Located, MAX_LINE, lines};
+pub use hosts::{Cover, HostPattern, InvalidHost, covered as host_covered};
 pub use launch::{Launch, Sandbox, WorkingDirectory};
 pub use limits::{given_open_files, limit_open_files, raise_open_files, restore_open_files};
 pub use shield::{

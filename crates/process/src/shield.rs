@@ -11,6 +11,8 @@
 mod launcher;
 #[cfg(target_os = "linux")]
 mod mounts;
+#[cfg(target_os = "linux")]
+mod proxy;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -19,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
+use crate::hosts::HostPattern;
 use crate::launch::{Launch, Sandbox};
 
 /// The configured mode of the shield.
@@ -242,6 +245,9 @@ impl Shield {
     }
 }
 
+#[cfg(all(fuzzing, target_os = "linux"))]
+pub use proxy::fuzz_request;
+
 const PROBE: &str = "--probe";
 
 /// What the launcher has to create, in the form of arguments. Nothing in it is secret.
@@ -270,11 +276,15 @@ impl Plan {
         if let Some(path) = &self.bubblewrap {
             add("bubblewrap", path);
         }
-        if let Some(Sandbox { writable }) = &self.sandbox {
-            for folder in writable {
+        if let Some(sandbox) = &self.sandbox {
+            for folder in &sandbox.writable {
                 add("write", folder);
             }
+            for path in &sandbox.protected {
+                add("protect", path);
+            }
             args.push("--sandbox".into());
+            args.extend(network_args(sandbox.hosts.as_deref()));
         }
         args
     }
@@ -294,6 +304,15 @@ impl Plan {
             self.bubblewrap = Some(path);
         } else if let Some(path) = value("write") {
             self.sandbox.get_or_insert_default().writable.push(path);
+        } else if let Some(path) = value("protect") {
+            self.sandbox.get_or_insert_default().protected.push(path);
+        } else if let Some(host) = value("host") {
+            let Some(Ok(host)) = host.to_str().map(str::parse) else {
+                return false;
+            };
+            self.hosts_mut().push(host);
+        } else if argument == CLOSED {
+            self.hosts_mut();
         } else if argument == "--sandbox" {
             self.sandbox.get_or_insert_default();
         } else {
@@ -301,6 +320,19 @@ impl Plan {
         }
         true
     }
+
+    fn hosts_mut(&mut self) -> &mut Vec<HostPattern> {
+        self.sandbox.get_or_insert_default().hosts.get_or_insert_default()
+    }
+}
+
+/// The sandbox has no network of its own.
+const CLOSED: &str = "--closed";
+
+fn network_args(hosts: Option<&[HostPattern]>) -> Vec<OsString> {
+    let Some(hosts) = hosts else { return Vec::new() };
+    let hosts = hosts.iter().map(|host| format!("--host={host}").into());
+    std::iter::once(CLOSED.into()).chain(hosts).collect()
 }
 
 /// The launcher: shields a program and ends with it. Call it first in a process of its own, with the arguments after
@@ -361,6 +393,8 @@ mod tests {
             emptied: vec!["/run/leases".into()],
             sandbox: Some(Sandbox {
                 writable: vec!["/project".into()],
+                protected: vec!["/project/settings.json".into()],
+                hosts: Some(vec!["*.example.com:8443".parse().unwrap()]),
             }),
         };
         let mut taken = Plan::default();

@@ -7,8 +7,8 @@ use anyhow::Context;
 use tiller_agent::{Executable, Finder};
 use tiller_backend_acp::{AcpAgent, AcpBackend};
 use tiller_backend_claude::ClaudeBackend;
-use tiller_core::backend::{BackendInfo, Capabilities, WhyChosen};
-use tiller_keeper::KeeperConfig;
+use tiller_core::backend::{BackendInfo, Capabilities, SandboxLists, WhyChosen};
+use tiller_keeper::{KeeperConfig, Signs};
 use tiller_process::{Shield, ShieldMode};
 
 use crate::cli::{BackendChoice, TransportChoice};
@@ -26,14 +26,20 @@ pub(crate) const SHIELD: &str = "shield";
 const INSTALL: &str = "npm install -g @anthropic-ai/claude-code";
 
 /// Agents outlive this process: each has a keeper, which is this executable again.
-pub(crate) fn keeping(data_dir: &DataDir, grace: Duration, shield: Shield) -> KeeperConfig {
+pub(crate) fn keeping(
+    data_dir: &DataDir,
+    grace: Duration,
+    decision_grace: Duration,
+    shield: Shield,
+) -> KeeperConfig {
     KeeperConfig {
         folder: data_dir.path().join("runs"),
         program: own_executable(),
         args: vec![KEEPER.into()],
         grace,
-        // Each backend knows the end of its agents' turns.
-        turn_end: Vec::new(),
+        decision_grace,
+        // Each backend knows how its agents speak.
+        signs: Signs::default(),
         shield,
     }
 }
@@ -123,7 +129,12 @@ pub(crate) async fn choose(
 }
 
 /// An agent that speaks the Agent Client Protocol, started with this command.
-pub(crate) fn acp(name: String, command: &[String], keeping: KeeperConfig) -> AcpBackend {
+pub(crate) fn acp(
+    name: String,
+    command: &[String],
+    keeping: KeeperConfig,
+    configured: &SandboxLists,
+) -> AcpBackend {
     let (program, args) = command
         .split_first()
         .map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
@@ -140,6 +151,7 @@ pub(crate) fn acp(name: String, command: &[String], keeping: KeeperConfig) -> Ac
         program: program.into(),
         args: args.iter().map(Into::into).collect(),
         how_to_install,
+        sandbox: known.map(AcpProgram::sandbox).unwrap_or_default().and(configured),
     };
     AcpBackend::new(agent, keeping)
 }
@@ -149,6 +161,20 @@ struct AcpProgram {
     program: &'static str,
     title: &'static str,
     install: &'static str,
+    /// Where it keeps its own files, in the home folder.
+    folders: &'static [&'static str],
+    /// Whom it speaks to, as its maker ships it.
+    hosts: &'static [&'static str],
+}
+
+impl AcpProgram {
+    fn sandbox(&self) -> SandboxLists {
+        let home = std::env::home_dir().unwrap_or_default();
+        SandboxLists {
+            folders: self.folders.iter().map(|folder| home.join(folder)).collect(),
+            hosts: self.hosts.iter().filter_map(|host| host.parse().ok()).collect(),
+        }
+    }
 }
 
 const ACP_PROGRAMS: &[AcpProgram] = &[
@@ -156,41 +182,72 @@ const ACP_PROGRAMS: &[AcpProgram] = &[
         program: "opencode",
         title: "opencode",
         install: "npm install -g opencode-ai",
+        folders: &[
+            ".cache/opencode",
+            ".config/opencode",
+            ".local/share/opencode",
+            ".local/state/opencode",
+        ],
+        hosts: &[
+            "api.anthropic.com",
+            "api.openai.com",
+            "models.dev",
+            "opencode.ai",
+            "openrouter.ai",
+        ],
     },
     AcpProgram {
         program: "gemini",
         title: "Gemini CLI",
         install: "npm install -g @google/gemini-cli",
+        folders: &[".gemini"],
+        hosts: &[
+            "cloudcode-pa.googleapis.com",
+            "generativelanguage.googleapis.com",
+            "oauth2.googleapis.com",
+        ],
     },
     AcpProgram {
         program: "codex-acp",
         title: "Codex",
         install: "npm install -g @agentclientprotocol/codex-acp @openai/codex",
+        folders: &[".codex"],
+        hosts: &["api.openai.com", "auth.openai.com", "chatgpt.com"],
     },
     AcpProgram {
         program: "qwen",
         title: "Qwen Code",
         install: "npm install -g @qwen-code/qwen-code",
+        folders: &[".qwen"],
+        hosts: &["chat.qwen.ai", "dashscope.aliyuncs.com", "portal.qwen.ai"],
     },
     AcpProgram {
         program: "goose",
         title: "goose",
         install: "npm install -g @aaif/goose",
+        folders: &[".config/goose", ".local/share/goose", ".local/state/goose"],
+        hosts: &["api.anthropic.com", "api.openai.com", "openrouter.ai"],
     },
     AcpProgram {
         program: "copilot",
         title: "GitHub Copilot CLI",
         install: "npm install -g @github/copilot",
+        folders: &[".copilot"],
+        hosts: &["api.github.com", "github.com", "*.githubcopilot.com"],
     },
     AcpProgram {
         program: "kimi",
         title: "Kimi Code",
         install: "npm install -g @moonshot-ai/kimi-code",
+        folders: &[".kimi"],
+        hosts: &["api.kimi.com", "api.moonshot.ai", "api.moonshot.cn"],
     },
     AcpProgram {
         program: "vibe-acp",
         title: "Mistral Vibe",
         install: "pip install mistral-vibe",
+        folders: &[".vibe"],
+        hosts: &["api.mistral.ai"],
     },
 ];
 

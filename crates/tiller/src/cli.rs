@@ -91,10 +91,19 @@ pub(crate) struct KeyArgs {
     #[arg(long, value_name = "USD", value_parser = above_zero, allow_negative_numbers = true)]
     pub(crate) budget_usd: Option<f64>,
 
-    /// Run its agents only in a sandbox: they can write to their working directory, to Claude Code's own folder and to
-    /// a private /tmp. The network is open.
+    /// Its agents run in a sandbox, or not at all: they can write to their working directory, to the agent's own files and to
+    /// a /tmp of their own, and reach the hosts of their model and those of sandbox_hosts in config.toml.
     #[arg(long)]
     pub(crate) sandbox: bool,
+
+    /// With --sandbox, a folder that its agents can write to as well; may be given several times.
+    #[arg(long, value_name = "DIR", requires = "sandbox")]
+    pub(crate) sandbox_folder: Vec<std::path::PathBuf>,
+
+    /// With --sandbox, a host that its agents can reach as well, such as registry.npmjs.org or *.example.com; may be given
+    /// several times.
+    #[arg(long, value_name = "HOST", requires = "sandbox")]
+    pub(crate) sandbox_host: Vec<tiller_process::HostPattern>,
 
     /// The sessions that the key can see.
     #[arg(long, value_name = "WHICH", default_value = "own")]

@@ -1,9 +1,11 @@
 //! `config.toml` in the data folder. Everything in it is optional, and so is the file.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
 use serde::Deserialize;
+use tiller_core::backend::{SANDBOX_FOLDERS, SandboxLevel, SandboxLists, check_sandbox_option};
 use tiller_core::{HibernationPolicy, Retention};
 use tiller_server::TrustedProxies;
 
@@ -40,6 +42,8 @@ pub(crate) struct Config {
     pub(crate) on_stop: OnStop,
     /// How many seconds an agent without a server may be idle before it ends.
     pub(crate) agent_grace_s: Option<u64>,
+    /// How many seconds an agent that waits for a decision may go without a server.
+    decision_grace_s: u64,
     /// How many seconds an agent waits for the answer to a hook call before it continues without one.
     pub(crate) hook_timeout_s: u64,
     /// After how many idle seconds an agent hibernates; 0 is never. The next prompt starts it again.
@@ -52,6 +56,14 @@ pub(crate) struct Config {
     /// Whether agents are shielded: `on` (the default) if the system allows it, `off`, or `require`, which starts no
     /// agent without a shield.
     shield: ShieldWish,
+    /// Folders that every sandboxed agent can write to, beside its working directory and its own files. `~/` is the home
+    /// folder.
+    sandbox_folders: Vec<String>,
+    /// Hosts that every sandboxed agent can reach, beside those of its model: `registry.npmjs.org`, `*.example.com`,
+    /// `localhost:5432`.
+    sandbox_hosts: Vec<String>,
+    /// The sandbox of sessions that are started with an API key and don't choose one: `off` (the default), `files`, or `on`.
+    key_sandbox: String,
 }
 
 impl Default for Config {
@@ -67,11 +79,15 @@ impl Default for Config {
             delta_retention_hours: 24,
             on_stop: OnStop::default(),
             agent_grace_s: None,
+            decision_grace_s: 24 * 60 * 60,
             hook_timeout_s: 60,
             hibernate_after_s: 1800,
             agent_memory_mb: None,
             acp_agents: Vec::new(),
             shield: ShieldWish::default(),
+            sandbox_folders: Vec::new(),
+            sandbox_hosts: Vec::new(),
+            key_sandbox: SandboxLevel::Off.name().to_owned(),
         }
     }
 }
@@ -125,6 +141,47 @@ impl Config {
             ShieldWish::Off => tiller_process::ShieldMode::Off,
             ShieldWish::Require => tiller_process::ShieldMode::Require,
         }
+    }
+
+    /// What every sandbox has.
+    pub(crate) fn sandbox(&self) -> anyhow::Result<SandboxLists> {
+        let folder = |text: &String| {
+            let path = match text.strip_prefix("~/") {
+                Some(rest) => std::env::home_dir().unwrap_or_default().join(rest),
+                None => PathBuf::from(text),
+            };
+            let value = serde_json::json!([path]);
+            let outcome = check_sandbox_option(SANDBOX_FOLDERS, &value).unwrap_or(Ok(()));
+            outcome.with_context(|| format!("sandbox_folders in config.toml: {text:?}"))?;
+            Ok(path)
+        };
+        let host = |text: &String| {
+            let host = text.parse();
+            host.with_context(|| format!("sandbox_hosts in config.toml: {text:?}"))
+        };
+        Ok(SandboxLists {
+            folders: self
+                .sandbox_folders
+                .iter()
+                .map(folder)
+                .collect::<anyhow::Result<_>>()?,
+            hosts: self
+                .sandbox_hosts
+                .iter()
+                .map(host)
+                .collect::<anyhow::Result<_>>()?,
+        })
+    }
+
+    /// The sandbox of sessions that are started with a key and don't choose one.
+    pub(crate) fn key_sandbox(&self) -> anyhow::Result<SandboxLevel> {
+        SandboxLevel::parse(&self.key_sandbox).with_context(|| {
+            let names = SandboxLevel::NAMES.join(", ");
+            format!(
+                "key_sandbox in config.toml is {:?}, and must be one of {names}",
+                self.key_sandbox
+            )
+        })
     }
 
     pub(crate) fn approval(&self) -> tiller_core::Approval {
@@ -194,6 +251,10 @@ impl Config {
         parsed.collect()
     }
 
+    pub(crate) fn decision_grace(&self) -> Duration {
+        Duration::from_secs(self.decision_grace_s)
+    }
+
     /// `TILLER_AGENT_GRACE` takes precedence over the file.
     pub(crate) fn agent_grace(&self) -> anyhow::Result<Duration> {
         let seconds = match std::env::var("TILLER_AGENT_GRACE") {
@@ -209,7 +270,7 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use super::{Config, OnStop, Titles};
+    use super::{Config, OnStop, SandboxLevel, Titles};
 
     #[test]
     fn settings_are_read_and_mistakes_are_named() {
@@ -231,6 +292,21 @@ mod tests {
         assert_eq!(config.shield(), tiller_process::ShieldMode::On);
         let config: Config = toml::from_str("shield = \"require\"").unwrap();
         assert_eq!(config.shield(), tiller_process::ShieldMode::Require);
+        assert_eq!(config.key_sandbox().unwrap(), SandboxLevel::Off);
+        let config: Config = toml::from_str(
+            "sandbox_hosts = [\"*.npmjs.org\"]\nsandbox_folders = [\"~/x\"]\nkey_sandbox = \"on\"",
+        )
+        .unwrap();
+        let lists = config.sandbox().unwrap();
+        assert!(lists.folders[0].is_absolute() && lists.folders[0].ends_with("x"));
+        assert_eq!(lists.hosts[0].to_string(), "*.npmjs.org");
+        assert_eq!(config.key_sandbox().unwrap(), SandboxLevel::On);
+        for wrong in ["sandbox_hosts = [\"a b\"]", "sandbox_folders = [\"x\"]"] {
+            let config: Config = toml::from_str(wrong).unwrap();
+            assert!(config.sandbox().unwrap_err().to_string().contains("config.toml"));
+        }
+        let config: Config = toml::from_str("key_sandbox = \"strict\"").unwrap();
+        assert!(config.key_sandbox().is_err());
         let config: Config = toml::from_str("on_stop = \"keep\"\nagent_grace_s = 5").unwrap();
         assert_eq!((config.on_stop, config.agent_grace_s), (OnStop::Keep, Some(5)));
         let error = toml::from_str::<Config>("allowed_host = []")

@@ -76,12 +76,15 @@ fn ceiling(args: &KeyArgs, roots: &[PathBuf]) -> anyhow::Result<Ceiling> {
         resolved.with_context(|| format!("{} is not a folder", root.display()))
     };
     let roots: Vec<PathBuf> = roots.iter().map(resolved).collect::<Result<_, _>>()?;
+    let folders = args.sandbox_folder.iter().map(resolved);
     Ok(Ceiling {
         modes: some(&args.mode),
         tools: some(&args.tool),
         roots: (!roots.is_empty()).then_some(roots),
         budget_usd: args.budget_usd,
         sandbox: args.sandbox,
+        sandbox_folders: folders.collect::<Result<_, _>>()?,
+        sandbox_hosts: args.sandbox_host.iter().map(ToString::to_string).collect(),
         sees: match args.sees {
             SeesChoice::Own => Sees::Own,
             SeesChoice::All => Sees::All,
@@ -106,6 +109,12 @@ fn limits(ceiling: &Ceiling) -> String {
     }
     if ceiling.sandbox {
         words.push("in a sandbox only".to_owned());
+    }
+    for folder in &ceiling.sandbox_folders {
+        words.push(format!("may write to {}", folder.display()));
+    }
+    if !ceiling.sandbox_hosts.is_empty() {
+        words.push(format!("may reach {}", ceiling.sandbox_hosts.join(", ")));
     }
     if ceiling.sees == Sees::All {
         words.push("sees all sessions".to_owned());

@@ -133,16 +133,27 @@ impl Service {
         found.default.detect_version();
         let shield = backend::shield(config.shield(), data_dir, &claude_home(args)?);
         look_at(&shield)?;
-        let keeping = backend::keeping(data_dir, config.agent_grace()?, shield.clone());
+        let keeping = backend::keeping(
+            data_dir,
+            config.agent_grace()?,
+            config.decision_grace(),
+            shield.clone(),
+        );
         let hook_time = Duration::from_secs(config.hook_timeout_s);
-        let prepared = |backend: ClaudeBackend| backend.kept(keeping.clone()).waiting_for_hooks(hook_time);
-        // All backends share one folder of runs, so one of them removes what an earlier server left there.
-        let mut backends = Backends::new(Arc::new(prepared(found.default).sweeping())).shielded_by(shield);
+        let sandbox = config.sandbox()?;
+        let prepared = |backend: ClaudeBackend| {
+            let backend = backend.kept(keeping.clone()).waiting_for_hooks(hook_time);
+            backend.sandboxed_with(sandbox.clone())
+        };
+        // All share one folder of runs, so one looks after what an earlier server has left there.
+        let mut backends = Backends::new(Arc::new(prepared(found.default).sweeping()))
+            .shielded_by(shield)
+            .sandboxing_keys(config.key_sandbox()?);
         for other in found.others {
             backends = backends.with(Arc::new(prepared(other)));
         }
         for (name, command) in config.acp_agents()? {
-            backends = backends.with(Arc::new(backend::acp(name, &command, keeping.clone())));
+            backends = backends.with(Arc::new(backend::acp(name, &command, keeping.clone(), &sandbox)));
         }
 
         let Listening {

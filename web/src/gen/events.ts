@@ -22,7 +22,11 @@ shielded?: boolean,
 /**
  * Why agents are not shielded, and what to do about it. In English.
  */
-notShielded?: string, };
+notShielded?: string, 
+/**
+ * The sandbox in which agents of this session run.
+ */
+sandbox?: SandboxInfo, };
 
 export type AgentState = "absent" | "starting" | "running" | "idle" | "hibernated";
 
@@ -329,6 +333,24 @@ code: ErrorCode, sessionId?: string,
  */
 driver?: DriverInfo, };
 
+/**
+ * A sandbox: what an agent can write to and reach, with what the agent itself needs and what the configuration adds.
+ */
+export type SandboxInfo = { 
+/**
+ * Beside the working directory and a `/tmp` of its own.
+ */
+folders: Array<string>, 
+/**
+ * The hosts that it can reach. Absent: the network is open.
+ */
+hosts?: Array<string>, };
+
+/**
+ * How far a sandbox goes.
+ */
+export type SandboxLevel = "off" | "files" | "on";
+
 export type SelectedElement = { tagName: string, selector: string, textContent: string, };
 
 export type SelectedFile = { path: string, startLine?: number, endLine?: number, };
@@ -416,6 +438,20 @@ maxTurns?: number | null,
  * The maximum cost of the conversation.
  */
 maxBudgetUsd?: number | null, 
+/**
+ * Whether the agent runs in a sandbox: `off`, `files` (the file system is closed but for the working directory and
+ * listed folders) or `on` (the network, too, but for listed hosts).
+ */
+sandbox?: SandboxLevel | null, 
+/**
+ * Folders that a sandboxed agent can write to, beside its working directory and its own files.
+ */
+sandboxFolders?: TextList | null, 
+/**
+ * Hosts that a sandboxed agent can reach, beside those of its model: `example.com`, `*.example.com`, each with or
+ * without a port.
+ */
+sandboxHosts?: TextList | null, 
 /**
  * Further options of the agent, by the names that `GET /api/backends` lists. `null` is the default.
  */
@@ -607,6 +643,20 @@ maxTurns?: number | null,
  */
 maxBudgetUsd?: number | null, 
 /**
+ * Whether the agent runs in a sandbox: `off`, `files` (the file system is closed but for the working directory and
+ * listed folders) or `on` (the network, too, but for listed hosts).
+ */
+sandbox?: SandboxLevel | null, 
+/**
+ * Folders that a sandboxed agent can write to, beside its working directory and its own files.
+ */
+sandboxFolders?: TextList | null, 
+/**
+ * Hosts that a sandboxed agent can reach, beside those of its model: `example.com`, `*.example.com`, each with or
+ * without a port.
+ */
+sandboxHosts?: TextList | null, 
+/**
  * Further options of the agent, by the names that `GET /api/backends` lists. `null` is the default.
  */
 options?: Record<string, unknown>, };
@@ -650,6 +700,20 @@ maxTurns?: number,
  */
 maxBudgetUsd?: number, 
 /**
+ * Whether the agent runs in a sandbox: `off`, `files` (the file system is closed but for the working directory and
+ * listed folders) or `on` (the network, too, but for listed hosts).
+ */
+sandbox?: SandboxLevel, 
+/**
+ * Folders that a sandboxed agent can write to, beside its working directory and its own files.
+ */
+sandboxFolders?: TextList, 
+/**
+ * Hosts that a sandboxed agent can reach, beside those of its model: `example.com`, `*.example.com`, each with or
+ * without a port.
+ */
+sandboxHosts?: TextList, 
+/**
  * Other options that are set, by the agent's names.
  */
 options?: Record<string, unknown>, };
@@ -691,6 +755,11 @@ uuid: string, attachments?: Array<Attachment>, context?: UiContext, seq: number,
 export type Subject = "contextUsage" | "mcpStatus" | "fileSuggestions" | "commands" | "models" | "permissionRules" | "hooks" | "usage" | "settings";
 
 export type Subscribe = { sessionId: string, afterSeq?: number, };
+
+/**
+ * A list of texts. An empty one is the default.
+ */
+export type TextList = Array<string>;
 
 /**
  * What the user was looking at while writing a prompt.

@@ -76,6 +76,7 @@ pub(crate) const STEPS: &[Step] = &[
             Need::Installed(Part::Claude),
             Need::Installed(Part::Opencode),
             Need::Installed(Part::Python),
+            Need::Installed(Part::Bubblewrap),
             // Tests of the whole executable start these; the tests' own build has test-only features.
             Need::Executables,
         ],

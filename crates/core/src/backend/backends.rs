@@ -6,7 +6,7 @@ use tiller_process::Shield;
 
 use super::{
     Abilities, AgentChannels, Attach, Backend, BackendInfo, Exit, Launch, OptionChange, OptionInfo,
-    OptionRefused, OptionRules, Options, Verdict,
+    OptionRefused, OptionRules, Options, SandboxLevel, Verdict,
 };
 
 /// The backends of a server. A session that does not name a backend gets the default one.
@@ -16,6 +16,8 @@ pub struct Backends {
     all: Vec<Arc<dyn Backend>>,
     /// The shield of their agents, if known.
     shield: Option<Shield>,
+    /// The sandbox of sessions that are started with a key and don't choose one.
+    key_sandbox: SandboxLevel,
 }
 
 impl<B: Backend> From<Arc<B>> for Backends {
@@ -23,6 +25,7 @@ impl<B: Backend> From<Arc<B>> for Backends {
         Self {
             all: vec![backend],
             shield: None,
+            key_sandbox: SandboxLevel::Off,
         }
     }
 }
@@ -40,6 +43,7 @@ impl Backends {
         Self {
             all: vec![default],
             shield: None,
+            key_sandbox: SandboxLevel::Off,
         }
     }
 
@@ -48,6 +52,17 @@ impl Backends {
     pub fn shielded_by(mut self, shield: Shield) -> Self {
         self.shield = Some(shield);
         self
+    }
+
+    /// Says in which sandbox agents run that are started with a key, unless the session says otherwise.
+    #[must_use]
+    pub fn sandboxing_keys(mut self, level: SandboxLevel) -> Self {
+        self.key_sandbox = level;
+        self
+    }
+
+    pub(crate) fn key_sandbox(&self) -> SandboxLevel {
+        self.key_sandbox
     }
 
     /// Why agents are not shielded and what to do about it, for a person. `None`: they are shielded, or it is unknown.

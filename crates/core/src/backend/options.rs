@@ -7,6 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::sandbox::{SANDBOX, SandboxView};
+
 /// The options of a session, by name. An option that is not set, or is set to its default, is absent. Cheap to clone.
 #[derive(Clone, Default, Deserialize, PartialEq, Serialize)]
 #[serde(transparent)]
@@ -200,10 +202,14 @@ pub trait OptionRules: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// The options with a sandbox, in which the agent can write to its folder only. `None` if this kind of agent has no
-    /// sandbox.
-    fn in_sandbox(&self, _options: Options) -> Option<Options> {
+    /// The sandbox that an agent with these options gets. `None`: it gets none.
+    fn sandbox(&self, _options: &Options) -> Option<SandboxView> {
         None
+    }
+
+    /// Whether this kind of agent can run in a sandbox.
+    fn has_sandbox(&self) -> bool {
+        self.describe().iter().any(|option| option.name == SANDBOX)
     }
 
     /// What the options say about a tool that the agent wants to use.

@@ -45,6 +45,7 @@ impl Sessions {
         let settings = self
             .viewer
             .check_grants(settings, Some(&record.settings), &*backend.options())?;
+        self.check_sandbox(&settings, &*backend.options())?;
         // In canonical form: an option with its default value is absent.
         let patch = SettingsPatch {
             options: before.changes_to(&settings.options),

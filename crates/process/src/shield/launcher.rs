@@ -11,7 +11,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
@@ -22,11 +22,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags,
+};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use rustix::thread::UnshareFlags;
 
-use super::mounts;
-use super::{PROBE, Plan};
+use super::{PROBE, Plan, mounts, network_args, proxy};
+use crate::hosts::HostPattern;
 
 /// How long processes that the agent left behind may take to end on request.
 const LEFTOVERS: Duration = Duration::from_secs(1);
@@ -43,6 +47,13 @@ struct Task {
     plan: Plan,
     /// Program and arguments. Empty: only probe whether it works.
     words: Vec<OsString>,
+}
+
+impl Task {
+    /// The hosts that can be reached. `None`: the network is as usual.
+    fn hosts(&self) -> Option<&[HostPattern]> {
+        self.plan.sandbox.as_ref()?.hosts.as_deref()
+    }
 }
 
 pub(super) fn launch(arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -96,6 +107,8 @@ mod word {
     pub(super) const STARTED: u8 = b's';
     /// The agent has ended; its raw status follows.
     pub(super) const ENDED: u8 = b'e';
+    /// The listeners of a sandbox without a network, as descriptors beside the byte.
+    pub(super) const LISTENERS: u8 = b'l';
     /// The start failed; the reason follows.
     pub(super) const FAILED: u8 = b'f';
 }
@@ -111,6 +124,8 @@ struct Started {
 fn outer(task: &Task) -> io::Result<ExitCode> {
     leave_signals_to_the_agent()?;
     let parent = rustix::process::getppid();
+    // Before there is a namespace whose processes all children of this one would be.
+    let ways_out = task.hosts().map(start_proxy).transpose()?;
     let Started {
         inner,
         mut channel,
@@ -125,9 +140,8 @@ fn outer(task: &Task) -> io::Result<ExitCode> {
         return Err(io::Error::other("the keeper has gone"));
     }
     let mut status = None;
-    let mut said = [0];
-    while let Ok(1) = channel.read(&mut said) {
-        match said[0] {
+    while let Ok(Some((said, descriptors))) = receive(&channel) {
+        match said {
             word::NAMESPACE => {
                 let maps = if privileged {
                     Maps::all()?
@@ -138,6 +152,13 @@ fn outer(task: &Task) -> io::Result<ExitCode> {
                 channel.write_all(&[0])?;
             }
             word::STARTED => settle()?,
+            word::LISTENERS => {
+                let ways_out = ways_out
+                    .as_ref()
+                    .ok_or_else(|| io::Error::other("nobody wants a proxy"))?;
+                let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+                send(ways_out, word::LISTENERS, &descriptors)?;
+            }
             word::ENDED => {
                 let mut raw = [0; 4];
                 channel.read_exact(&mut raw)?;
@@ -158,6 +179,76 @@ fn outer(task: &Task) -> io::Result<ExitCode> {
         }
     };
     Ok(end_like(status.unwrap_or(of_inner)))
+}
+
+/// The next byte of the channel, and the descriptors that came with it. `None`: the other side has gone.
+fn receive(channel: &UnixStream) -> io::Result<Option<(u8, Vec<OwnedFd>)>> {
+    let mut said = [0];
+    let mut room = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1 + proxy::MAX_LOCAL))];
+    let mut control = RecvAncillaryBuffer::new(&mut room);
+    let mut into = [io::IoSliceMut::new(&mut said)];
+    let received = rustix::io::retry_on_intr(|| {
+        rustix::net::recvmsg(channel, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC)
+    })?;
+    let mut descriptors = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            descriptors.extend(rights);
+        }
+    }
+    Ok((received.bytes == 1).then_some((said[0], descriptors)))
+}
+
+/// Opens the only ways out of this network namespace and hands them to the outer process.
+fn open_ways_out(channel: &UnixStream, hosts: &[HostPattern]) -> io::Result<()> {
+    let listeners = proxy::listen(hosts).map_err(|error| named("the proxy can't listen", &error))?;
+    let descriptors: Vec<_> = listeners.iter().map(AsFd::as_fd).collect();
+    send(channel, word::LISTENERS, &descriptors)
+}
+
+fn send(channel: &UnixStream, said: u8, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut room = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1 + proxy::MAX_LOCAL))];
+    let mut control = SendAncillaryBuffer::new(&mut room);
+    control.push(SendAncillaryMessage::ScmRights(descriptors));
+    let said = [said];
+    rustix::net::sendmsg(
+        channel,
+        &[io::IoSlice::new(&said)],
+        &mut control,
+        SendFlags::empty(),
+    )?;
+    Ok(())
+}
+
+/// Starts the process that serves the listeners, which come over the channel. It has threads, which this process can't have:
+/// its children are in another PID namespace.
+fn start_proxy(hosts: &[HostPattern]) -> io::Result<UnixStream> {
+    let parent = rustix::process::getpid();
+    let (channel, theirs) = UnixStream::pair()?;
+    // SAFETY: this process has one thread, so the child finds everything as it was.
+    match unsafe { libc::fork() } {
+        0 => {
+            drop(channel);
+            // Nobody is left who could want to know why it ended.
+            serve_proxy(&theirs, parent, hosts).ok();
+            std::process::exit(i32::from(NOT_STARTED));
+        }
+        pid if pid > 0 => Ok(channel),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Serves until the outer process has gone.
+fn serve_proxy(channel: &UnixStream, parent: Pid, hosts: &[HostPattern]) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    if rustix::process::getppid() != Some(parent) {
+        return Ok(());
+    }
+    settle()?;
+    while let Some((_, descriptors)) = receive(channel)? {
+        proxy::serve(descriptors, hosts)?;
+    }
+    Ok(())
 }
 
 /// Ends as the agent did, so that a waiting process sees the same status.
@@ -251,10 +342,19 @@ fn inner(task: &Task, channel: &mut UnixStream) -> io::Result<()> {
     let identity = folder_identity()?;
     unshare(UnshareFlags::NEWNS).map_err(|error| named("a mount namespace can't be made", &error))?;
     mounts::make(&task.plan)?;
+    if let Some(hosts) = task.hosts() {
+        // Made here, it belongs to a user namespace in which the agent has no say.
+        unshare(UnshareFlags::NEWNET).map_err(|error| named("a network namespace can't be made", &error))?;
+        proxy::switch_on_loopback().map_err(|error| named("the network namespace can't be used", &error))?;
+        open_ways_out(channel, hosts)?;
+    }
     // The agent records its process id for other programs, which look for it by the pid outside.
     let before = i32::from_le_bytes(number) - 1;
     if let Err(error) = std::fs::write("/proc/sys/kernel/ns_last_pid", before.to_string()) {
         tracing::debug!(%error, "can't give the agent its outer process id; another agent may have the same");
+    }
+    if task.plan.sandbox.is_some() {
+        mounts::protect_kernel()?;
     }
     unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC)
         .map_err(|error| named("a user namespace can't be made", &error))?;
@@ -277,6 +377,9 @@ fn inner_of_bubblewrap(task: &Task, mut channel: UnixStream) -> io::Result<ExitC
     let outcome = check_folder().and_then(|()| {
         leave_signals_to_the_agent()?;
         block_termination(false)?;
+        if let Some(hosts) = task.hosts() {
+            open_ways_out(&channel, hosts)?;
+        }
         run(task, &mut channel)
     });
     if let Err(error) = outcome {
@@ -297,6 +400,7 @@ fn run(task: &Task, channel: &mut UnixStream) -> io::Result<()> {
     let child = Command::new(program)
         .args(arguments)
         .env_remove(FOLDER)
+        .envs(task.hosts().map(proxy::environment).unwrap_or_default())
         .process_group(0)
         .spawn();
     let agent = Pid::from_child(&child.map_err(|error| named("the agent can't be started", &error))?);
@@ -424,10 +528,12 @@ fn start_bubblewrap(bubblewrap: &Path, task: &Task) -> io::Result<Started> {
             "--die-with-parent",
             "--as-pid-1",
         ])
+        .args(task.hosts().map(|_| "--unshare-net"))
         .args(mounts::for_bubblewrap(&task.plan)?)
         .arg("--")
         .arg(format!("/proc/self/fd/{}", this.as_raw_fd()))
         .arg("shield")
+        .args(network_args(task.hosts()))
         .arg(format!("{INNER}{}", theirs.as_raw_fd()));
     if task.words.is_empty() {
         command.arg(PROBE);

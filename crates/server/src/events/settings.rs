@@ -28,6 +28,14 @@ macro_rules! settings_table {
             max_turns = "maxTurns": u32,
             /// The maximum cost of the conversation.
             max_budget_usd = "maxBudgetUsd": f64,
+            /// Whether the agent runs in a sandbox: `off`, `files` (the file system is closed but for the working directory and
+            /// listed folders) or `on` (the network, too, but for listed hosts).
+            sandbox = "sandbox": SandboxLevel,
+            /// Folders that a sandboxed agent can write to, beside its working directory and its own files.
+            sandbox_folders = "sandboxFolders": TextList,
+            /// Hosts that a sandboxed agent can reach, beside those of its model: `example.com`, `*.example.com`, each with or
+            /// without a port.
+            sandbox_hosts = "sandboxHosts": TextList,
         }
     };
 }
@@ -240,6 +248,63 @@ impl Setting for f64 {
 
     fn from_option(value: &Value) -> Option<Self> {
         value.as_f64()
+    }
+}
+
+/// A list of texts. An empty one is the default.
+#[derive(Clone, Debug, Deserialize, Serialize, TS, ToSchema)]
+#[serde(transparent)]
+#[ts(export_to = "events.ts")]
+pub struct TextList(Vec<String>);
+
+impl Setting for TextList {
+    type Shown = Option<Self>;
+
+    fn into_option(self) -> Value {
+        if self.0.is_empty() {
+            Value::Null
+        } else {
+            self.0.into()
+        }
+    }
+
+    fn from_option(value: &Value) -> Option<Self> {
+        let texts = value.as_array()?.iter().filter_map(Value::as_str);
+        Some(Self(texts.map(str::to_owned).collect()))
+    }
+}
+
+/// How far a sandbox goes.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, TS, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[ts(export_to = "events.ts")]
+pub enum SandboxLevel {
+    Off,
+    Files,
+    On,
+}
+
+/// `off` is a choice: a key's sessions may have a sandbox by default.
+impl Setting for SandboxLevel {
+    type Shown = Option<Self>;
+
+    fn into_option(self) -> Value {
+        let level = match self {
+            Self::Off => tiller_core::backend::SandboxLevel::Off,
+            Self::Files => tiller_core::backend::SandboxLevel::Files,
+            Self::On => tiller_core::backend::SandboxLevel::On,
+        };
+        level.name().into()
+    }
+
+    fn from_option(value: &Value) -> Option<Self> {
+        use tiller_core::backend::{SANDBOX, SandboxLevel as Level};
+        let chosen = Level::chosen(&Options::default().with(SANDBOX, value.clone()))?;
+        Some(match chosen {
+            Level::Off => Self::Off,
+            Level::Files => Self::Files,
+            Level::On => Self::On,
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use tiller_core::backend::HookCall;
+use tiller_core::backend::{HookCall, SandboxView};
 use tiller_core::{
     AgentStatus, AgentUsage, CommandError, DamagedSession, DecisionAnswer, DecisionRef, DecisionRequest,
     Event, EventBody, HistoryPage, Inquiry, NewImage, NewPrompt, Page, Prompt, PromptId, PromptRefused,
@@ -21,8 +21,8 @@ use super::settings::SettingsInfo;
 use super::table::ServerEvent;
 use super::wire::{
     AgentInfo, AgentState, Attachment, Behavior, DriverInfo, History, HistoryKind, PermissionRequest,
-    PermissionResolved, QueuedPrompt, RunnerError, SessionInfo, SessionStatus, StatusChange, StreamMessage,
-    StreamUserPrompt, UiContext,
+    PermissionResolved, QueuedPrompt, RunnerError, SandboxInfo, SessionInfo, SessionStatus, StatusChange,
+    StreamMessage, StreamUserPrompt, UiContext,
 };
 use crate::error::ErrorCode;
 
@@ -327,12 +327,19 @@ pub(super) fn history(page: HistoryPage) -> History {
     }
 }
 
+/// What keeps a session's agent in its place.
+pub(super) struct Protection {
+    /// Why agents are not shielded.
+    pub(super) not_shielded: Option<String>,
+    pub(super) sandbox: Option<SandboxView>,
+}
+
 pub(super) fn session(
     record: SessionRecord,
     pending: usize,
     agent: AgentStatus,
     usage: Option<AgentUsage>,
-    not_shielded: Option<String>,
+    protection: Protection,
 ) -> SessionInfo {
     let settings = SettingsInfo::from(&record.settings);
     SessionInfo {
@@ -363,8 +370,18 @@ pub(super) fn session(
             },
             memory_bytes: usage.map(|usage| usage.memory_bytes),
             cpu: usage.map(|usage| f64::from(usage.cpu)),
-            shielded: not_shielded.is_none(),
-            not_shielded,
+            shielded: protection.not_shielded.is_none(),
+            not_shielded: protection.not_shielded,
+            sandbox: protection.sandbox.map(|sandbox| SandboxInfo {
+                folders: sandbox
+                    .folders
+                    .iter()
+                    .map(|folder| folder.to_string_lossy().into_owned())
+                    .collect(),
+                hosts: sandbox
+                    .hosts
+                    .map(|hosts| hosts.iter().map(ToString::to_string).collect()),
+            }),
         },
         delete_at: record.delete_at.map(|at| at.0),
         last_seq: record.last_seq,
@@ -402,6 +419,7 @@ pub(super) fn damaged_session(session: DamagedSession) -> SessionInfo {
             // It has no agent and can't get one.
             shielded: false,
             not_shielded: None,
+            sandbox: None,
         },
         delete_at: None,
         last_seq: 0,

@@ -137,7 +137,7 @@ async fn an_agent_in_a_sandbox_writes_to_its_folder_only() {
         &format!(
             r"exec > found 2>&1
             (echo x > {outside}) 2> /dev/null && echo written || echo refused
-            echo x > $HOME/outside
+            (echo x > $HOME/outside) 2> /dev/null
             test -e {of_others} && echo seen || echo hidden
             echo x > /tmp/mine && echo private
             unshare -Urm mount -o remount,bind,rw / 2> /dev/null && echo reopened || echo refused
@@ -249,3 +249,120 @@ async fn a_switched_off_shield_is_reported_and_a_required_one_is_enforced() {
     server.stop().await;
     until_nothing_is_left(&world).await;
 }
+
+/// What people use beside the agent works as without a shield: hooks, servers of the Model Context Protocol, git, a server
+/// that is being developed, the client of Docker, and going on with a conversation.
+#[tokio::test]
+async fn what_people_use_with_an_agent_works_under_the_shield() {
+    let world = World::new(
+        Script::new()
+            .on(
+                "go",
+                [
+                    Reply::tool("Bash", json!({ "command": "./test.sh", "description": "Run it" })),
+                    Reply::tool("mcp__kit__note", json!({ "text": "from the model" })),
+                    Reply::text("Done."),
+                ],
+            )
+            .on("again", [Reply::text("Known: {{prompts}}")]),
+    )
+    .await;
+    // As `docker` of the machine would: a program that speaks to a daemon through its socket.
+    let daemon = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let socket = daemon.path().join("docker.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    std::thread::spawn(move || {
+        use std::io::{Read as _, Write as _};
+        for mut client in listener.incoming().flatten() {
+            let mut request = [0; 1024];
+            if client.read(&mut request).is_err() {
+                continue;
+            }
+            client
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nOK")
+                .ok();
+        }
+    });
+    let hook = |name: &str| {
+        let command = format!("echo {name} >> {}", world.project().join("hooks").display());
+        json!([{ "matcher": "", "hooks": [{ "type": "command", "command": command }] }])
+    };
+    let hooks = json!({ "hooks": { "PreToolUse": hook("before"), "Stop": hook("stop") } });
+    std::fs::create_dir_all(world.home().join(".claude")).unwrap();
+    std::fs::write(world.home().join(".claude/settings.json"), hooks.to_string()).unwrap();
+    let server = world.project().join("server.sh");
+    std::fs::write(&server, MCP_SERVER).unwrap();
+    let servers = json!({ "mcpServers": { "kit": { "command": "bash", "args": [server] } } });
+    std::fs::write(world.project().join(".mcp.json"), servers.to_string()).unwrap();
+    let local = json!({ "enableAllProjectMcpServers": true });
+    std::fs::create_dir_all(world.project().join(".claude")).unwrap();
+    std::fs::write(
+        world.project().join(".claude/settings.local.json"),
+        local.to_string(),
+    )
+    .unwrap();
+    write_script(
+        &world,
+        &format!(
+            r#"exec > found 2>&1
+            git init -q repo && cd repo && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first
+            git log --format=%s; cd ..
+            curl -s --unix-socket {socket} http://docker/_ping; echo
+            setsid perl -MIO::Socket::INET -e '
+                $server = IO::Socket::INET->new(Listen => 5, LocalAddr => "127.0.0.1:0");
+                open F, ">port.new"; print F $server->sockport; close F; rename "port.new", "port";
+                while ($client = $server->accept) {{ print $client "developed"; close $client }}' < /dev/null > /dev/null 2>&1 &
+            "#,
+            socket = socket.display(),
+        ),
+    );
+    let running = world.serve().await;
+    let mut client = EventClient::connect(&running, &running.sign_in().await).await;
+    let start = json!({
+        "cwd": world.project(), "prompt": "go", "allowedTools": "Bash(./test.sh),mcp__kit__note",
+    });
+    client.send("session.start", start).await;
+    let session = client.until_status("completed").await["sessionId"].clone();
+    let found = findings(&world);
+    assert_eq!(found[..2], ["first", "OK"], "{found:?}");
+    let port = world.project().join("port");
+    until("the server that is being developed listens", || port.exists()).await;
+    let port: u16 = std::fs::read_to_string(port).unwrap().parse().unwrap();
+    let mut page = String::new();
+    let mut visitor = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    std::io::Read::read_to_string(&mut visitor, &mut page).unwrap();
+    assert_eq!(page, "developed");
+    let noted = std::fs::read_to_string(world.project().join("noted")).unwrap_or_default();
+    assert!(noted.contains("from the model"), "{noted}");
+    let hooks = || std::fs::read_to_string(world.project().join("hooks")).unwrap_or_default();
+    until("the hooks run", || hooks().contains("stop")).await;
+    assert!(hooks().contains("before"), "{}", hooks());
+    running.stop().await;
+
+    let running = world.serve().await;
+    let mut client = EventClient::connect(&running, &running.sign_in().await).await;
+    let proceed = json!({ "sessionId": session, "prompt": "again" });
+    client.send("session.continue", proceed).await;
+    client.until_streamed("Known: go | again").await;
+    client.until_status("completed").await;
+    running.stop().await;
+    until_nothing_is_left(&world).await;
+}
+
+/// A server of the Model Context Protocol with one tool, which writes down what it is called with.
+const MCP_SERVER: &str = r#"
+while read -r line; do
+    id=$(sed -nE 's/.*"id":([0-9]+).*/\1/p' <<< "$line")
+    case $line in
+        *'"method":"initialize"'*)
+            version=$(sed -nE 's/.*"protocolVersion":"([^"]+)".*/\1/p' <<< "$line")
+            echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"'$version'","capabilities":{"tools":{}},"serverInfo":{"name":"kit","version":"1"}}}' ;;
+        *'"method":"tools/list"'*)
+            echo '{"jsonrpc":"2.0","id":'$id',"result":{"tools":[{"name":"note","description":"Notes","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}]}}' ;;
+        *'"method":"tools/call"'*)
+            echo "$line" >> noted
+            echo '{"jsonrpc":"2.0","id":'$id',"result":{"content":[{"type":"text","text":"noted"}]}}' ;;
+        *'"id":'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{}}' ;;
+    esac
+done
+"#;

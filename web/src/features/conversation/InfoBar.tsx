@@ -8,6 +8,7 @@ import { baseName } from "../../lib/format";
 import { usePanel } from "../../store/panel";
 import { CopyButton } from "../../ui/CopyButton";
 import { IconButton } from "../../ui/IconButton";
+import { SandboxField } from "../settings/SandboxField";
 import { SessionMenu } from "../settings/SessionMenu";
 import { StatusMark, useMark } from "../../ui/StatusMark";
 import { ToolsField } from "../settings/ToolsField";
@@ -55,6 +56,7 @@ export const InfoBar = memo(function InfoBar({ session }: { session: SessionInfo
       </span>
       <Divider />
       <ToolsField session={session} />
+      <SandboxField session={session} />
       <span className="flex-1" />
       <IconButton
         label={panel.open ? t("panel.hide") : t("panel.show")}

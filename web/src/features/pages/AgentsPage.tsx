@@ -69,6 +69,11 @@ function AgentRow({ session }: { session: SessionInfo }) {
                 <Badge tone="wait">{t("agents.notShielded")}</Badge>
               </span>
             )}
+            {agent.sandbox && (
+              <span title={agent.sandbox.hosts?.join(", ")}>
+                <Badge tone="good">{t(`sandbox.level.${agent.sandbox.hosts ? "on" : "files"}.short`)}</Badge>
+              </span>
+            )}
             {agent.memoryBytes !== undefined && <span>{formatBytes(agent.memoryBytes, i18n.language)}</span>}
             {agent.cpu !== undefined && (
               <span>{t("agents.cpu", { percent: Math.round(agent.cpu * 100) })}</span>

@@ -7,6 +7,7 @@ import { ImagePicker } from "../conversation/ImagePicker";
 import { ImageStrip } from "../conversation/ImageStrip";
 import { PromptField } from "../../ui/PromptField";
 import { useImages } from "../../store/useImages";
+import { noSandbox, SandboxChoice } from "../settings/SandboxField";
 import { ToolsChoice } from "../settings/ToolsField";
 import type { PermissionMode } from "../../gen/events";
 import { cn } from "../../lib/cn";
@@ -34,6 +35,7 @@ export function StartView() {
   const [model, setModel] = useState<string>();
   const [effort, setEffort] = useState<string>();
   const [tools, setTools] = useState<readonly string[]>([]);
+  const [sandbox, setSandbox] = useState(noSandbox);
   const [continuing, setContinuing] = useState(false);
   const [problem, setProblem] = useState<Problem>();
   const images = useImages("new");
@@ -69,6 +71,11 @@ export function StartView() {
             model,
             effort,
             allowedTools: tools.join(",") || undefined,
+            ...(sandbox.level !== "off" && {
+              sandbox: sandbox.level,
+              sandboxHosts: [...sandbox.hosts],
+              sandboxFolders: [...sandbox.folders],
+            }),
             attachments,
           });
     setProblem(sent ? undefined : "offline");
@@ -163,6 +170,12 @@ export function StartView() {
                 />
               </div>
               <ToolsChoice value={tools} onChange={setTools} named className="h-8 text-sm text-ink-2" />
+              <SandboxChoice
+                value={sandbox}
+                onChange={setSandbox}
+                named
+                className="h-8 text-sm text-ink-2 max-sm:text-xs"
+              />
               {/* At the right end, in a line of their own as well. */}
               <span className="ml-auto flex items-center gap-1">
                 <ImagePicker onPick={images.add} />

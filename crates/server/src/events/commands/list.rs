@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::events::request::{Context, Handled, Refused, Reply, Request};
 use crate::events::socket::Connection;
-use crate::events::translate;
+use crate::events::translate::{self, Protection};
 use crate::events::wire::SessionInfo;
 use crate::underway::Order;
 
@@ -91,7 +91,11 @@ pub(in crate::events) fn listed(sessions: &Sessions, mut page: SessionPage) -> S
     let entries = page.sessions.into_iter().map(|session| match session {
         ListedSession::Readable { record, pending } => {
             let (agent, usage) = (sessions.agent_status(record.id), sessions.usage(record.id));
-            translate::session(*record, pending, agent, usage, not_shielded.clone())
+            let protection = Protection {
+                not_shielded: not_shielded.clone(),
+                sandbox: sessions.sandbox_of(&record),
+            };
+            translate::session(*record, pending, agent, usage, protection)
         }
         ListedSession::Damaged(damaged) => translate::damaged_session(damaged),
     });
@@ -104,12 +108,16 @@ pub(in crate::events) fn listed(sessions: &Sessions, mut page: SessionPage) -> S
 /// A session's entry in the list. `None` if it was deleted in the meantime, or can't be read.
 pub(in crate::events) async fn entry(sessions: &Sessions, id: SessionId) -> Option<SessionUpdated> {
     let (record, pending) = sessions.find(id).await.ok()?;
+    let protection = Protection {
+        not_shielded: sessions.not_shielded(),
+        sandbox: sessions.sandbox_of(&record),
+    };
     let entry = translate::session(
         record,
         pending.len(),
         sessions.agent_status(id),
         sessions.usage(id),
-        sessions.not_shielded(),
+        protection,
     );
     Some(SessionUpdated {
         session: Box::new(entry),

@@ -9,7 +9,7 @@ use super::prompts::NewAttachment;
 use super::session_id;
 use crate::app::App;
 use crate::events::request::{Context, Handled, Purpose, Refused, Reply, Request};
-use crate::events::settings::with_settings;
+use crate::events::settings::{SandboxLevel, TextList, with_settings};
 use crate::events::socket::Connection;
 use crate::events::table::ServerEvent;
 use crate::events::translate;

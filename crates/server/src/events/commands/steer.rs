@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::session_id;
 use crate::events::request::{Context, Refused, Reply};
-use crate::events::settings::with_settings;
+use crate::events::settings::{SandboxLevel, TextList, with_settings};
 use crate::events::wire::{Approval, PermissionMode, SessionRef};
 
 with_settings! {

@@ -165,6 +165,21 @@ pub struct AgentInfo {
     /// Why agents are not shielded, and what to do about it. In English.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_shielded: Option<String>,
+    /// The sandbox in which agents of this session run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxInfo>,
+}
+
+/// A sandbox: what an agent can write to and reach, with what the agent itself needs and what the configuration adds.
+#[derive(Debug, Serialize, TS, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[ts(export_to = "events.ts", optional_fields)]
+pub struct SandboxInfo {
+    /// Beside the working directory and a `/tmp` of its own.
+    pub folders: Vec<String>,
+    /// The hosts that it can reach. Absent: the network is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Vec<String>>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, TS, ToSchema)]
