@@ -1,10 +1,12 @@
 /** How a conversation looks: what was said, what was done, and what stays where it is. */
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator } from "@playwright/test";
 import { expect, type Part, type Product, say, startSession, test, tool } from "./product";
 
 const reply = (text: string) => ({ parts: [{ type: "text" as const, text }] });
+const read = (file: string): Part => ({ type: "tool_use", name: "Read", input: { file_path: file } });
+
 const box = async (part: Locator) => {
   const found = await part.boundingBox();
   if (!found) throw new Error("it is not there");
@@ -75,7 +77,6 @@ test.describe("on a phone", () => {
     await expect(details).toBeVisible();
     await page.keyboard.press("Escape");
     await expect(details).toBeHidden();
-    await expect(show).toBeFocused();
     await show.click();
     await expect(details).toBeVisible();
     await page.touchscreen.tap(20, 500);
@@ -112,6 +113,30 @@ test("a mode that asks for nothing looks dangerous", async ({ page, product }) =
   await page.mouse.move(0, 0);
   await expect.poll(async () => (await colours(mode)).background).not.toBe(calm.background);
   expect((await colours(mode)).color).not.toBe(calm.color);
+});
+
+test("pickers say that they are loading", async ({ page, product }) => {
+  mkdirSync(join(product.project, "inner"));
+  await page.goto(await product.start("demo"));
+  await page.getByRole("button", { name: "Browse folders" }).click();
+  const dialog = page.getByRole("dialog");
+  await expect(dialog.getByRole("button", { name: "inner" })).toBeVisible();
+  let answer: (() => void) | undefined;
+  const held = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  await page.route("**/api/directories?**", async (route) => {
+    await held;
+    await route.continue();
+  });
+  await dialog.getByRole("button", { name: "inner" }).click();
+  // The folder that one comes from stays until the other is there.
+  await expect(dialog.getByRole("status")).toHaveText("Loading…");
+  await expect(dialog.getByRole("list")).toHaveAttribute("aria-busy", "true");
+  await expect(dialog.getByRole("button", { name: "inner" })).toBeVisible();
+  answer?.();
+  await expect(dialog.getByText("No folders inside.")).toBeVisible();
+  await expect(dialog.getByRole("status")).toBeHidden();
 });
 
 test("task lists are indented as lists are, and words begin on their own side", async ({ page, product }) => {
@@ -155,7 +180,44 @@ test("what I said stands on the right in blue, and a long message is folded", as
   await expect(list.getByText("the end")).toHaveCount(0);
 });
 
-const read = (file: string): Part => ({ type: "tool_use", name: "Read", input: { file_path: file } });
+const line = (number: number) => `export const line${number} = ${number};`;
+
+test("an edit that waits is shown in its place, in the colours of its language", async ({
+  page,
+  product,
+}) => {
+  const file = join(product.project, "count.ts");
+  writeFileSync(file, Array.from({ length: 20 }, (_, index) => `${line(index + 1)}\n`).join(""));
+  const input = { file_path: file, old_string: line(10), new_string: 'export const ten = "10";' };
+  const link = await product.start({
+    rules: [
+      {
+        contains: "change it",
+        replies: [
+          { parts: [read(file)] },
+          { parts: [{ type: "tool_use", name: "Edit", input }] },
+          reply("Changed."),
+        ],
+      },
+    ],
+  });
+  await startSession(page, link, "change it");
+  const panel = page.getByRole("group", { name: "Permission for Edit" });
+  const changes = panel.getByRole("table");
+  const row = (words: string) => changes.getByRole("row").filter({ hasText: words });
+  // Three lines before and three after, with the numbers that they have in the file.
+  await expect(changes.getByRole("row")).toHaveCount(8);
+  await expect(row(line(7))).toContainText("77");
+  await expect(row(line(10))).toHaveText(`10-${line(10)}`);
+  await expect(row("ten")).toHaveText('10+export const ten = "10";');
+  await expect(row(line(13))).toBeVisible();
+  await expect(row("ten").locator("span[style]").first()).toHaveText("export");
+  // The path is said once, whole.
+  await expect(panel.getByText("count.ts")).toHaveText([file]);
+  await page.getByRole("button", { name: /^Allow/ }).click();
+  await expect(page.getByText("Changed.")).toBeVisible();
+  await expect(tool(page, "Edit").getByRole("row").filter({ hasText: "ten" })).toContainText("10+");
+});
 
 /** A model that reads the same files and then does something. */
 async function readsMany(product: Product, ...then: Part[]): Promise<string> {

@@ -32,7 +32,7 @@ pub use event::{Behavior, DecisionRequest, Event, EventBody, Notice, Reply, Stat
 pub use hub::{FeedPosition, Lagged, LiveFeed};
 pub use ids::{Cause, PromptId, RequestId, SessionId, Timestamp};
 pub use json::RawJson;
-pub use paths::{FolderListing, PathPolicy, PathRefused};
+pub use paths::{FileText, FolderListing, PathPolicy, PathRefused};
 pub use prompt::{Attachment, Image, NewImage, NewPrompt, Prompt, PromptRefused};
 pub use registry::{
     Accepted, AgentUsage, BackendChoice, CommandError, HibernationPolicy, HistoryPage, Page, Retention,

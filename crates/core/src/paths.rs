@@ -1,5 +1,7 @@
 //! The folders in which agents may work: beneath the roots, and never in places that hold secrets.
 
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,6 +28,17 @@ pub struct FolderListing {
     /// Name and path, sorted by name.
     pub entries: Vec<(String, PathBuf)>,
 }
+
+/// A file that may be shown, as it is now.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum FileText {
+    Text(String),
+    /// There is none yet, in a place where one may be shown.
+    Absent,
+}
+
+/// The longest file that is shown.
+const LONGEST_FILE: u64 = 1 << 20;
 
 /// How long a file system may take to answer.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -80,10 +93,52 @@ impl PathPolicy {
             .await
     }
 
-    async fn off_thread(
+    /// The text of a file that someone who may work here wants to see. Refused outside the roots and in sensitive places,
+    /// and if it is no text file of a reasonable length.
+    pub async fn text_of(&self, path: PathBuf) -> Result<FileText, PathRefused> {
+        self.off_thread(move |policy| policy.read_text(&path)).await
+    }
+
+    fn read_text(&self, path: &Path) -> Result<FileText, PathRefused> {
+        if !path.is_absolute() {
+            return Err(PathRefused);
+        }
+        let real = match path.canonicalize() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // A link that leads nowhere may lead somewhere a moment later.
+                let known = path.ancestors().skip(1).find(|folder| folder.exists());
+                self.check(known.ok_or(PathRefused)?)?;
+                return if path.is_symlink() {
+                    Err(PathRefused)
+                } else {
+                    Ok(FileText::Absent)
+                };
+            }
+            real => real.map_err(|_| PathRefused)?,
+        };
+        if !self.is_inside(&real) {
+            return Err(PathRefused);
+        }
+        let file = open_exactly(&real).map_err(|_| PathRefused)?;
+        let kind = file.metadata().map_err(|_| PathRefused)?;
+        if !kind.is_file() || kind.len() > LONGEST_FILE {
+            return Err(PathRefused);
+        }
+        let mut text = String::new();
+        // It may grow while it is read.
+        file.take(LONGEST_FILE)
+            .read_to_string(&mut text)
+            .map_err(|_| PathRefused)?;
+        if text.contains('\0') {
+            return Err(PathRefused);
+        }
+        Ok(FileText::Text(text))
+    }
+
+    async fn off_thread<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Self) -> Result<PathBuf, PathRefused> + Send + 'static,
-    ) -> Result<PathBuf, PathRefused> {
+        look: impl FnOnce(&Self) -> Result<T, PathRefused> + Send + 'static,
+    ) -> Result<T, PathRefused> {
         let policy = self.clone();
         let looking = tokio::task::spawn_blocking(move || look(&policy));
         match tokio::time::timeout(LOOKUP_TIMEOUT, looking).await {
@@ -151,13 +206,42 @@ impl PathPolicy {
     /// Symbolic links are resolved before anything is compared.
     fn check(&self, path: &Path) -> Result<PathBuf, PathRefused> {
         let real = path.canonicalize().map_err(|_| PathRefused)?;
-        let inside = self.roots.iter().any(|root| real.starts_with(root));
-        let sensitive = self.sensitive.iter().any(|place| real.starts_with(place));
-        if inside && !sensitive && real.is_dir() && can_enter(&real) {
+        if self.is_inside(&real) && real.is_dir() && can_enter(&real) {
             Ok(real)
         } else {
             Err(PathRefused)
         }
+    }
+
+    /// Beneath a root and in no sensitive place. The path is a real one.
+    fn is_inside(&self, real: &Path) -> bool {
+        let inside = self.roots.iter().any(|root| real.starts_with(root));
+        let sensitive = self.sensitive.iter().any(|place| real.starts_with(place));
+        inside && !sensitive
+    }
+}
+
+/// Opens a real path, or nothing: a part of it may have become a link since it was checked. Never waits for a pipe.
+fn open_exactly(real: &Path) -> io::Result<File> {
+    use rustix::fs::{CWD, Mode, OFlags};
+
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{ResolveFlags, openat2};
+
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        match openat2(CWD, real, flags, Mode::empty(), resolve) {
+            // A kernel or a filter that does not know the call.
+            Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => {}
+            opened => return Ok(File::from(opened?)),
+        }
+    }
+    let file = File::from(rustix::fs::openat(CWD, real, flags, Mode::empty())?);
+    if real.canonicalize()? == real {
+        Ok(file)
+    } else {
+        Err(io::Error::other("the file is not where it was"))
     }
 }
 
@@ -228,6 +312,57 @@ mod tests {
         for case in cases {
             assert_eq!(policy.resolve(Some(case)), Err(PathRefused), "{case}");
         }
+    }
+
+    #[test]
+    fn files_are_shown_where_agents_may_work_and_nowhere_else() {
+        let Scene { home, policy, _keep } = scene();
+        let outside = home.parent().unwrap().join("outside/secret");
+        for place in ["project/a.txt", ".ssh/key", "data/store"] {
+            std::fs::write(home.join(place), "words").unwrap();
+        }
+        std::fs::write(&outside, "words").unwrap();
+        std::fs::write(home.join("project/binary"), b"\0").unwrap();
+        std::fs::write(home.join("project/odd"), b"\xff\xfe").unwrap();
+        std::fs::write(
+            home.join("project/long"),
+            "x".repeat(usize::try_from(LONGEST_FILE).unwrap() + 1),
+        )
+        .unwrap();
+        let link = |target: &Path, name: &str| {
+            std::os::unix::fs::symlink(target, home.join("project").join(name)).unwrap();
+        };
+        link(&outside, "to-outside");
+        link(&home.join("data/store"), "to-data");
+        link(&home.join("nowhere"), "to-nowhere");
+        link(&home.join("project/a.txt"), "to-a");
+        rustix::fs::mkfifoat(rustix::fs::CWD, home.join("project/pipe"), rustix::fs::Mode::RUSR).unwrap();
+
+        let read = |path: &str| policy.read_text(&home.join(path));
+        assert_eq!(read("project/a.txt"), Ok(FileText::Text("words".to_owned())));
+        assert_eq!(read("project/to-a"), Ok(FileText::Text("words".to_owned())));
+        assert_eq!(read("project/new.txt"), Ok(FileText::Absent));
+        assert_eq!(read("project/new/folder/new.txt"), Ok(FileText::Absent));
+        for refused in [
+            "project",
+            "project/binary",
+            "project/odd",
+            "project/long",
+            "project/pipe",
+            "project/to-outside",
+            "project/to-data",
+            "project/to-nowhere",
+            "project/../../outside/secret",
+            "../outside/new",
+            "way-out/secret",
+            "way-out/new",
+            ".ssh/key",
+            ".ssh/new",
+            "data/store",
+        ] {
+            assert_eq!(read(refused), Err(PathRefused), "{refused}");
+        }
+        assert_eq!(policy.read_text(Path::new("a.txt")), Err(PathRefused));
     }
 
     #[test]

@@ -376,7 +376,8 @@ pub struct TranscriptEntry {
     /// Set if the entry is not in the chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<Branch>,
-    /// The agent's message, or `{type: "user_prompt", prompt, promptId, uuid}`. Absent if there is nothing to show.
+    /// The agent's message, or `{type: "user_prompt", prompt, promptId, uuid, images}` with the image blocks that were sent, if
+    /// any. Absent if there is nothing to show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(type = "Record<string, unknown>")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]

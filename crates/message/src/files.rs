@@ -24,6 +24,16 @@ pub fn changed_file(result: &StructuredResult, cwd: &str) -> Option<String> {
     Some(inside.unwrap_or(&path).to_owned())
 }
 
+/// The text file that a call of an editing tool would change, as its input names it. `input` is the call's JSON.
+pub fn file_to_change(tool: &str, input: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Edit {
+        file_path: String,
+    }
+    let edit: Edit = is_editing_tool(tool).then(|| serde_json::from_str(input).ok())??;
+    Some(edit.file_path)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -47,5 +57,17 @@ mod tests {
         );
         assert_eq!(changed(json!({ "filePath": 1 })), None);
         assert_eq!(changed(json!("Error")), None);
+    }
+
+    #[test]
+    fn only_edits_name_a_file_to_change() {
+        let input = r#"{ "file_path": "/srv/a.rs", "old_string": "a" }"#;
+        assert_eq!(file_to_change("Edit", input).as_deref(), Some("/srv/a.rs"));
+        assert_eq!(file_to_change("Read", input), None);
+        assert_eq!(file_to_change("Write", r#"{ "file_path": 1 }"#), None);
+        assert_eq!(
+            file_to_change("NotebookEdit", r#"{ "notebook_path": "/n.ipynb" }"#),
+            None
+        );
     }
 }

@@ -29,7 +29,7 @@ pub use assembler::{Assembled, Assembler};
 pub use cost::{Cost, since as cost_since};
 pub use digest::{Digest, ToolCall};
 pub use display::{InputField, input_fields, is_invisible, visible};
-pub use files::{changed_file, is_editing_tool};
+pub use files::{changed_file, file_to_change, is_editing_tool};
 pub use message::*;
 pub use mode::PermissionMode;
 pub use outcome::TurnOutcome;

@@ -4,7 +4,7 @@ use tiller_history::{SearchPage, UsageReport};
 use ts_rs::{Config, ExportError, TS};
 
 use crate::backends::BackendList;
-use crate::events::{ClientEvent, ServerEvent};
+use crate::events::{ClientEvent, DecisionFile, ServerEvent};
 use crate::history::wire::{
     HistoryChanges, HistoryEntries, HistoryMessages, HistoryProjects, HistorySessions, VaultSetting,
     VaultState,
@@ -45,6 +45,7 @@ pub fn export_types(config: &Config) -> Result<(), ExportError> {
     export!(
         config,
         BackendList,
+        DecisionFile,
         Directories,
         Health,
         RecentCwds,

@@ -47,6 +47,12 @@ grants: boolean, };
 
 export type Capabilities = { streaming: boolean, permissions: boolean, resume: boolean, subagents: boolean, };
 
+export type DecisionFile = { 
+/**
+ * As it is now; `null` if there is no such file yet.
+ */
+content: string | null, };
+
 /**
  * The agent of sessions that don't choose one, and why it is the default.
  */

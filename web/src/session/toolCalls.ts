@@ -66,6 +66,9 @@ export function todosWritten({ input }: Pick<Call, "input">): Todo[] {
   }));
 }
 
+/** An edit says that it replaces one occurrence only, as its difference shows. */
+export const replacesOnce = (input: Json): boolean => input.replace_all === false;
+
 /** The parts of an input that say by themselves what is to be done. */
 export function exactParts(input: Json): { command?: string; url?: string; path?: string } {
   return { command: asString(input.command), url: asString(input.url), path: pathOf(input) };

@@ -101,7 +101,7 @@ function DiffTable({ rows, tokens, words, onLine }: DiffTableProps) {
         <tbody>
           {rows.map((row, index) => (
             // oxlint-disable-next-line react/no-array-index-key -- lines have no identity but their place
-            <tr key={index} className={looks[row.kind].row}>
+            <tr key={index} className={cn("h-5", looks[row.kind].row)}>
               {row.kind === "gap" ? (
                 <td colSpan={4} className="h-5 border-y border-line bg-hover text-center text-2xs text-ink-3">
                   ⋯

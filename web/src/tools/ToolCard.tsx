@@ -121,7 +121,8 @@ export const ToolCard = memo(function ToolCard({
             "has-[[role=group]:focus-visible]:border-wait has-[[role=group]:focus-visible]:ring-3 has-[[role=group]:focus-visible]:ring-wait/25",
         )}
       >
-        <div className="flex items-center">
+        {/* While it waits, the question is the card's heading. */}
+        <div className={cn("flex items-center", waiting && children !== undefined && "sr-only")}>
           <button
             type="button"
             aria-expanded={shown}
@@ -144,14 +145,10 @@ export const ToolCard = memo(function ToolCard({
               />
             )}
           </button>
-          <RawButton
-            sessionId={sessionId}
-            seqs={tool.seqs}
-            className="top-1 right-1 pointer-coarse:top-0.5"
-          />
         </div>
+        <RawButton sessionId={sessionId} seqs={tool.seqs} className="top-1 right-1 pointer-coarse:top-0.5" />
         {shown && (
-          <div id={content} className="border-t border-line">
+          <div id={content} className="border-t border-line first:border-t-0">
             {children ?? (
               <ToolBody tool={withoutBoilerplate(tool)} sessionId={sessionId} narrated={Boolean(nested)} />
             )}

@@ -1,7 +1,7 @@
 import { Select } from "@base-ui/react/select";
-import { Check, ChevronDown, LoaderCircle, TriangleAlert } from "lucide-react";
-import { useTranslation } from "react-i18next";
+import { Check, ChevronDown, TriangleAlert } from "lucide-react";
 import { cn } from "../lib/cn";
+import { Loading } from "./Loading";
 
 interface Option<T extends string> {
   readonly value: T;
@@ -32,7 +32,6 @@ export function Choice<T extends string>({
   loading = false,
   className,
 }: ChoiceProps<T>) {
-  const { t } = useTranslation();
   const chosen = options.find((option) => option.value === value);
   return (
     <Select.Root
@@ -91,12 +90,7 @@ export function Choice<T extends string>({
                 </span>
               </Select.Item>
             ))}
-            {loading && (
-              <p role="status" className="flex items-center gap-2.5 px-2 py-1.5 text-xs text-ink-3">
-                <LoaderCircle className="size-3.5 motion-safe:animate-spin" aria-hidden />
-                {t("common.loading")}
-              </p>
-            )}
+            {loading && <Loading className="px-2 py-1.5" />}
           </Select.Popup>
         </Select.Positioner>
       </Select.Portal>

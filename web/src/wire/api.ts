@@ -1,5 +1,13 @@
 /** The calls beside the event stream. */
-import type { Directories, ErrorBody, RecentCwds, SignInEntry, SignIns, System } from "../gen/http";
+import type {
+  DecisionFile,
+  Directories,
+  ErrorBody,
+  RecentCwds,
+  SignInEntry,
+  SignIns,
+  System,
+} from "../gen/http";
 import { pageHeaders } from "./pageSecret";
 
 export class ApiError extends Error {
@@ -46,6 +54,10 @@ export const getRecentFolders = async (limit: number): Promise<string[]> =>
 
 export const getDirectory = (path: string | undefined): Promise<Directories> =>
   call(path ? `/api/directories?path=${encodeURIComponent(path)}` : "/api/directories");
+
+/** The file that a waiting decision would change, as it is now; null if there is none yet. */
+export const getDecisionFile = async (session: string, decision: string): Promise<string | null> =>
+  (await call<DecisionFile>(`/api/sessions/${session}/decisions/${decision}/file`)).content;
 
 /** A browser that is signed in. */
 export const getSignIns = async (): Promise<readonly SignInEntry[]> =>

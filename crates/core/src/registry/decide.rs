@@ -1,9 +1,11 @@
 //! Answers to decisions, and the end of a revoked key's work.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use super::{CommandError, Sessions, allowed};
-use crate::ids::SessionId;
+use crate::ids::{RequestId, SessionId};
+use crate::paths::FileText;
 use crate::session::{DecisionAnswer, DecisionRef, Input, Refusal, SessionRecord, SessionStatus};
 
 impl Sessions {
@@ -43,6 +45,27 @@ impl Sessions {
             by: self.viewer.key.clone(),
         };
         self.input(session, input).await.map(drop)
+    }
+
+    /// The file that a waiting decision would change, as it is now; `None` if the decision changes no file, or one that may
+    /// not be shown.
+    pub async fn file_to_change(
+        &self,
+        session: SessionId,
+        decision: RequestId,
+    ) -> Result<Option<FileText>, CommandError> {
+        allowed(self.viewer.scopes.read)?;
+        let (record, pending) = self.find(session).await?;
+        let asked = pending
+            .iter()
+            .find(|asked| asked.id == decision)
+            .ok_or(CommandError::Refused(Refusal::RequestNotFound))?;
+        let Some(path) = tiller_message::file_to_change(&asked.tool_name, asked.input.as_str()) else {
+            return Ok(None);
+        };
+        // A relative path is seen from the session's folder.
+        let path = Path::new(&record.cwd).join(path);
+        Ok(self.shared.paths.text_of(path).await.ok())
     }
 
     /// The keys with running turns or queued prompts.

@@ -248,8 +248,15 @@ fn told(message: Message, rest: Rest) -> Option<Value> {
         })),
         Role::User => {
             let prompt = typed::as_typed(&text);
-            (!prompt.is_empty())
-                .then(|| json!({"type": "user_prompt", "prompt": prompt, "promptId": uuid, "uuid": uuid}))
+            let is_image = |block: &&Block| matches!(block, Block::Image(_));
+            let images: Vec<&Block> = message.content.iter().filter(is_image).collect();
+            let mut told = json!({"type": "user_prompt", "prompt": prompt, "promptId": uuid, "uuid": uuid});
+            if !images.is_empty() {
+                told["images"] = json!(images);
+            } else if prompt.is_empty() {
+                return None;
+            }
+            Some(told)
         }
     }
 }

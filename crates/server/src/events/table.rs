@@ -143,7 +143,7 @@ client_events! {
     }
     /// Asks a session's agent a question about itself, beside its work.
     SessionInquire(inquire::SessionInquire) = "session.inquire" {
-        chinese: "向会话的代理查询其自身信息，不影响当前工作",
+        chinese: "向会话的智能体查询其自身信息，不影响当前工作",
         session: session_id,
         scope: Read,
         order: Question,
@@ -290,15 +290,15 @@ server_events! {
     }
     /// The answer to a `session.inquire`: either `data`, in the agent's own format, or `error`.
     SessionAnswer(inquire::SessionAnswer) = "session.answer" {
-        chinese: "对 session.inquire 的回答：data（代理自己的格式）或 error",
+        chinese: "对 session.inquire 的回答：data（智能体自己的格式）或 error",
         seq: false,
     }
     /// This client fell behind and has to ask again for what it missed.
     SessionReset(SessionReset) = "session.reset" { chinese: "客户端读取过慢，需重新请求错过的内容", seq: false }
     /// A prompt that was sent to the agent.
-    StreamUserPrompt(StreamUserPrompt) = "stream.user_prompt" { chinese: "发送给代理的消息", seq: true }
+    StreamUserPrompt(StreamUserPrompt) = "stream.user_prompt" { chinese: "发送给智能体的消息", seq: true }
     /// A message of the agent.
-    StreamMessage(StreamMessage) = "stream.message" { chinese: "代理的消息", seq: true }
+    StreamMessage(StreamMessage) = "stream.message" { chinese: "智能体的消息", seq: true }
     /// A decision is pending.
     PermissionRequest(PermissionRequest) = "permission.request" { chinese: "有决定等待处理", seq: true }
     /// A decision was answered, by this or another client, or withdrawn.
@@ -308,12 +308,12 @@ server_events! {
     }
     /// The agent called a hook and waits for a `hook.response`; after a minute it continues without a decision.
     HookCallback(hooks::HookCallback) = "hook.callback" {
-        chinese: "代理等待 hook.response；一分钟内没有回答则自行继续",
+        chinese: "智能体等待 hook.response；一分钟内没有回答则自行继续",
         seq: false,
     }
     /// The hook call no longer waits: a client answered it, or the agent continued without an answer.
     HookResolved(hooks::HookResolved) = "hook.resolved" {
-        chinese: "回调不再等待：已被回答，或代理已自行继续",
+        chinese: "回调不再等待：已被回答，或智能体已自行继续",
         seq: false,
     }
     /// How the viewer has arranged their sessions.

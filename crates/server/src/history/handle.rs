@@ -23,6 +23,12 @@ pub struct HistoryHandle {
     indexer: Arc<Indexer>,
 }
 
+/// What someone needs to know who resumes a conversation.
+pub(crate) struct Conversation {
+    pub(crate) folder: String,
+    pub(crate) title: String,
+}
+
 struct Transcripts {
     claude_home: PathBuf,
     index_dir: PathBuf,
@@ -54,12 +60,15 @@ impl HistoryHandle {
         })
     }
 
-    /// The folder of a conversation. `None`: there is no such transcript.
-    pub(crate) async fn conversation(&self, id: String) -> Result<Option<String>, ApiError> {
+    /// A conversation's folder and title. `None`: there is no such transcript.
+    pub(crate) async fn conversation(&self, id: String) -> Result<Option<Conversation>, ApiError> {
         self.query(move |history| match SessionId::parse(&id) {
-            Ok(id) => history
-                .session(&id)
-                .map(|session| Some(session.project_path.into())),
+            Ok(id) => history.session(&id).map(|session| {
+                Some(Conversation {
+                    folder: session.project_path.into(),
+                    title: session.title.into(),
+                })
+            }),
             Err(_) => Ok(None),
         })
         .await

@@ -371,7 +371,7 @@ async fn elsewhere(app: &App, visitor: &Visitor, id: SessionId) -> Result<Place,
         return Err(ApiError::SessionNotFound);
     }
     let found = app.history.conversation(id.to_string()).await?;
-    let cwd = found.ok_or(ApiError::SessionNotFound)?;
+    let cwd = found.ok_or(ApiError::SessionNotFound)?.folder;
     Ok(Place::Elsewhere {
         conversation: id,
         cwd,

@@ -30,6 +30,7 @@ mod odd_lines;
 mod openapi;
 mod opencode;
 mod oversize;
+mod review;
 mod run;
 mod sandbox;
 mod sdk_url;

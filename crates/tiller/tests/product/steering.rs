@@ -249,6 +249,16 @@ async fn images_and_context_reach_the_model_and_are_shown_again() {
         Some(image["size"].to_string().as_str())
     );
     assert_eq!(http::get(&server.address, &path, &[]).await.status, 401);
+    // The history has it from the transcript.
+    let told = format!("/api/history/sessions/{session}?as=entries");
+    let told = http::get(&server.address, &told, &cookie.headers()).await;
+    let told: Value = serde_json::from_str(&told.body).unwrap();
+    let prompt = &told["entries"][0]["message"];
+    assert_eq!(
+        (&prompt["type"], &prompt["images"][0]["source"]["data"]),
+        (&json!("user_prompt"), &json!(PNG)),
+        "{told}"
+    );
     let wrong = format!("{path}0");
     assert_eq!(
         http::get(&server.address, &wrong, &cookie.headers()).await.status,

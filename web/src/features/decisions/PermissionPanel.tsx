@@ -1,13 +1,16 @@
 import { ShieldQuestionMark } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
+import { useLoaded } from "../../lib/useLoaded";
+import { getDecisionFile } from "../../wire/api";
 import { HighlightedCode } from "../../markdown/HighlightedCode";
 import { modeName } from "../../session/modes";
 import { familyOf, toolName } from "../../session/describe";
 import { Diff } from "../../tools/Diff";
 import { Button } from "../../ui/Button";
 import { Kbd } from "../../ui/Kbd";
-import { exactParts } from "../../session/toolCalls";
+import { Loading } from "../../ui/Loading";
+import { exactParts, replacesOnce } from "../../session/toolCalls";
 import type { Json } from "../../wire/json";
 import type { PanelProps } from "./panelProps";
 import { DenyForm } from "./DenyForm";
@@ -67,7 +70,7 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
         <p className="font-medium" title={name === request.toolName ? undefined : request.toolName}>
           {t("permission.title", { tool: name })}
         </p>
-        {request.description && request.description !== (field && request.input[field]) && (
+        {request.description && !isShown(request.description, request.input) && (
           <p className="min-w-0 flex-1 break-words text-ink-2">{visible(request.description)}</p>
         )}
       </div>
@@ -151,9 +154,15 @@ export function PermissionPanel({ decision, answer, cwd }: PanelProps & { cwd?: 
   );
 }
 
+/** Whether the input below says the same: the command itself, or the end of a path. */
+function isShown(description: string, input: Json): boolean {
+  const { command, url, path } = exactParts(input);
+  return description === command || description === url || path?.endsWith(`/${description}`) === true;
+}
+
 /** All of what would run: never shortened, never folded, nothing left out. */
 function ExactInput({ decision }: Pick<PanelProps, "decision">) {
-  const { requestId, toolName: tool, input, description } = decision.request;
+  const { sessionId, requestId, toolName: tool, input, description } = decision.request;
   const { command, path } = exactParts(input);
   if (familyOf(tool) === "bash" && command !== undefined) {
     return (
@@ -174,17 +183,39 @@ function ExactInput({ decision }: Pick<PanelProps, "decision">) {
     return (
       <>
         {path && <p className="px-3 pt-2.5 font-mono text-xs break-all">{visible(path)}</p>}
-        <Diff id={requestId} input={input} whole />
-        <Fields input={input} shown={inDiff} />
+        <EditInPlace sessionId={sessionId} requestId={requestId} input={input} />
+        <Fields input={input} shown={replacesOnce(input) ? inDiffOnce : inDiff} />
       </>
     );
   }
   return <Fields input={input} />;
 }
 
+/** How long the difference waits for the file, so that it does not grow under the eyes of the reader. */
+const FILE_PATIENCE_MS = 1_000;
+
+/** The change where it would be made: with the file's own numbers and the lines around it. Without the file, by itself. */
+function EditInPlace({ sessionId, requestId, input }: { sessionId: string; requestId: string; input: Json }) {
+  const [loaded] = useLoaded(`file:${requestId}`, () =>
+    Promise.race([
+      getDecisionFile(sessionId, requestId),
+      new Promise<undefined>((resolve) => {
+        setTimeout(resolve, FILE_PATIENCE_MS);
+      }),
+    ]),
+  );
+  if (loaded.state === "loading") return <Loading className="px-3 py-2" />;
+  return (
+    <Diff id={requestId} input={input} file={loaded.state === "ready" ? loaded.value : undefined} whole />
+  );
+}
+
 /** What the path and the difference above already show. */
 const inDiff =
   /^(file_path|notebook_path|old_string|new_string|content|new_source|edits\[\d+\]\.(old_string|new_string))$/;
+
+/** The same for an edit of one place. */
+const inDiffOnce = new RegExp(`${inDiff.source}|^replace_all$`);
 
 /** The fields of an input that nothing above has shown. */
 function Fields({ input, shown }: { input: Json; shown?: RegExp }) {

@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 import type { Directories } from "../../gen/http";
 import { getDirectory } from "../../wire/api";
 import { Button } from "../../ui/Button";
+import { Loading } from "../../ui/Loading";
 import { Modal } from "../../ui/Modal";
 
 interface DirectoryPickerProps {
@@ -22,9 +23,10 @@ export function DirectoryPicker({ open, start, onClose, onPick }: DirectoryPicke
   );
 }
 
+/** `of` is the folder that was asked for. */
 type Loaded =
   | { readonly state: "loading" }
-  | { readonly state: "ready"; readonly directory: Directories }
+  | { readonly state: "ready"; readonly of: string | undefined; readonly directory: Directories }
   | { readonly state: "failed"; readonly message: string };
 
 const rowClass =
@@ -39,7 +41,7 @@ function Listing({ start, onPick, onClose }: Omit<DirectoryPickerProps, "open">)
   useEffect(() => {
     let current = true;
     getDirectory(path).then(
-      (directory) => current && setLoaded({ state: "ready", directory }),
+      (directory) => current && setLoaded({ state: "ready", of: path, directory }),
       (error: Error) => current && setLoaded({ state: "failed", message: error.message }),
     );
     return () => {
@@ -52,7 +54,7 @@ function Listing({ start, onPick, onClose }: Omit<DirectoryPickerProps, "open">)
     if (loaded.state === "ready") list.current?.querySelector("button")?.focus();
   }, [loaded]);
 
-  if (loaded.state === "loading") return <p className="py-6 text-sm text-ink-3">{t("common.loading")}</p>;
+  if (loaded.state === "loading") return <Loading className="py-6" />;
   if (loaded.state === "failed") {
     return (
       <div className="flex flex-col items-start gap-3">
@@ -67,27 +69,38 @@ function Listing({ start, onPick, onClose }: Omit<DirectoryPickerProps, "open">)
   return (
     <>
       <p className="mb-2 font-mono text-xs break-all text-ink-2">{directory.path}</p>
-      <ul ref={list} className="max-h-80 min-h-40 overflow-y-auto rounded-lg border border-line p-1">
-        {directory.parent !== null && (
-          <li>
-            <button type="button" className={rowClass} onClick={() => setPath(directory.parent ?? undefined)}>
-              <CornerLeftUp className="size-4 text-ink-3" aria-hidden />
-              {t("picker.up")}
-            </button>
-          </li>
-        )}
-        {directory.entries.map((entry) => (
-          <li key={entry.path}>
-            <button type="button" className={rowClass} onClick={() => setPath(entry.path)}>
-              <Folder className="size-4 shrink-0 text-ink-3" aria-hidden />
-              <span className="truncate">{entry.name}</span>
-            </button>
-          </li>
-        ))}
-        {directory.entries.length === 0 && (
-          <li className="px-2 py-1.5 text-sm text-ink-3">{t("picker.empty")}</li>
-        )}
-      </ul>
+      <div className="relative">
+        {loaded.of !== path && <Loading className="absolute top-2.5 right-3 rounded-md bg-canvas px-1.5" />}
+        <ul
+          ref={list}
+          aria-busy={loaded.of !== path}
+          className="max-h-80 min-h-40 overflow-y-auto rounded-lg border border-line p-1 aria-busy:opacity-60"
+        >
+          {directory.parent !== null && (
+            <li>
+              <button
+                type="button"
+                className={rowClass}
+                onClick={() => setPath(directory.parent ?? undefined)}
+              >
+                <CornerLeftUp className="size-4 text-ink-3" aria-hidden />
+                {t("picker.up")}
+              </button>
+            </li>
+          )}
+          {directory.entries.map((entry) => (
+            <li key={entry.path}>
+              <button type="button" className={rowClass} onClick={() => setPath(entry.path)}>
+                <Folder className="size-4 shrink-0 text-ink-3" aria-hidden />
+                <span className="truncate">{entry.name}</span>
+              </button>
+            </li>
+          ))}
+          {directory.entries.length === 0 && (
+            <li className="px-2 py-1.5 text-sm text-ink-3">{t("picker.empty")}</li>
+          )}
+        </ul>
+      </div>
       <div className="flex justify-end gap-2 pt-4">
         <Button onClick={onClose}>{t("common.cancel")}</Button>
         <Button variant="primary" onClick={() => onPick(directory.path)}>

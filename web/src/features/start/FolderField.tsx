@@ -1,10 +1,11 @@
 import { Folder, FolderOpen, History } from "lucide-react";
-import { useEffect, useId, useState } from "react";
+import { useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useLoaded } from "../../lib/useLoaded";
 import { getDirectory, getRecentFolders } from "../../wire/api";
 import { Dropdown, DropdownItem } from "../../ui/Dropdown";
 import { IconButton, iconButtonClass } from "../../ui/IconButton";
+import { Loading } from "../../ui/Loading";
 import { DirectoryPicker } from "./DirectoryPicker";
 
 const RECENT = 8;
@@ -13,20 +14,9 @@ const RECENT = 8;
 export function FolderField({ value, onChange }: { value: string; onChange: (folder: string) => void }) {
   const { t } = useTranslation();
   const [picking, setPicking] = useState(false);
-  const [recent, setRecent] = useState<string[]>([]);
-
-  useEffect(() => {
-    let current = true;
-    getRecentFolders(RECENT).then(
-      (folders) => current && setRecent(folders),
-      // The list is a convenience: without it the field works as well.
-      () => {},
-    );
-    return () => {
-      current = false;
-    };
-  }, []);
-
+  // The list is a convenience: without it the field works as well.
+  const [loaded] = useLoaded("recent", () => getRecentFolders(RECENT));
+  const recent = loaded.state === "ready" ? loaded.value : [];
   const inside = useFoldersIn(parentOf(value));
   const list = useId();
 
@@ -49,12 +39,13 @@ export function FolderField({ value, onChange }: { value: string; onChange: (fol
         autoComplete="off"
         className="h-8 min-w-0 flex-1 rounded-lg bg-transparent px-1.5 font-mono text-xs outline-none focus-visible:bg-hover [&::-webkit-calendar-picker-indicator]:hidden!"
       />
-      {recent.length > 0 && (
+      {(recent.length > 0 || loaded.state === "loading") && (
         <Dropdown
           label={t("start.recent")}
           trigger={<History className="size-4" />}
           triggerClassName={iconButtonClass}
         >
+          {loaded.state === "loading" && <Loading className="px-2.5 py-1.5" />}
           {recent.map((folder) => (
             <DropdownItem key={folder} icon={<Folder />} onSelect={() => onChange(folder)}>
               <span className="max-w-80 truncate font-mono text-xs">{folder}</span>

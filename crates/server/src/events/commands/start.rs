@@ -136,11 +136,15 @@ async fn begin(
         return Err(CommandError::UnknownSession);
     }
     let found = app.history.conversation(resume.clone()).await;
-    let cwd = found.ok().flatten().ok_or(CommandError::UnknownSession)?;
-    wanted.cwd = Some(cwd);
+    let found = found.ok().flatten().ok_or(CommandError::UnknownSession)?;
+    wanted.cwd = Some(found.folder);
     if forks {
         wanted.fork_of = Some(conversation);
     } else {
+        // It is called what it was called: by its first message, not by how it goes on.
+        if wanted.title.trim().is_empty() {
+            wanted.title = found.title;
+        }
         wanted.resume = Some(conversation);
         wanted.spent_before_usd = spent_before(app, resume).await;
     }
