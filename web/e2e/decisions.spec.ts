@@ -212,6 +212,15 @@ test("a plan is read, sent back with a remark, and approved", async ({ page, pro
         replies: [
           plan("# The plan\n\n1. Do it"),
           plan("# The better plan\n\n1. Do it well"),
+          {
+            parts: [
+              {
+                type: "tool_use",
+                name: "Write",
+                input: { file_path: join(product.project, "made.txt"), content: "made\n" },
+              },
+            ],
+          },
           text("On it: {{tool_result}}"),
         ],
       },
@@ -230,8 +239,13 @@ test("a plan is read, sent back with a remark, and approved", async ({ page, pro
   await page.keyboard.press("Enter");
 
   await expect(panel.getByRole("heading", { name: "The better plan" })).toBeVisible();
+  // What is approved says how it goes on: here without asking for each file.
+  await expect(panel.getByRole("radio", { name: /^Ask first/ })).toBeChecked();
+  await panel.getByRole("radio", { name: /^Accept edits/ }).check();
   await panel.getByRole("button", { name: "Approve the plan" }).click();
   await expect(page.getByText("On it:")).toBeVisible();
+  await expect(page.getByRole("combobox", { name: "Permission mode" })).toHaveText("Accept edits");
+  expect(readFileSync(join(product.project, "made.txt"), "utf8")).toBe("made\n");
   const heard = JSON.stringify(await product.model?.requests());
   expect(heard).toContain("do it better");
 });

@@ -36,13 +36,13 @@ test.describe("in Chinese", () => {
 
   test("the demo tour speaks Chinese, and the language can be switched", async ({ page, product }) => {
     await page.goto(await product.start("demo"));
-    await expect(page.getByRole("heading", { name: "要做什么？" })).toBeVisible();
+    await expect(page.getByRole("heading", { name: "想做点什么？" })).toBeVisible();
     await expect(page.locator("html")).toHaveAttribute("lang", "zh-CN");
     await page.getByRole("textbox", { name: "任务" }).press("Enter");
     await expect(page.getByRole("alert")).toHaveText("请输入任务描述");
     await page.getByRole("textbox", { name: "任务" }).fill("给我看看演示");
     await page.getByRole("textbox", { name: "任务" }).press("Enter");
-    await expect(page.getByRole("heading", { name: "你好，我是演示代理" })).toBeVisible();
+    await expect(page.getByRole("heading", { name: "你好，我是演示智能体" })).toBeVisible();
     await expect(page.getByRole("button", { name: /^允许/ })).toBeVisible();
 
     await page.getByRole("button", { name: "偏好设置" }).click();

@@ -31,7 +31,7 @@ test("a folder outside the roots is refused, and the task is kept", async ({ pag
   await page.getByRole("textbox", { name: "Task" }).press("Enter");
   await expect(page.getByRole("alert")).toContainText("folder");
   await expect(page.getByRole("textbox", { name: "Task" })).toHaveValue("look around");
-  await expect(page.getByRole("navigation").getByText("Nothing here yet.")).toBeVisible();
+  await expect(page.getByRole("navigation").getByText("No sessions yet.")).toBeVisible();
 });
 
 test("a folder is picked by walking there", async ({ page, product }) => {
@@ -173,7 +173,7 @@ test("a deleted session can be brought back, and is gone when it is not", async 
   await expect(entry).toBeHidden();
   // Leaving the page does not leave the deletion behind.
   await page.reload();
-  await expect(page.getByText("Nothing here yet.")).toBeVisible();
+  await expect(page.getByText("No sessions yet.")).toBeVisible();
 });
 
 test("deleting a running session stops its agent at once, and undoing keeps what is queued in sight", async ({

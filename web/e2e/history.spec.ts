@@ -26,8 +26,12 @@ const script: Script = {
   ],
 };
 
+/** The conversations; beside each there is a link that goes on with it. */
 const rows = (page: Page) =>
-  page.getByRole("region", { name: "Conversations", exact: true }).getByRole("link");
+  page
+    .getByRole("region", { name: "Conversations", exact: true })
+    .getByRole("link")
+    .filter({ hasText: /\d messages?/ });
 
 /** The Write tool is given an absolute path, which is known only once there is a project. */
 function inProject(product: Product): Script {
@@ -116,6 +120,11 @@ test("a conversation in a terminal is watched, forked, taken over and continued"
   const tree = await product.inTerminal("plant a baobab");
   await page.goto(link);
   await page.getByRole("link", { name: "History", exact: true }).click();
+  // To go on with it is one step from the list.
+  await page.getByRole("link", { name: "Continue “plant a baobab”" }).click();
+  await expect(page.getByText("The baobab stands tall.")).toBeVisible();
+  await expect(page.getByRole("textbox", { name: "Continue this conversation…" })).toBeFocused();
+  await page.goBack();
   await rows(page).click();
   await expect(page.getByText("The baobab stands tall.")).toBeVisible();
 
@@ -154,6 +163,12 @@ test("a conversation in a terminal is watched, forked, taken over and continued"
   await prompt.press("Enter");
   await expect(page).toHaveURL(new RegExp(`#/s/${tree}$`));
   await expect(page.getByText("Pruned.")).toBeVisible();
+  // Under the name that it had: that of its first message.
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("plant a baobab");
+  await page.goto(`${new URL(link).origin}/#/history`);
+  // Being one of our sessions now, it is opened where it is. The fork began with the same message.
+  await page.getByRole("link", { name: "Continue “plant a baobab”" }).first().click();
+  await expect(page).toHaveURL(new RegExp(`#/s/${tree}$`));
   // With its messages, which are told before those of today.
   await expect(page.getByText("The baobab stands tall.")).toBeVisible();
   await expect(page.getByRole("article", { name: "Tool Write" })).toBeVisible();
@@ -233,7 +248,7 @@ test.describe("on a phone, in the dark, in Chinese", () => {
       await examine(page, "on a phone");
     }
     await page.goto(`${new URL(link).origin}/#/history`);
-    await page.getByRole("link", { name: /plant a baobab/ }).click();
+    await page.getByRole("link", { name: /^plant a baobab/ }).click();
     await expect(page.getByText("The baobab stands tall.")).toBeVisible();
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
     await examine(page, "conversation on a phone");

@@ -23,7 +23,7 @@ async function walk(page: Page, product: Product, phone: boolean): Promise<void>
     await expectNoSidewaysScroll(page);
   };
   await page.goto(await product.start("demo"));
-  await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "What do you want to work on?" })).toBeVisible();
   await look("start");
   await page.getByRole("button", { name: "Browse folders" }).click();
   await expect(page.getByRole("button", { name: "Use this folder" })).toBeVisible();
@@ -91,7 +91,7 @@ test("a chosen theme stays", async ({ page, product }) => {
   await page.emulateMedia({ colorScheme: "light" });
   await page.goto(await product.start("demo"));
   const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "What do you want to work on?" })).toBeVisible();
   const light = await background();
   await page.getByRole("button", { name: "Preferences" }).click();
   await page.getByRole("menuitemradio", { name: "Dark" }).click();
@@ -110,7 +110,7 @@ test("a chosen theme stays", async ({ page, product }) => {
   const dark = await around();
   expect(dark.meta).toBe(dark.header);
   await page.reload();
-  await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "What do you want to work on?" })).toBeVisible();
   expect(await background()).not.toBe(light);
   expect(await around()).toEqual(dark);
 });
@@ -120,7 +120,7 @@ test.describe("with motion", () => {
   test("a theme changes everything at once", async ({ page, product }) => {
     await page.emulateMedia({ colorScheme: "light" });
     await page.goto(await product.start("demo"));
-    await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
+    await expect(page.getByRole("heading", { name: "What do you want to work on?" })).toBeVisible();
     await page.evaluate(() => {
       const faded: string[] = [];
       Object.assign(window, { faded });

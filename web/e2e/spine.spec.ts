@@ -16,11 +16,11 @@ test("the link signs in once, the sign-in is listed, and ends when it is told to
 }) => {
   const link = await product.start({ rules: [] });
   await page.goto(link);
-  await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "What do you want to work on?" })).toBeVisible();
   // The code is gone from the address, and an empty list of sessions leads to a new task.
   await expect(page).toHaveURL(new URL("/#/new", link).href);
   await page.reload();
-  await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "What do you want to work on?" })).toBeVisible();
 
   const stranger = await (await browser.newContext()).newPage();
   await stranger.goto(new URL("/", link).href);
@@ -39,7 +39,7 @@ test("the link signs in once, the sign-in is listed, and ends when it is told to
   expect(answer.status()).toBe(401);
   await context.addCookies([{ name, value: "shadow", domain: "127.0.0.1", path: "/api" }]);
   await page.reload();
-  await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "What do you want to work on?" })).toBeVisible();
 
   await page.goto(new URL("/#/status", link).href);
   const signIns = page.locator("section", { hasText: "Signed-in browsers" });

@@ -49,7 +49,7 @@ test("every entry of the navigation leads to a page with something on it, open t
     await examine(page, name);
   };
   await open("Inbox");
-  await expect(main.getByText("Nothing waits for you.")).toBeVisible();
+  await expect(main.getByText("Nothing is waiting for you.")).toBeVisible();
   await open("Claude status");
   await expect(main.getByText("Built-in demo agent")).toBeVisible();
   await expect(main.getByRole("meter", { name: "Memory" })).not.toHaveAttribute("aria-valuenow", "0");
@@ -134,12 +134,20 @@ test("sessions are renamed, searched, archived, forked and opened as tabs", asyn
   await expect(page.getByText(/You said: .*alpha task.*what was it/)).toBeVisible();
   await expect(page.getByRole("log").getByText("Alpha done.", { exact: true })).toHaveCount(1);
 
-  await navigation.getByRole("button", { name: "Actions for beta task" }).click();
+  const actions = navigation.getByRole("button", { name: "Actions for beta task" });
+  const beta = navigation.getByRole("link", { name: /beta task/ });
+  await actions.click();
   await page.getByRole("menuitem", { name: "Archive" }).click();
-  await expect(navigation.getByRole("link", { name: /beta task/ })).toBeHidden();
+  // A slip can be undone.
+  await expect(beta).toBeHidden();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect(beta).toBeVisible();
+  await actions.click();
+  await page.getByRole("menuitem", { name: "Archive" }).click();
+  await expect(beta).toBeHidden();
   await navigation.getByRole("button", { name: "Show", exact: true }).click();
   await page.getByRole("menuitemradio", { name: "Archived" }).click();
-  await expect(navigation.getByRole("link", { name: /beta task/ })).toBeVisible();
+  await expect(beta).toBeVisible();
 
   await tabs.getByRole("button", { name: "Close tab “beta task”" }).click();
   await expect(tabs.getByRole("link", { name: /beta task/ })).toBeHidden();
@@ -172,7 +180,7 @@ test("the inbox answers for all sessions, and an input can be changed before it 
   await first.getByRole("button", { name: /^Edit/ }).click();
   await first.getByRole("textbox", { name: "What the tool is given" }).fill("echo changed by hand");
   await first.getByRole("button", { name: "Allow as edited" }).click();
-  await expect(page.getByText("Nothing waits for you.")).toBeVisible();
+  await expect(page.getByText("Nothing is waiting for you.")).toBeVisible();
   await page
     .getByRole("navigation")
     .getByRole("link", { name: /first thing/ })

@@ -135,7 +135,7 @@ impl From<OptionInfo> for BackendOption {
 /// The agents that a session can choose
 #[utoipa::path(
     get, operation_id = "backends", path = "/api/backends", tag = "machine",
-    extensions(("x-summary-zh-CN" = json!("会话可选用的代理")), ("x-scope" = json!("any"))),
+    extensions(("x-summary-zh-CN" = json!("会话可选用的智能体")), ("x-scope" = json!("any"))),
     responses((status = 200, body = BackendList), Refusals)
 )]
 pub(crate) async fn backends(State(app): State<App>) -> Json<BackendList> {

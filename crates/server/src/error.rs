@@ -58,7 +58,7 @@ refusals! {
         "请求内容与显示给您的不一致，请重新查看后再处理";
     AgentNotInstalled = AgentNotInstalled, CONFLICT,
         "The agent is not installed. GET /api/backends says how to install it.",
-        "该代理尚未安装，安装方法见 GET /api/backends";
+        "该智能体尚未安装，安装方法见 GET /api/backends";
     NotJson = InvalidRequest, BAD_REQUEST,
         "The body is not valid JSON.", "请求体不是有效的 JSON";
     WrongForm = InvalidRequest, UNPROCESSABLE_ENTITY,

@@ -2,6 +2,7 @@
 
 mod causes;
 mod commands;
+mod decision_files;
 mod feed;
 mod images;
 mod parse;
@@ -17,6 +18,7 @@ mod wire;
 
 use crate::routes::{Routes, routes};
 
+pub(crate) use decision_files::DecisionFile;
 pub(crate) use protocol::{ClientRow, Ordering, Schemas, ServerRow};
 pub use table::{ClientEvent, ServerEvent};
 
@@ -24,4 +26,5 @@ pub(crate) fn routes() -> Routes {
     Routes::new()
         .routes(routes!(socket::upgrade))
         .routes(routes!(images::image))
+        .routes(routes!(decision_files::file))
 }

@@ -118,7 +118,7 @@ struct Hook {
 /// Claude Code's configuration: skills, commands, agents, MCP servers, plugins, hooks
 #[utoipa::path(
     get, operation_id = "claude", path = "/api/claude", tag = "machine", params(("cwd" = Option<String>, Query)),
-    extensions(("x-summary-zh-CN" = json!("Claude Code 的技能、命令、代理、MCP 服务器、插件和钩子")), ("x-scope" = json!("person"))),
+    extensions(("x-summary-zh-CN" = json!("Claude Code 的技能、命令、智能体、MCP 服务器、插件和钩子")), ("x-scope" = json!("person"))),
     responses(
     (status = 200, body = Inventory), (status = 400, body = ErrorBody), (status = 422, body = ErrorBody), Refusals,
 ))]

@@ -67,7 +67,7 @@ pub fn total_memory() -> u64 {
 /// The machine, the version and the default agent
 #[utoipa::path(
     get, operation_id = "system", path = "/api/system", tag = "machine",
-    extensions(("x-summary-zh-CN" = json!("机器、版本和所用的代理")), ("x-scope" = json!("any"))),
+    extensions(("x-summary-zh-CN" = json!("机器、版本和所用的智能体")), ("x-scope" = json!("any"))),
     responses((status = 200, body = System), Refusals))]
 pub(crate) async fn system(State(app): State<App>) -> Result<Json<System>, ApiError> {
     tokio::task::spawn_blocking(move || Json(describe(&app)))

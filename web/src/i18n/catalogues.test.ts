@@ -63,6 +63,14 @@ describe("the two catalogues", () => {
     for (const [key, text] of chinese) if (!names.test(key)) expect(text, key).toMatch(/\p{Script=Han}/u);
   });
 
+  it("use one term for one thing", () => {
+    // The page for agents has the name that users of Claude Code know it by.
+    const others = /代理|令牌|(?<!MCP )\bAgent\b(?! 监控)/;
+    for (const [key, text] of chinese) expect(text, key).not.toMatch(others);
+    for (const [key, text] of english)
+      expect(text, key).not.toMatch(/\bwhoever\b|\bspoken with\b|\bthink better\b/i);
+  });
+
   it("contain nothing that is not used", () => {
     const code = sourceFiles()
       .map((file) => readFileSync(file, "utf8"))

@@ -1,7 +1,7 @@
 /** From events, pages of history and lines of transcripts to the entries that a conversation is folded from. Pure. */
 import type { Attachment, HistoryKind, SessionStatus, UiContext } from "../gen/events";
 import { asObject, asObjects, asString } from "../wire/json";
-import { type AgentMessage, readMessage } from "./message";
+import { type AgentMessage, imagesOf, readMessage } from "./message";
 
 /** An entry of a session's log that the conversation is made from. `seq` orders them. */
 export type Entry =
@@ -14,6 +14,8 @@ export type Entry =
       readonly uuid?: string;
       readonly attachments?: readonly Attachment[];
       readonly context?: UiContext;
+      /** Images that a transcript has in it, as data: addresses. */
+      readonly images?: readonly string[];
     }
   | {
       readonly kind: "message";
@@ -48,6 +50,7 @@ export function promptEntry(seq: number, raw: unknown): Entry {
     uuid: asString(record.uuid),
     attachments: asObjects(record.attachments) as unknown as Attachment[],
     context: asObject(record.context) as UiContext | undefined,
+    images: imagesOf(record.images),
   };
 }
 

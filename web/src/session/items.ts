@@ -16,6 +16,8 @@ export interface PromptItem extends ItemBase {
   readonly uuid?: string;
   readonly attachments?: readonly Attachment[];
   readonly context?: UiContext;
+  /** Images that came with it in a transcript, as data: addresses. */
+  readonly images?: readonly string[];
 }
 
 export interface TextItem extends ItemBase {

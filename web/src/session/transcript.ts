@@ -125,6 +125,7 @@ function fold(draft: Draft, entry: Entry): void {
         uuid: entry.uuid,
         attachments: entry.attachments,
         context: entry.context,
+        images: entry.images,
       });
       return;
     case "status":

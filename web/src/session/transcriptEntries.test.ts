@@ -48,6 +48,21 @@ describe("a transcript of the history", () => {
     expect(plain(live.transcript.items)).toEqual(plain(items.slice(1)));
   });
 
+  it("shows the images that were sent, with words or without", () => {
+    const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } };
+    const odd = { type: "image", source: { type: "url", url: "https://example.com/x.png" } };
+    const sent: TranscriptEntry[] = [
+      {
+        uuid: "1",
+        timestamp: "",
+        message: { type: "user_prompt", prompt: "", promptId: "1", images: [image, odd] },
+      },
+    ];
+    expect(append(emptyTranscript, entriesOf(sent, 0)).items).toMatchObject([
+      { kind: "prompt", text: "", images: ["data:image/png;base64,AAAA"] },
+    ]);
+  });
+
   it("keeps numbers when older messages come before", () => {
     const late = entriesOf(told.slice(2), 2);
     expect(late.map((entry) => entry.seq)).toEqual(

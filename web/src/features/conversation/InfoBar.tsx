@@ -27,13 +27,6 @@ export const InfoBar = memo(function InfoBar({ session }: { session: SessionInfo
     >
       <h1 className="sr-only">{session.title}</h1>
       <StatusMark mark={mark} />
-      <span
-        className={cn("hidden shrink-0 font-medium sm:block", mark === "waiting" && "text-wait")}
-        aria-hidden
-      >
-        {t(`status.${mark}`)}
-      </span>
-      <Divider />
       <span className="flex min-w-0 items-center gap-1.5" title={session.cwd}>
         <FolderLock className="size-3.5 shrink-0" aria-hidden />
         <span className="sr-only">{t("session.folder")}</span>

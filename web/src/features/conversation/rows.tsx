@@ -134,7 +134,7 @@ function Prompt({ item, sessionId }: { item: PromptItem; sessionId: string }) {
     <div className="group/row relative pt-3 outline-none" tabIndex={-1}>
       <div className="ml-auto w-fit max-w-[min(40rem,88%)] rounded-2xl rounded-br-md bg-bubble px-4 py-2.5">
         <span className="sr-only">{t("conversation.you")}</span>
-        <PromptText id={item.key} text={item.text} />
+        {item.text !== "" && <PromptText id={item.key} text={item.text} />}
         {file && (
           <p className="mt-1 flex items-center gap-1.5 font-mono text-xs text-ink-2" title={file.path}>
             <FileCode className="size-3.5 shrink-0" aria-hidden />
@@ -143,6 +143,18 @@ function Prompt({ item, sessionId }: { item: PromptItem; sessionId: string }) {
               {file.startLine !== undefined && `:${file.startLine}–${file.endLine ?? file.startLine}`}
             </span>
           </p>
+        )}
+        {item.images && item.images.length > 0 && (
+          <div className="mt-2 flex flex-wrap gap-2">
+            {item.images.map((address) => (
+              <img
+                key={address}
+                src={address}
+                alt={t("images.image")}
+                className="max-h-40 max-w-full rounded-lg border border-line"
+              />
+            ))}
+          </div>
         )}
         {item.attachments && item.attachments.length > 0 && (
           <div className="mt-2 flex flex-wrap gap-2">

@@ -12,7 +12,7 @@ export function HistoryPage() {
   const view = useMemo(() => parseView(rest), [rest]);
   switch (view.view) {
     case "session":
-      return <ReadView key={`${view.id} ${view.at ?? ""}`} id={view.id} at={view.at} />;
+      return <ReadView key={`${view.id} ${view.at ?? ""}`} id={view.id} at={view.at} goOn={view.goOn} />;
     case "usage":
       return <UsageView days={view.days} by={view.by} />;
     case "list":

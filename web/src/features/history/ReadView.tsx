@@ -3,6 +3,7 @@ import { type ReactNode, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { PromptField } from "../../ui/PromptField";
 import type { Session, SessionDriver } from "../../gen/history";
+import { cn } from "../../lib/cn";
 import { formatBytes, formatCount } from "../../lib/format";
 import { Empty, Fetched } from "../../ui/Page";
 import { onceConnected, startSession } from "../../store/controller";
@@ -21,7 +22,7 @@ import { Transcript } from "./Transcript";
 import { type Reading, useTranscript } from "./useTranscript";
 
 /** One conversation, to be read, taken away and gone on with. */
-export function ReadView({ id, at }: { id: string; at?: string }) {
+export function ReadView({ id, at, goOn = false }: { id: string; at?: string; goOn?: boolean }) {
   const { t } = useTranslation();
   const { state, older, newer, again, retry } = useTranscript(id, at);
   if (state.state !== "ready") {
@@ -47,7 +48,7 @@ export function ReadView({ id, at }: { id: string; at?: string }) {
       ) : (
         <Transcript reading={reading} at={at} onOlder={older} onNewer={newer} />
       )}
-      <Continue session={reading.session} onTaken={again} />
+      <Continue session={reading.session} goOn={goOn} onTaken={again} />
     </div>
   );
 }
@@ -151,7 +152,7 @@ function Title({ reading }: { reading: Reading }) {
 }
 
 /** Goes on with the conversation here, in the folder that it belongs to. */
-function Continue({ session, onTaken }: { session: Session; onTaken: () => void }) {
+function Continue({ session, goOn, onTaken }: { session: Session; goOn: boolean; onTaken: () => void }) {
   const { t } = useTranslation();
   const isOurs = useIsOurs(session.id, true);
   const live = useIsLive(session);
@@ -178,7 +179,7 @@ function Continue({ session, onTaken }: { session: Session; onTaken: () => void 
           {t("history.continue.elsewhere")}
         </p>
       )}
-      <Composer session={session} />
+      <Composer session={session} goOn={goOn} />
     </Foot>
   );
 }
@@ -233,7 +234,7 @@ function Foot({ children }: { children: ReactNode }) {
   );
 }
 
-function Composer({ session }: { session: Session }) {
+function Composer({ session, goOn }: { session: Session; goOn: boolean }) {
   const { t } = useTranslation();
   const [text, setText] = useState("");
   const [refused, setRefused] = useState<"missing" | "offline">();
@@ -257,8 +258,16 @@ function Composer({ session }: { session: Session }) {
     (refused === "offline" && t("composer.problem.offline")) ||
     failure;
   return (
-    <div className="rounded-xl border border-line-strong bg-raised px-3 pt-2.5 pb-2 shadow-card focus-within:border-accent">
+    <div
+      className={cn(
+        "rounded-xl border bg-raised px-3 pt-2.5 pb-2 shadow-card",
+        complaint ? "border-bad" : "border-line-strong focus-within:border-accent",
+      )}
+    >
       <PromptField
+        // Whoever chose to go on wants to write.
+        // oxlint-disable-next-line jsx-a11y/no-autofocus
+        autoFocus={goOn}
         aria-label={t("history.continue.label")}
         aria-describedby={complaint ? problem : undefined}
         placeholder={t("history.continue.label")}

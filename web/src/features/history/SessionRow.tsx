@@ -1,4 +1,4 @@
-import { FileDiff, Folder, GitBranch, MessagesSquare } from "lucide-react";
+import { FileDiff, Folder, GitBranch, MessagesSquare, Play } from "lucide-react";
 import { type ReactNode, useEffect } from "react";
 import { useTranslation } from "react-i18next";
 import type { Session } from "../../gen/history";
@@ -45,47 +45,60 @@ export function SessionRow({
 }) {
   const { t, i18n } = useTranslation();
   const live = useIsLive(session);
+  const isOurs = useIsOurs(session.id, false);
   return (
-    <a
-      href={viewHref({ view: "session", id: session.id })}
-      className="flex flex-col gap-1 rounded-lg px-2.5 py-2.5 -outline-offset-2 transition-colors hover:bg-hover"
-    >
-      <span className="flex items-baseline gap-2">
-        <span className="min-w-0 flex-1 truncate text-sm font-medium">
-          {session.title || t("history.untitled")}
+    <div className="flex items-center rounded-lg transition-colors hover:bg-hover">
+      <a
+        href={viewHref({ view: "session", id: session.id })}
+        className="flex min-w-0 flex-1 flex-col gap-1 rounded-lg px-2.5 py-2.5 -outline-offset-2"
+      >
+        <span className="flex items-baseline gap-2">
+          <span className="min-w-0 flex-1 truncate text-sm font-medium">
+            {session.title || t("history.untitled")}
+          </span>
+          {live && <LiveBadge />}
+          <time dateTime={session.last_active} className="shrink-0 text-xs text-ink-3 tabular-nums">
+            {formatAge(Date.parse(session.last_active), now, i18n.language)}
+          </time>
         </span>
-        {live && <LiveBadge />}
-        <time dateTime={session.last_active} className="shrink-0 text-xs text-ink-3 tabular-nums">
-          {formatAge(Date.parse(session.last_active), now, i18n.language)}
-        </time>
-      </span>
-      <span className="flex min-w-0 items-center gap-x-3.5 overflow-hidden text-xs text-ink-3">
-        {withProject && (
-          <Fact icon={<Folder aria-hidden />} title={session.project_path}>
-            {baseName(session.project_path)}
+        <span className="flex min-w-0 items-center gap-x-3.5 overflow-hidden text-xs text-ink-3">
+          {withProject && (
+            <Fact icon={<Folder aria-hidden />} title={session.project_path}>
+              {baseName(session.project_path)}
+            </Fact>
+          )}
+          <Fact icon={<MessagesSquare aria-hidden />}>
+            {t("history.messages", {
+              count: session.message_count,
+              shown: formatCount(session.message_count, i18n.language),
+            })}
           </Fact>
-        )}
-        <Fact icon={<MessagesSquare aria-hidden />}>
-          {t("history.messages", {
-            count: session.message_count,
-            shown: formatCount(session.message_count, i18n.language),
-          })}
-        </Fact>
-        {session.files_changed.length > 0 && (
-          <Fact icon={<FileDiff aria-hidden />} title={session.files_changed.slice(0, 20).join("\n")}>
-            {t("history.files", { count: session.files_changed.length })}
-          </Fact>
-        )}
-        {session.git_branch && session.git_branch !== "HEAD" && (
-          <Fact icon={<GitBranch aria-hidden />} hidden>
-            {session.git_branch}
-          </Fact>
-        )}
-        {session.models[0] && (
-          <span className="hidden min-w-0 truncate font-mono text-2xs md:block">{session.models.at(-1)}</span>
-        )}
-      </span>
-    </a>
+          {session.files_changed.length > 0 && (
+            <Fact icon={<FileDiff aria-hidden />} title={session.files_changed.slice(0, 20).join("\n")}>
+              {t("history.files", { count: session.files_changed.length })}
+            </Fact>
+          )}
+          {session.git_branch && session.git_branch !== "HEAD" && (
+            <Fact icon={<GitBranch aria-hidden />} hidden>
+              {session.git_branch}
+            </Fact>
+          )}
+          {session.models[0] && (
+            <span className="hidden min-w-0 truncate font-mono text-2xs md:block">
+              {session.models.at(-1)}
+            </span>
+          )}
+        </span>
+      </a>
+      <a
+        href={isOurs ? `#/s/${session.id}` : viewHref({ view: "session", id: session.id, goOn: true })}
+        aria-label={t("history.continue.row", { title: session.title || t("history.untitled") })}
+        className="mr-2 inline-flex h-7 shrink-0 items-center gap-1.5 rounded-lg border border-line bg-raised px-2.5 text-xs font-medium text-ink-2 shadow-card hover:text-ink max-sm:size-9 max-sm:justify-center max-sm:p-0"
+      >
+        <Play className="size-3.5" aria-hidden />
+        <span className="max-sm:hidden">{t("history.continue.send")}</span>
+      </a>
+    </div>
   );
 }
 

@@ -15,7 +15,13 @@ export interface Filters {
 export type View =
   | { readonly view: "list"; readonly filters: Filters }
   /** `at` is the message to open at. */
-  | { readonly view: "session"; readonly id: string; readonly at?: string }
+  | {
+      readonly view: "session";
+      readonly id: string;
+      readonly at?: string;
+      /** Opened to go on with it, not only to read. */
+      readonly goOn?: boolean;
+    }
   | { readonly view: "usage"; readonly days?: string; readonly by?: string };
 
 const filterNames = ["q", "project", "tool", "file", "model", "days"] as const;
@@ -26,7 +32,7 @@ export function parseView(rest: string): View {
   const given = new URLSearchParams(asked);
   const text = (name: string) => given.get(name) || undefined;
   const id = /^\/s\/([\p{L}\p{N}._-]+)$/u.exec(path)?.[1];
-  if (id) return { view: "session", id, at: text("at") };
+  if (id) return { view: "session", id, at: text("at"), ...(text("continue") && { goOn: true }) };
   if (path === "/usage") return { view: "usage", days: text("days"), by: text("by") };
   const filters = Object.fromEntries(filterNames.flatMap((name) => (text(name) ? [[name, text(name)]] : [])));
   return { view: "list", filters };
@@ -35,7 +41,7 @@ export function parseView(rest: string): View {
 export function viewAddress(view: View): string {
   switch (view.view) {
     case "session":
-      return `/s/${view.id}${query({ at: view.at })}`;
+      return `/s/${view.id}${query({ at: view.at, continue: view.goOn ? "1" : undefined })}`;
     case "usage":
       return `/usage${query({ days: view.days, by: view.by })}`;
     case "list":

@@ -38,10 +38,10 @@ import type { Model } from "../../session/models";
 import { permissionModes } from "../../session/modes";
 import { useModels } from "../../store/models";
 import { usePanel } from "../../store/panel";
-import { archiveSession, configureSession, forkSession, stopSession } from "../../store/controller";
+import { configureSession, forkSession, stopSession } from "../../store/controller";
 import { useApp, useSessionList } from "../../store/hooks";
 import { decide, keyNames } from "../decisions/useDecisionPanel";
-import { askToRemove, copySessionId } from "../settings/sessionActions";
+import { askToRemove, copySessionId, toggleArchived } from "../settings/sessionActions";
 import { beginAfresh } from "../start/afresh";
 import { go, goToPage, useRoute } from "../../store/route";
 import type { Matchable } from "./match";
@@ -174,7 +174,7 @@ function verbs(t: TFunction, session: SessionInfo, models: readonly Model[]): Co
       "archive",
       archived ? ArchiveRestore : Archive,
       archived ? t("session.unarchive") : t("session.archive"),
-      () => archiveSession(id, !archived),
+      () => toggleArchived(session),
     ),
     ...permissionModes
       .filter((mode) => mode !== session.permissionMode)

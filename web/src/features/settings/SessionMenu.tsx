@@ -13,12 +13,12 @@ import {
 import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../../gen/events";
 import { cn } from "../../lib/cn";
-import { archiveSession, forkSession, stopSession } from "../../store/controller";
+import { forkSession, stopSession } from "../../store/controller";
 import { openDialog } from "../../store/dialogs";
 import { useApp } from "../../store/hooks";
 import { Dropdown, DropdownItem, DropdownSeparator } from "../../ui/Dropdown";
 import { iconButtonClass } from "../../ui/IconButton";
-import { askToRemove, copySessionId } from "./sessionActions";
+import { askToRemove, copySessionId, toggleArchived } from "./sessionActions";
 
 /** What can be done with a session as a whole. `always`: the button shows also without the pointer over its row. */
 export function SessionMenu({ session, always = false }: { session: SessionInfo; always?: boolean }) {
@@ -68,7 +68,7 @@ export function SessionMenu({ session, always = false }: { session: SessionInfo;
           </DropdownItem>
           <DropdownItem
             icon={archived ? <ArchiveRestore /> : <Archive />}
-            onSelect={() => archiveSession(session.id, !archived)}
+            onSelect={() => toggleArchived(session)}
           >
             {archived ? t("session.unarchive") : t("session.archive")}
           </DropdownItem>

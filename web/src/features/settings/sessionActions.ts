@@ -2,7 +2,7 @@
 import i18next from "i18next";
 import type { SessionInfo } from "../../gen/events";
 import { copyText } from "../../lib/clipboard";
-import { deleteSession, UNDO_MS, undoDeletion } from "../../store/controller";
+import { archiveSession, deleteSession, UNDO_MS, undoDeletion } from "../../store/controller";
 import { openDialog } from "../../store/dialogs";
 import { toasts } from "../../ui/toasts";
 
@@ -14,13 +14,26 @@ export function askToRemove(session: SessionInfo): void {
 
 export function removeSession(session: SessionInfo): void {
   deleteSession(session.id);
+  offerUndo(i18next.t("session.deleted", { title: session.title }), () => undoDeletion(session.id));
+}
+
+/** Archives a session, which leaves the list at once, or brings it back. */
+export function toggleArchived(session: SessionInfo): void {
+  archiveSession(session.id, !session.archived);
+  if (!session.archived)
+    offerUndo(i18next.t("session.archived", { title: session.title }), () =>
+      archiveSession(session.id, false),
+    );
+}
+
+function offerUndo(title: string, undo: () => void): void {
   const toast = toasts.add({
-    title: i18next.t("session.deleted", { title: session.title }),
+    title,
     timeout: UNDO_MS,
     actionProps: {
       children: i18next.t("common.undo"),
       onClick() {
-        undoDeletion(session.id);
+        undo();
         toasts.close(toast);
       },
     },

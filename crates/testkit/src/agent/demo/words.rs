@@ -123,7 +123,7 @@ static ENGLISH: Words = Words {
 
 static CHINESE: Words = Words {
     first_thought: "我背后没有模型，所以无法真正思考这个任务。不过我可以展示思考的样子，然后带用户走一遍简短的演示。",
-    introduction: "## 你好，我是演示代理\n\n\
+    introduction: "## 你好，我是演示智能体\n\n\
                    没有安装 Claude Code 时，Tiller 会用我来代替。**这个对话背后没有任何模型**，你看到的是一段预先写好的简短演示：\n\n\
                    - 思考、待办列表和流式 Markdown；\n\
                    - 一个需要你批准的工具；\n\
@@ -142,16 +142,16 @@ static CHINESE: Words = Words {
     ],
     before_listing: "先来看工具。我想在这里运行 `ls`；它会真的运行，但不会改动任何东西。",
     listing_description: "列出此文件夹中的文件",
-    listing_denied: "你拒绝了，所以什么也没有运行。真正的代理会知道你的理由，并据此继续。",
-    only_listing: "演示代理只会运行 `ls`。",
+    listing_denied: "你拒绝了，所以什么也没有运行。真正的智能体会知道你的理由，并据此继续。",
+    only_listing: "演示智能体只会运行 `ls`。",
     listed: "共 {count} 项",
     before_note: "再来看文件。我想在这个文件夹里写入 `tiller-demo.md`。改动之前你会先看到内容。",
-    note_body: "这个文件由 Tiller 的演示代理在你允许之后写入，可以删除。",
+    note_body: "这个文件由 Tiller 的演示智能体在你允许之后写入，可以删除。",
     note_first: "你写了",
     note_later: "后来你写了",
     note_denied: "你拒绝了，所以文件没有被改动。",
     note_failed: "没有成功，也没有改动任何文件：{why}",
-    only_note: "演示代理只会写 tiller-demo.md 这一个文件。",
+    only_note: "演示智能体只会写 tiller-demo.md 这一个文件。",
     noted: "已写入 tiller-demo.md",
     question: "演示该怎样结束？",
     question_header: "结尾",
@@ -167,10 +167,10 @@ static CHINESE: Words = Words {
     table_head: "| 步骤 | 结果 |\n| --- | --- |\n",
     code: "```sh\n# 安装 Claude Code，登录一次，然后重新启动 Tiller。\n\
            npm install -g @anthropic-ai/claude-code\nclaude\n```\n",
-    farewell: "这次没有产生任何费用，因为没有调用模型。要使用真正的代理，请安装 Claude Code\
+    farewell: "这次没有产生任何费用，因为没有调用模型。要使用真正的智能体，请安装 Claude Code\
                （`npm install -g @anthropic-ai/claude-code`），运行一次 `claude` 登录，然后重新启动 Tiller。",
     later_thought: "我仍然没有模型。但我保留了对话，可以展示这一点。",
-    follow_up: "这是我们对话的第 {count} 条消息，第一条是“{first}”。我无法处理“{prompt}”，因为**演示代理背后没有模型**，\
+    follow_up: "这是我们对话的第 {count} 条消息，第一条是“{first}”。我无法处理“{prompt}”，因为**演示智能体背后没有模型**，\
                 但会话记得说过的话，重启之后也一样。",
     before_edit: "演示中写的文件还在。我想给它加一行：",
     later_end: "输入“演示”可以再看一遍。要真正工作，请安装 Claude Code\
