@@ -85,7 +85,7 @@ refusals! {
         "Your API key does not allow this.", "当前密钥无权执行此操作";
     SandboxUnavailable = Forbidden, FORBIDDEN,
         "Your API key runs agents only in a sandbox, and this agent does not support one.",
-        "当前密钥只允许在沙箱中运行代理，而该代理不支持沙箱";
+        "当前密钥只允许在沙箱中运行智能体，而该智能体不支持沙箱";
     ForeignHost = Forbidden, FORBIDDEN,
         "This host name is not allowed. To use it, add it to allowed_hosts in config.toml.",
         "此主机名未被允许。如需使用，请将其加入 config.toml 的 allowed_hosts";

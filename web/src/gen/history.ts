@@ -246,7 +246,8 @@ export type TranscriptEntry = { uuid: string, timestamp: string,
  */
 branch?: Branch, 
 /**
- * The agent's message, or `{type: "user_prompt", prompt, promptId, uuid}`. Absent if there is nothing to show.
+ * The agent's message, or `{type: "user_prompt", prompt, promptId, uuid, images}` with the image blocks that were sent, if
+ * any. Absent if there is nothing to show.
  */
 message?: Record<string, unknown>, 
 /**

@@ -51,9 +51,13 @@ describe("what an answer may contain", () => {
 describe("how an answer is laid out", () => {
   it("gives long cells of a table room, in any script, and short ones none", () => {
     const html = render(
-      "| a | b | c |\n| - | - | - |\n| short | a sentence that is worth a line of its own | 这个单元格里有一句完整的话 |",
+      "| a | b | c |\n| - | - | - |\n| short | rather longer words | 这个单元格里有一句完整的话 |",
     );
-    expect(html.match(/<td[^>]*>/g)).toEqual(["<td>", '<td data-prose="true">', '<td data-prose="true">']);
+    expect(html.match(/<td[^>]*>/g)).toEqual([
+      "<td>",
+      '<td data-prose="phrase">',
+      '<td data-prose="sentence">',
+    ]);
   });
 
   it("keeps the direction of lists, quotes and tables with their words", () => {

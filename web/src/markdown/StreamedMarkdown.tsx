@@ -72,11 +72,14 @@ function Table({ children }: Props<"table">) {
   );
 }
 
-/** From how many columns of text on a cell counts as prose. Chinese characters are as wide as two letters. */
-const PROSE_COLUMNS = 26;
+/** From how many columns of text on a cell gets room. Chinese characters are as wide as two letters. */
+const PHRASE_COLUMNS = 14;
+const SENTENCE_COLUMNS = 26;
 
 function Cell({ node, ...rest }: Props<"td">) {
-  return <td data-prose={columnsOf(node) >= PROSE_COLUMNS || undefined} {...rest} />;
+  const columns = columnsOf(node);
+  const prose = columns >= SENTENCE_COLUMNS ? "sentence" : columns >= PHRASE_COLUMNS ? "phrase" : undefined;
+  return <td data-prose={prose} {...rest} />;
 }
 
 type Content = { readonly type: string; readonly value?: string; readonly children?: readonly Content[] };
