@@ -1,7 +1,8 @@
-//! Returns memory to the system after a burst.
+//! Returns memory to the system after the start and after a burst.
 //!
 //! The C library keeps freed memory for later. After a busy agent that is ten times what an idle server needs, and
-//! unrelated to what is in use.
+//! unrelated to what is in use. The start also touches most of the executable's code, which stays mapped although an idle
+//! server uses little of it.
 
 use std::time::Duration;
 
@@ -18,6 +19,9 @@ const GROWN: u64 = 4 << 20;
 /// fiftieth of a processor.
 const REST: f64 = 0.02;
 
+/// When the start is over, first page included.
+const STARTED: Duration = Duration::from_millis(1500);
+
 /// What this process uses.
 #[derive(Clone, Copy)]
 struct Usage {
@@ -28,6 +32,10 @@ struct Usage {
 
 /// Checks forever.
 pub(crate) async fn look_after() {
+    tokio::time::sleep(STARTED).await;
+    if tokio::task::spawn_blocking(give_back).await.is_err() {
+        return;
+    }
     let mut before: Option<Usage> = None;
     let mut least = 0;
     loop {
@@ -72,11 +80,64 @@ fn give_back() {
     unsafe {
         libc::malloc_trim(0);
     }
+    #[cfg(target_os = "linux")]
+    unmap_code();
+}
+
+/// Takes the executable's code out of this process's memory. The file's pages stay in the system's cache, where they are the
+/// first that it can use otherwise; what runs next is mapped again from there, 64 KB at a time.
+#[cfg(target_os = "linux")]
+fn unmap_code() {
+    use rustix::mm::{Advice, madvise};
+
+    let Some((start, end)) = std::fs::read_to_string("/proc/self/maps")
+        .ok()
+        .and_then(|maps| mapping_of(&maps, unmap_code as *const () as usize))
+    else {
+        return;
+    };
+    // SAFETY: the mapping is one of a file, can't be written to, and has no pages of its own: each one comes back as it was
+    // when it is needed.
+    let unmapped = unsafe {
+        madvise(
+            std::ptr::with_exposed_provenance_mut(start),
+            end - start,
+            Advice::LinuxDontNeed,
+        )
+    };
+    if let Err(error) = unmapped {
+        tracing::debug!(%error, "the code of the start stays mapped");
+    }
+}
+
+/// The bounds of the mapping that has this address, if it is one of code that can't be written to.
+#[cfg(target_os = "linux")]
+fn mapping_of(maps: &str, address: usize) -> Option<(usize, usize)> {
+    maps.lines().find_map(|line| {
+        let mut fields = line.split_ascii_whitespace();
+        let (start, end) = fields.next()?.split_once('-')?;
+        let parse = |text| usize::from_str_radix(text, 16).ok();
+        let (start, end) = (parse(start)?, parse(end)?);
+        (fields.next()? == "r-xp" && (start..end).contains(&address)).then_some((start, end))
+    })
 }
 
 #[cfg(all(test, target_os = "linux", target_env = "gnu"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_is_found_by_an_address_in_it() {
+        let maps = "00400000-00500000 r--p 00000000 fe:00 1 /bin/x\n\
+                    00500000-00600000 r-xp 00100000 fe:00 1 /bin/x\n\
+                    00600000-00700000 rwxp 00000000 00:00 0\n";
+        assert_eq!(mapping_of(maps, 0x0050_0000), Some((0x0050_0000, 0x0060_0000)));
+        for elsewhere in [0x0040_0000, 0x0060_0000, 0x0070_0000] {
+            assert_eq!(mapping_of(maps, elsewhere), None);
+        }
+        unmap_code();
+        assert!(usage().is_some(), "and everything still runs");
+    }
 
     #[test]
     fn what_was_freed_is_given_back() {
