@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde::Deserialize;
-use tiller_agent::{Frame, Framer, Message};
+use tiller_agent::Message;
+use tiller_agent::process::{Frame, Framer};
 
 /// What a reader of stream events needs, borrowed from the line.
 #[derive(Deserialize)]

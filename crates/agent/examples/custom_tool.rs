@@ -1,23 +1,23 @@
 //! Gives the agent a function of this program as a tool: `cargo run --example custom_tool`
 
 use serde::Deserialize;
-use serde_json::json;
-use tiller_agent::{AgentError, Client, Options, ToolServer, query};
+use tiller_agent::tools::schemars::{self, JsonSchema};
+use tiller_agent::{Client, Error, Options, ToolServer, query};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 struct City {
+    /// The city's name in English.
     name: String,
 }
 
 #[tokio::main]
-async fn main() -> Result<(), AgentError> {
+async fn main() -> Result<(), Error> {
     let prompt = std::env::args()
         .nth(1)
         .unwrap_or_else(|| "How is the weather in Oslo?".to_owned());
     let tools = ToolServer::new("weather").tool(
         "now",
         "The weather in a city at this moment",
-        json!({ "type": "object", "properties": { "name": { "type": "string" } }, "required": ["name"] }),
         |City { name }| async move { format!("In {name} it is 12 °C and raining.") },
     );
     let builder = Client::builder(Options::new().allowed_tools(["mcp__weather__now"])).tools(tools);

@@ -1,9 +1,9 @@
 //! Asks the agent one thing: `cargo run --example hello -- "What does this project do?"`
 
-use tiller_agent::{AgentError, Options, query};
+use tiller_agent::{Error, Options, query};
 
 #[tokio::main]
-async fn main() -> Result<(), AgentError> {
+async fn main() -> Result<(), Error> {
     let prompt = std::env::args()
         .nth(1)
         .unwrap_or_else(|| "What does this project do?".to_owned());

@@ -1,9 +1,10 @@
 //! Watches every command and forbids some: `cargo run --example hooks`
 
-use tiller_agent::{AgentError, Client, Hook, HookEvent, HookInput, HookOutput, Options, query};
+use tiller_agent::hooks::HookInput;
+use tiller_agent::{Client, Error, Hook, HookEvent, HookOutput, Options, query};
 
 #[tokio::main]
-async fn main() -> Result<(), AgentError> {
+async fn main() -> Result<(), Error> {
     let prompt = std::env::args()
         .nth(1)
         .unwrap_or_else(|| "Which processes use the most memory?".to_owned());

@@ -1,10 +1,10 @@
 //! Several agents work at the same time, each in a conversation of its own: `cargo run --example many_at_once`
 
-use tiller_agent::{AgentError, Options, query};
+use tiller_agent::{Error, Options, query};
 use tokio::task::JoinSet;
 
 #[tokio::main]
-async fn main() -> Result<(), AgentError> {
+async fn main() -> Result<(), Error> {
     let mut agents = JoinSet::new();
     for topic in ["the tests", "the documentation", "the dependencies"] {
         agents.spawn(async move {
@@ -14,7 +14,7 @@ async fn main() -> Result<(), AgentError> {
             )
             .finish()
             .await?;
-            Ok::<_, AgentError>((topic, digest))
+            Ok::<_, Error>((topic, digest))
         });
     }
     let mut cost = 0.0;

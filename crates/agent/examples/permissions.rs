@@ -1,9 +1,9 @@
 //! Asks on the terminal before the agent does anything: `cargo run --example permissions`
 
-use tiller_agent::{AgentError, Client, Options, PermissionReply, PermissionRequest, query};
+use tiller_agent::{Client, Error, Options, PermissionReply, PermissionRequest, query};
 
 #[tokio::main]
-async fn main() -> Result<(), AgentError> {
+async fn main() -> Result<(), Error> {
     let prompt = std::env::args()
         .nth(1)
         .unwrap_or_else(|| "Create a file hello.txt that says hello.".to_owned());

@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use tiller_agent::{AgentError, Body, DeltaKind, Options, query};
+use tiller_agent::{Body, DeltaKind, Error, Options, query};
 
 #[tokio::main]
-async fn main() -> Result<(), AgentError> {
+async fn main() -> Result<(), Error> {
     let prompt = std::env::args()
         .nth(1)
         .unwrap_or_else(|| "List the files here and say what they are.".to_owned());

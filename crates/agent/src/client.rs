@@ -1,91 +1,90 @@
 //! An agent as a program wants to use it: ask it things, read what it says, with functions that answer what it asks.
 
+mod answers;
 mod builder;
-mod dispatch;
+mod conductor;
+mod handle;
+mod query;
+mod route;
+mod turn;
 
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_util::Stream;
 
-use crate::control::{
-    ContextUsage, ControlRequest, GetContextUsage, Initialized, Interrupt, McpStatus, McpStatusAnswer,
-    RequestError, RewindFiles, Rewound, SetMaxThinkingTokens, SetModel, SetPermissionMode,
-};
-use crate::link::{Closed, ConnectError, Exit, Inbound, InboxReceiver, Link};
+use crate::control::Initialized;
+use crate::error::Error;
+use crate::link::{Exit, Inbound, InboxReceiver, Link};
 use crate::user::UserMessage;
-use tiller_message::Digest;
-use tiller_message::{Message, PermissionMode, TurnResult};
+use tiller_message::{Message, TurnResult};
 
+#[cfg(feature = "tools")]
+pub(crate) use answers::guarded;
 pub use builder::ClientBuilder;
+pub use handle::{ClientHandle, Interrupter};
+pub use query::{Query, query, query_stream};
+pub use turn::Turn;
 
-/// Why an agent can't go on.
-#[derive(Debug, thiserror::Error)]
-pub enum AgentError {
-    /// It could not be started.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// The conversation that it should have gone on with does not exist any more. Start a new one.
-    #[error("the conversation {} has expired; start a new one", session_id.as_deref().unwrap_or("to be resumed"))]
-    SessionExpired {
-        /// The conversation.
-        session_id: Option<String>,
-    },
-    /// It ended without being asked to.
-    #[error("the agent ended unexpectedly ({}){}", how(.0), last_words(.0))]
-    Exited(Exit),
-    /// It did not do what it was asked to.
-    #[error(transparent)]
-    Request(#[from] RequestError),
-}
+/// How long a session store may take for what the agent wrote last.
+#[cfg(feature = "history")]
+const STORE_TIME: std::time::Duration = std::time::Duration::from_secs(30);
 
-fn how(exit: &Exit) -> String {
-    match (exit.code, exit.signal) {
-        (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => "unknown cause".to_owned(),
-    }
-}
-
-fn last_words(exit: &Exit) -> String {
-    if exit.stderr_tail.is_empty() {
-        String::new()
-    } else {
-        format!("; its last words: {}", exit.stderr_tail)
-    }
-}
-
-/// A running agent. Ends when it is dropped, or better with [`Client::close`].
+/// A running agent: a conversation of several turns.
+///
+/// There are three ways to read an answer. They can be mixed; every message is read once.
+///
+/// | way | for |
+/// | --- | --- |
+/// | [`ask`](Self::ask) | the result of the turn, nothing else |
+/// | [`turn`](Self::turn) | the messages of one turn as a stream of its own, which may move to another task |
+/// | [`query`](Self::query), then [`receive_turn`](Self::receive_turn), [`finish_turn`](Self::finish_turn) or [`receive`](Self::receive) | the same, one turn after another, as the Python SDK does it |
+///
+/// The client is a stream too: of the messages of turns that `query` has begun, and of what the agent says between
+/// turns, for example when a background task has ended.
+///
+/// A client derefs to its [`ClientHandle`], which has everything that needs no `&mut`. The agent ends when the client is
+/// dropped, or better with [`Client::close`], which waits until nothing is left of it.
 ///
 /// ```no_run
-/// # async fn example() -> Result<(), tiller_agent::AgentError> {
+/// # async fn example() -> Result<(), tiller_agent::Error> {
 /// use tiller_agent::{Client, Options};
 ///
 /// let mut client = Client::connect(Options::new().model("sonnet")).await?;
 /// client.query("Which files are here?").await?;
-/// while let Some(message) = client.receive_turn().await? {
-///     println!("{message:?}");
+/// while let Some(message) = client.receive_turn().await {
+///     println!("{:?}", message?);
 /// }
-/// client.query("Which of them is the largest?").await?;
-/// println!("{}", client.finish_turn().await?.result.unwrap_or_default());
+/// let answer = client.ask("Which of them is the largest?").await?;
+/// println!("{}", answer.result.unwrap_or_default());
 /// client.close().await;
 /// # Ok(())
 /// # }
 /// ```
+#[doc(alias = "ClaudeSDKClient")]
 pub struct Client {
-    link: Link,
-    messages: InboxReceiver,
+    handle: ClientHandle,
+    /// Turns that `query` has begun and that were not read to their end.
+    turns: VecDeque<Turn>,
+    /// What belongs to no turn.
+    outside: InboxReceiver,
     initialized: Initialized,
-    resumed: Option<String>,
-    session_id: Option<String>,
-    /// The last message that [`Client::receive_turn`] gave was the turn's result.
-    turn_ended: bool,
-    dispatcher: tokio::task::JoinHandle<()>,
+    /// The end of the agent was read.
+    ended: bool,
+    conductor: tokio::task::JoinHandle<()>,
+    /// Ends when everything is in the session store.
+    #[cfg(feature = "history")]
+    mirroring: Option<tokio::task::JoinHandle<()>>,
 }
 
 impl Client {
     /// Starts an agent. Use [`Client::builder`] to give it functions that answer its questions.
-    pub async fn connect(options: impl Into<ClientBuilder>) -> Result<Self, AgentError> {
+    ///
+    /// If the future is dropped, the agent ends, and nothing is left of it.
+    pub async fn connect(options: impl Into<ClientBuilder>) -> Result<Self, Error> {
         options.into().connect().await
     }
 
@@ -94,264 +93,176 @@ impl Client {
         options.into()
     }
 
-    /// Says something to the agent. What it answers is read with [`Client::receive`].
-    pub async fn query(&mut self, message: impl Into<UserMessage>) -> Result<(), AgentError> {
-        self.turn_ended = false;
-        match self.link.send_user(&message.into()).await {
-            Ok(()) => Ok(()),
-            Err(Closed) => Err(self.ended().await),
+    /// A handle for other tasks.
+    pub fn handle(&self) -> ClientHandle {
+        self.handle.clone()
+    }
+
+    /// Sends a prompt, whose answer is read with [`receive_turn`](Self::receive_turn),
+    /// [`finish_turn`](Self::finish_turn) or [`receive`](Self::receive). If a turn runs, the prompt waits for its end.
+    ///
+    /// Cancel safe: if the future is dropped, the prompt is not sent.
+    pub async fn query(&mut self, prompt: impl Into<UserMessage>) -> Result<(), Error> {
+        let turn = self.handle.turn(prompt).await?;
+        // One whose result was read need not be read to its `None`.
+        self.turns.retain(|turn| !turn.is_finished());
+        self.turns.push_back(turn);
+        Ok(())
+    }
+
+    /// The next message of the oldest turn that [`query`](Self::query) has begun; `None` once after its result, and when
+    /// no turn was begun. After several queries, each `None` separates two turns.
+    ///
+    /// Cancel safe: if the future is dropped, no message is lost.
+    #[doc(alias = "receive_response")]
+    pub async fn receive_turn(&mut self) -> Option<Result<Message, Error>> {
+        let message = self.turns.front_mut()?.next().await;
+        if message.is_none() {
+            self.turns.pop_front();
         }
+        message
     }
 
-    /// The next message of any turn. `None` when the agent was closed.
-    pub async fn receive(&mut self) -> Result<Option<Message>, AgentError> {
-        loop {
-            match self.messages.receive().await {
-                Some(Inbound::Message(message)) => {
-                    if let Some(id) = message
-                        .session_id()
-                        .filter(|id| self.session_id.as_deref() != Some(id))
-                    {
-                        self.session_id = Some(id.to_owned());
-                    }
-                    return Ok(Some(message));
-                }
-                Some(Inbound::Exited(exit)) => return self.judge(exit).map(|()| None),
-                Some(_) => {}
-                None => return self.judge(self.link.exited().await).map(|()| None),
-            }
-        }
+    /// Reads the oldest turn that [`query`](Self::query) has begun to its end. [`Error::NoTurn`] if there is none whose
+    /// result was not read yet.
+    ///
+    /// Cancel safe: if the future is dropped, it may be called again, for the same turn.
+    pub async fn finish_turn(&mut self) -> Result<TurnResult, Error> {
+        self.turns.retain(|turn| !turn.is_finished());
+        let turn = self.turns.front_mut().ok_or(Error::NoTurn)?;
+        let result = turn.finish().await;
+        self.turns.pop_front();
+        result
     }
 
-    /// The next message of the turn; `None` after its result. A turn that the CLI starts of its own accord, for example
-    /// when a background task has ended, does not count as the end of ours.
-    pub async fn receive_turn(&mut self) -> Result<Option<Message>, AgentError> {
-        if self.turn_ended {
-            return Ok(None);
-        }
-        let message = self.receive().await?;
-        if let Some(result) = message.as_ref().and_then(Message::result) {
-            self.turn_ended = result.is_answer();
-            // An expired conversation has a result of its own; the end of the process follows.
-            if self.resumed.is_some()
-                && result
-                    .errors
-                    .iter()
-                    .any(|error| error.contains(crate::link::NOT_FOUND))
-            {
-                return Err(AgentError::SessionExpired {
-                    session_id: self.resumed.clone(),
-                });
-            }
-        }
-        Ok(message)
+    /// The next message of turns that [`query`](Self::query) has begun, or of the time between turns; `None` when the
+    /// agent was closed. Messages of [`turn`](ClientHandle::turn) and [`ask`](ClientHandle::ask) are not among them.
+    ///
+    /// What comes between turns is kept for as long as [`Options::inbox_bytes`](crate::Options::inbox_bytes) of it are
+    /// not read; then it is dropped, with a log line.
+    ///
+    /// Cancel safe: if the future is dropped, no message is lost.
+    #[doc(alias = "receive_messages")]
+    pub async fn receive(&mut self) -> Option<Result<Message, Error>> {
+        std::future::poll_fn(|context| self.poll_message(context)).await
     }
 
-    /// Reads the turn to its end.
-    pub async fn finish_turn(&mut self) -> Result<TurnResult, AgentError> {
-        loop {
-            match self.receive_turn().await? {
-                Some(message) => {
-                    if let Some(result) = message.result().filter(TurnResult::is_answer) {
-                        return Ok(result);
-                    }
-                }
-                None => return Err(AgentError::Exited(self.link.exited().await)),
-            }
-        }
+    /// How many turns that [`query`](Self::query) has begun were not read to their end.
+    pub fn open_turns(&self) -> usize {
+        self.turns.iter().filter(|turn| !turn.is_finished()).count()
     }
 
-    /// Says something and waits for the end of the turn.
-    pub async fn ask(&mut self, message: impl Into<UserMessage>) -> Result<TurnResult, AgentError> {
-        self.query(message).await?;
-        self.finish_turn().await
-    }
-
-    /// Stops the turn.
-    pub async fn interrupt(&self) -> Result<(), RequestError> {
-        self.link.request(Interrupt {}).await.map(drop)
-    }
-
-    /// Uses another model from now on; `None` is the default one.
-    pub async fn set_model(&self, model: Option<&str>) -> Result<(), RequestError> {
-        self.link
-            .request(SetModel {
-                model: model.map(str::to_owned),
-            })
-            .await
-            .map(drop)
-    }
-
-    /// Switches the permission mode.
-    pub async fn set_permission_mode(&self, mode: PermissionMode) -> Result<(), RequestError> {
-        self.link.request(SetPermissionMode { mode }).await.map(drop)
-    }
-
-    /// Limits thinking; `None` lifts the limit.
-    pub async fn set_max_thinking_tokens(&self, tokens: Option<u32>) -> Result<(), RequestError> {
-        self.link
-            .request(SetMaxThinkingTokens {
-                max_thinking_tokens: tokens,
-            })
-            .await
-            .map(drop)
-    }
-
-    /// What fills the model's context.
-    pub async fn context_usage(&self) -> Result<ContextUsage, RequestError> {
-        self.link.request(GetContextUsage {}).await
-    }
-
-    /// The state of the MCP servers.
-    pub async fn mcp_status(&self) -> Result<McpStatusAnswer, RequestError> {
-        self.link.request(McpStatus {}).await
-    }
-
-    /// Restores the files to what they were when a user message was sent.
-    pub async fn rewind_files(
-        &self,
-        user_message_uuid: &str,
-        dry_run: bool,
-    ) -> Result<Rewound, RequestError> {
-        self.link
-            .request(RewindFiles {
-                user_message_id: user_message_uuid.to_owned(),
-                dry_run,
-            })
-            .await
-    }
-
-    /// Any other operation of the control protocol.
-    pub async fn request<R: ControlRequest>(&self, request: R) -> Result<R::Answer, RequestError> {
-        self.link.request(request).await
-    }
-
-    /// What this CLI has to offer: commands, models, subagents.
+    /// What this CLI offers: commands, models, subagents.
+    #[doc(alias = "get_server_info")]
     pub fn initialized(&self) -> &Initialized {
         &self.initialized
     }
 
-    /// The session, once the agent has said something. With it the conversation can be resumed.
-    pub fn session_id(&self) -> Option<&str> {
-        self.session_id.as_deref()
-    }
-
-    /// The handle underneath, which can be cloned and used from anywhere.
+    /// The connection underneath. Do not send prompts through it: the client would not know whose answer is whose.
     pub fn link(&self) -> &Link {
-        &self.link
+        &self.handle.link
     }
 
-    /// Ends the agent, and everything that it started.
-    pub async fn close(self) -> Exit {
-        self.link.close().await
+    /// Ends the agent, and everything that it started: its input is closed, then it is asked to terminate, then killed,
+    /// with the graces of [`Options::grace`](crate::Options::grace). Done when nothing is left of it.
+    ///
+    /// If the future is dropped, the agent ends all the same.
+    #[doc(alias = "disconnect")]
+    #[cfg_attr(
+        not(feature = "history"),
+        allow(unused_mut, reason = "there is nothing to take out")
+    )]
+    pub async fn close(mut self) -> Exit {
+        let exit = self.handle.link.close().await;
+        #[cfg(feature = "history")]
+        if let Some(mirroring) = self.mirroring.take() {
+            // The turns are not read any more and must not hold up what was written last.
+            self.turns.clear();
+            let storing = async {
+                drop((&mut self.conductor).await);
+                drop(mirroring.await);
+            };
+            if tokio::time::timeout(STORE_TIME, storing).await.is_err() {
+                tracing::error!("the session store did not take everything in time");
+            }
+        }
+        exit
     }
 
-    /// Why nothing more comes.
-    async fn ended(&self) -> AgentError {
-        let exit = self.link.exited().await;
-        match self.judge(exit.clone()) {
-            Err(error) => error,
-            Ok(()) => AgentError::Exited(exit),
+    fn poll_message(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Message, Error>>> {
+        while self.turns.front().is_some_and(Turn::is_finished) {
+            self.turns.pop_front();
+        }
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let outside = self.outside.poll_order(context);
+        let turn = match self.turns.front_mut() {
+            Some(turn) => turn.poll_order(context),
+            None => Poll::Pending,
+        };
+        let turn_is_next = match (&turn, &outside) {
+            (Poll::Ready(Some(turn)), Poll::Ready(Some(outside))) => turn <= outside,
+            (Poll::Ready(_), _) => true,
+            (Poll::Pending, _) => false,
+        };
+        if turn_is_next && let Some(turn) = self.turns.front_mut() {
+            let message = turn.poll_message(context);
+            // The same end is told once.
+            self.ended |= matches!(message, Poll::Ready(Some(Err(_))));
+            return message;
+        }
+        match outside {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(_) => match self.outside.poll_receive(context) {
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(Some(Inbound::Message(message))) => Poll::Ready(Some(Ok(message))),
+                Poll::Ready(Some(Inbound::Exited(exit))) => {
+                    self.ended = true;
+                    if exit.requested {
+                        return Poll::Ready(None);
+                    }
+                    Poll::Ready(Some(Err(self.handle.judge.error(exit))))
+                }
+                Poll::Ready(_) => {
+                    self.ended = true;
+                    Poll::Ready(None)
+                }
+            },
         }
     }
+}
 
-    fn judge(&self, exit: Exit) -> Result<(), AgentError> {
-        if exit.expired {
-            return Err(AgentError::SessionExpired {
-                session_id: self.resumed.clone(),
-            });
-        }
-        if exit.requested {
-            Ok(())
-        } else {
-            Err(AgentError::Exited(exit))
-        }
+impl Deref for Client {
+    type Target = ClientHandle;
+
+    fn deref(&self) -> &ClientHandle {
+        &self.handle
+    }
+}
+
+impl Stream for Client {
+    type Item = Result<Message, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_message(context)
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // With the dispatcher goes the inbox, and with it the agent.
-        self.dispatcher.abort();
+        // Handles and turns may live on; the agent does not.
+        self.handle.link.begin_close();
+        self.conductor.abort();
     }
 }
 
-/// Asks an agent one thing. It is started when the answer is first looked at, and ends with it.
-///
-/// ```no_run
-/// # async fn example() -> Result<(), tiller_agent::AgentError> {
-/// use tiller_agent::{Options, query};
-///
-/// let digest = query("What does this project do?", Options::new()).finish().await?;
-/// println!("{}", digest.final_text().unwrap_or_default());
-/// # Ok(())
-/// # }
-/// ```
-pub fn query(prompt: impl Into<UserMessage>, options: impl Into<ClientBuilder>) -> Query {
-    let state = Asking::NotYet(Box::new((prompt.into(), options.into())));
-    let stream = futures_util::stream::unfold(state, |state| async move {
-        match state.next().await {
-            Ok(Some((message, state))) => Some((Ok(message), state)),
-            Ok(None) => None,
-            Err(error) => Some((Err(error), Asking::Done)),
-        }
-    });
-    Query {
-        stream: Box::pin(stream),
-    }
-}
-
-/// The answer to a [`query`]: a stream of messages.
-pub struct Query {
-    stream: Pin<Box<dyn Stream<Item = Result<Message, AgentError>> + Send>>,
-}
-
-enum Asking {
-    NotYet(Box<(UserMessage, ClientBuilder)>),
-    Reading(Box<Client>),
-    Done,
-}
-
-impl Asking {
-    async fn next(self) -> Result<Option<(Message, Self)>, AgentError> {
-        let mut client = match self {
-            Self::NotYet(asked) => {
-                let (prompt, builder) = *asked;
-                let mut client = builder.connect().await?;
-                client.query(prompt).await?;
-                Box::new(client)
-            }
-            Self::Reading(client) => client,
-            Self::Done => return Ok(None),
-        };
-        if let Some(message) = client.receive_turn().await? {
-            return Ok(Some((message, Self::Reading(client))));
-        }
-        client.close().await;
-        Ok(None)
-    }
-}
-
-impl Query {
-    /// The next message; `None` after the last one.
-    pub async fn next(&mut self) -> Option<Result<Message, AgentError>> {
-        std::future::poll_fn(|context| self.stream.as_mut().poll_next(context)).await
-    }
-
-    /// Reads to the end, and tells what it came to.
-    pub async fn finish(mut self) -> Result<Digest, AgentError> {
-        let mut digest = Digest::new();
-        while let Some(message) = self.next().await {
-            digest.push(&message?);
-        }
-        Ok(digest)
-    }
-}
-
-impl Stream for Query {
-    type Item = Result<Message, AgentError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.stream.as_mut().poll_next(context)
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("session_id", &self.handle.session_id())
+            .field("pid", &self.handle.link.pid())
+            .field("open_turns", &self.open_turns())
+            .finish_non_exhaustive()
     }
 }

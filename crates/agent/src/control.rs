@@ -43,6 +43,7 @@ impl From<&str> for RequestId {
 
 /// Why a request to the CLI has no answer.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RequestError {
     /// This version of the CLI does not know the operation. Hide it; nothing is broken.
     #[error("this version of Claude Code does not support `{subtype}`")]

@@ -111,6 +111,7 @@ pub struct Login {
 
 /// Why it is not known whether the user is logged in.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LoginUnknown {
     /// The executable could not be run.
     #[error("{source}")]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use tiller_message::records;
+use tiller_message::{records, variants};
 
 /// What a hook waits for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,6 +98,166 @@ records! {
         tool_use_id: Option<String>,
         /// What the user has said.
         prompt: Option<String>,
+    }
+}
+
+records! {
+    /// A tool is about to be used.
+    PreToolUseInput {
+        /// The tool.
+        tool_name: String,
+        /// What the tool will be called with.
+        tool_input: Value,
+        /// The id of the `tool_use` block.
+        tool_use_id: Option<String>,
+    }
+
+    /// A tool was used.
+    PostToolUseInput {
+        /// The tool.
+        tool_name: String,
+        /// What the tool was called with.
+        tool_input: Value,
+        /// What the tool returned, in its own structure.
+        tool_response: Value,
+        /// The id of the `tool_use` block.
+        tool_use_id: Option<String>,
+    }
+
+    /// A tool was used, and failed.
+    PostToolUseFailureInput {
+        /// The tool.
+        tool_name: String,
+        /// What the tool was called with.
+        tool_input: Value,
+        /// What went wrong.
+        error: String,
+        /// Whether the user has interrupted it.
+        is_interrupt: bool,
+        /// The id of the `tool_use` block.
+        tool_use_id: Option<String>,
+    }
+
+    /// The user has sent a prompt.
+    UserPromptSubmitInput {
+        /// The prompt.
+        prompt: String,
+    }
+
+    /// A session begins.
+    SessionStartInput {
+        /// `startup`, `resume`, `clear` or `compact`.
+        source: String,
+    }
+
+    /// A session ends.
+    SessionEndInput {
+        /// Why: `clear`, `logout`, `prompt_input_exit`, `other`.
+        reason: String,
+    }
+
+    /// The agent, or a subagent, is about to stop.
+    StopInput {
+        /// Whether a hook has kept the agent from stopping before: a hook that does so again may never end.
+        stop_hook_active: bool,
+        /// What the agent said last; newer versions tell.
+        last_assistant_message: Option<String>,
+        /// The subagent, if it is one.
+        agent_id: Option<String>,
+        /// The kind of subagent.
+        agent_type: Option<String>,
+    }
+
+    /// A subagent begins.
+    SubagentStartInput {
+        /// The subagent.
+        agent_id: String,
+        /// The kind of subagent.
+        agent_type: String,
+    }
+
+    /// The conversation is about to be compacted, or was.
+    CompactInput {
+        /// `manual` or `auto`.
+        trigger: String,
+        /// What the user said about how to do it.
+        custom_instructions: Option<String>,
+    }
+
+    /// The user is to be told something.
+    NotificationInput {
+        /// The text.
+        message: String,
+        /// Its title.
+        title: Option<String>,
+        /// The kind of notification.
+        notification_type: Option<String>,
+    }
+
+    /// The user is to be asked for permission, or permission was denied.
+    PermissionInput {
+        /// The tool.
+        tool_name: String,
+        /// What the tool would be called with.
+        tool_input: Value,
+        /// Changes of the rules that would make the question unnecessary.
+        permission_suggestions: Value,
+    }
+}
+
+variants! {
+    /// What has happened, with the fields of the event. See [`HookInput::detail`].
+    HookDetail by "hook_event_name" {
+        /// A tool is about to be used.
+        PreToolUse = "PreToolUse"(PreToolUseInput),
+        /// A tool was used.
+        PostToolUse = "PostToolUse"(PostToolUseInput),
+        /// A tool was used, and failed.
+        PostToolUseFailure = "PostToolUseFailure"(PostToolUseFailureInput),
+        /// The user has sent a prompt.
+        UserPromptSubmit = "UserPromptSubmit"(UserPromptSubmitInput),
+        /// A session begins.
+        SessionStart = "SessionStart"(SessionStartInput),
+        /// A session ends.
+        SessionEnd = "SessionEnd"(SessionEndInput),
+        /// The agent is about to stop.
+        Stop = "Stop"(StopInput),
+        /// A subagent begins.
+        SubagentStart = "SubagentStart"(SubagentStartInput),
+        /// A subagent is about to stop.
+        SubagentStop = "SubagentStop"(StopInput),
+        /// The conversation is about to be compacted.
+        PreCompact = "PreCompact"(CompactInput),
+        /// The conversation was compacted.
+        PostCompact = "PostCompact"(CompactInput),
+        /// The user is to be told something.
+        Notification = "Notification"(NotificationInput),
+        /// The user is to be asked for permission.
+        PermissionRequest = "PermissionRequest"(PermissionInput),
+        /// Permission was denied.
+        PermissionDenied = "PermissionDenied"(PermissionInput),
+    }
+}
+
+impl HookInput {
+    /// The fields of the event, typed.
+    ///
+    /// ```
+    /// use tiller_agent::hooks::{HookDetail, HookInput, HookOutput};
+    ///
+    /// async fn on_stop(input: HookInput) -> HookOutput {
+    ///     match input.detail() {
+    ///         HookDetail::Stop(stop) if !stop.stop_hook_active => HookOutput::block("Run the tests first."),
+    ///         _ => HookOutput::proceed(),
+    ///     }
+    /// }
+    /// ```
+    pub fn detail(&self) -> HookDetail {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(fields)) => fields.into(),
+            // Made from an object, it is one.
+            _ => HookDetail::default(),
+        }
     }
 }
 
@@ -206,6 +366,16 @@ pub struct Hook {
     pub(crate) matcher: Option<String>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) callback: HookCallback,
+}
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hook")
+            .field("event", &self.event)
+            .field("matcher", &self.matcher)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Hook {

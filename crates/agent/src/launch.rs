@@ -14,6 +14,7 @@ use crate::options::{Conversation, Options, SystemPrompt, Thinking};
 
 /// The CLI can't be started like this.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LaunchError {
     /// There is no executable.
     #[error(transparent)]
@@ -32,6 +33,14 @@ pub enum LaunchError {
         /// The name that was given.
         name: String,
     },
+    /// The settings can't be read, which is needed to add the sandbox to them.
+    #[error("the settings `{settings}` can't be combined with a sandbox: {reason}")]
+    Settings {
+        /// The settings that were given.
+        settings: String,
+        /// Why not.
+        reason: String,
+    },
 }
 
 /// How the CLI and we talk.
@@ -45,12 +54,17 @@ pub enum Channel<'a> {
 
 /// Finds the executable and works out its command line and environment from ours.
 pub fn prepare(options: &Options, channel: Channel<'_>) -> Result<Launch, LaunchError> {
-    let finder = Finder::from_env();
-    let executable = match &options.executable {
-        Some(path) => finder.resolve(path)?,
-        None => finder.find()?,
-    };
+    let executable = executable(options)?;
     prepare_with(&executable, options, channel)
+}
+
+/// The executable that the options name, or the one that is installed.
+pub(crate) fn executable(options: &Options) -> Result<Executable, NotFound> {
+    let finder = Finder::from_env();
+    match &options.executable {
+        Some(path) => finder.resolve(path),
+        None => finder.find(),
+    }
 }
 
 /// The same, for an executable that is known already.
@@ -81,7 +95,7 @@ pub fn prepare_with(
         cwd: options.cwd.clone(),
         exact_cwd: options.exact_cwd,
         open_files: tiller_process::given_open_files(),
-        sandbox: options.sandbox.clone(),
+        sandbox: options.confinement.clone(),
     })
 }
 
@@ -111,6 +125,8 @@ fn arguments(options: &Options, channel: Channel<'_>) -> Result<Vec<OsString>, L
     args.flag_if(options.fork, "fork-session");
     args.optional("resume-session-at", options.resume_at.as_ref());
     args.flag_if(!options.persist, "no-session-persistence");
+    #[cfg(feature = "history")]
+    args.flag_if(options.session_store.is_some(), "session-mirror");
     args.optional("name", options.title.as_ref());
 
     args.optional("model", options.model.as_ref());
@@ -162,7 +178,7 @@ fn arguments(options: &Options, channel: Channel<'_>) -> Result<Vec<OsString>, L
     for folder in &options.plugin_dirs {
         args.value("plugin-dir", folder);
     }
-    args.optional("settings", options.settings.as_ref());
+    args.optional("settings", settings(options)?);
     if let Some(sources) = &options.setting_sources {
         args.value("setting-sources", sources.join(","));
     }
@@ -194,6 +210,28 @@ fn arguments(options: &Options, channel: Channel<'_>) -> Result<Vec<OsString>, L
         args.push("".into());
     }
     Ok(args)
+}
+
+/// The settings, with the sandbox added. A path is read, relative to the working directory.
+fn settings(options: &Options) -> Result<Option<String>, LaunchError> {
+    let Some(sandbox) = &options.sandbox else {
+        return Ok(options.settings.clone());
+    };
+    let given = options.settings.as_deref().unwrap_or("{}");
+    let failed = |reason: String| LaunchError::Settings {
+        settings: given.to_owned(),
+        reason,
+    };
+    let text = if given.trim_start().starts_with('{') {
+        given.to_owned()
+    } else {
+        let path = options.cwd.as_deref().unwrap_or(Path::new("")).join(given);
+        std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?
+    };
+    let mut settings: serde_json::Map<String, Value> =
+        serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+    settings.insert("sandbox".to_owned(), json!(sandbox));
+    Ok(Some(Value::Object(settings).to_string()))
 }
 
 #[derive(Default)]
@@ -263,6 +301,15 @@ fn environment(
     if options.file_checkpointing {
         env.insert("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING".into(), "1".into());
     }
+    if options.todos {
+        // Newer versions offer no to-do tool unless told to, and then another one than older versions.
+        for (name, value) in [
+            ("CLAUDE_CODE_ENABLE_TODO_TOOLS", "1"),
+            ("CLAUDE_CODE_ENABLE_TASKS", "0"),
+        ] {
+            env.entry(name.into()).or_insert_with(|| value.into());
+        }
+    }
     let removed = |name: &OsStr| {
         options
             .env
@@ -287,6 +334,12 @@ fn environment(
     };
     env.insert("PATH".into(), finder.enriched_path());
     env
+}
+
+/// The folder in which a CLI with these options keeps its files.
+#[cfg(feature = "history")]
+pub(crate) fn home(options: &Options) -> Option<PathBuf> {
+    claude_home(&environment_of(options))
 }
 
 /// The folder in which a CLI with this environment keeps its files.

@@ -8,6 +8,7 @@ mod inbox;
 mod supervisor;
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,19 +21,22 @@ use crate::control::{self, ControlRequest, Reply, RequestError, RequestId, Respo
 use crate::launch::{self, Channel, LaunchError};
 use crate::options::{Conversation, Grace, Options};
 use crate::user::UserMessage;
-use tiller_process::{self as process, Launch, Line, LineSink, Sockets, Wire};
+use crate::version::Version;
+use tiller_process::{self as process, Launch, Line, LineSink, Wire};
 
 pub use inbox::{Inbound, Inbox};
-pub(crate) use inbox::{Receiver as InboxReceiver, Sender as InboxSender, channel as inbox_channel};
+pub(crate) use inbox::{NotSent, Receiver as InboxReceiver, Sender as InboxSender, channel as inbox_channel};
 use supervisor::Closing;
 pub use supervisor::Exit;
-pub use supervisor::NOT_FOUND;
+pub use supervisor::NOT_FOUND as CONVERSATION_NOT_FOUND;
+pub(crate) use supervisor::NOT_FOUND;
 
 /// Lines that wait to be written. More senders than this have to wait themselves.
 const OUTGOING: usize = 64;
 
 /// Why an agent could not be started.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// There is no executable, or its command line can't be made.
     #[error(transparent)]
@@ -40,6 +44,12 @@ pub enum ConnectError {
     /// The operating system did not start it.
     #[error("Claude Code could not be started: {0}")]
     Spawn(#[source] io::Error),
+    /// This version does not connect to a WebSocket server of the caller's.
+    #[error("Claude Code {version} does not connect to a WebSocket server; versions before 2.1.126 do")]
+    WebSocketUnsupported {
+        /// The installed version.
+        version: Version,
+    },
 }
 
 /// The agent has ended, or its input is closed.
@@ -77,7 +87,10 @@ impl From<&Options> for LinkSettings {
             grace: options.grace,
             request_timeout: options.request_timeout,
             inbox_bytes: options.inbox_bytes,
-            resumes: matches!(options.conversation, Conversation::Resume(_)),
+            resumes: matches!(
+                options.conversation,
+                Conversation::Resume(_) | Conversation::Latest
+            ),
         }
     }
 }
@@ -92,12 +105,23 @@ pub async fn connect(options: &Options) -> Result<(Link, Inbox), ConnectError> {
 }
 
 /// Starts an agent that connects to `url`, where a server of the caller's accepts the connection and hands it over
-/// through `sockets`. Only for versions with [`Capabilities::sdk_url`](crate::Capabilities::sdk_url).
+/// through `sockets`. Only for versions with [`Capabilities::sdk_url`](crate::cli::Capabilities::sdk_url), which is found
+/// out before anything is started.
+#[cfg(feature = "websocket")]
 pub async fn connect_websocket(
     options: &Options,
     url: &str,
-    sockets: Sockets,
+    sockets: process::Sockets,
 ) -> Result<(Link, Inbox), ConnectError> {
+    let executable = launch::executable(options).map_err(LaunchError::from)?;
+    match executable.version().await {
+        Ok(version) if !version.capabilities().sdk_url => {
+            return Err(ConnectError::WebSocketUnsupported { version });
+        }
+        Ok(_) => {}
+        // Whatever is wrong with it shows when it is started.
+        Err(error) => tracing::warn!(%error, "the version of Claude Code is not known"),
+    }
     let launch = prepare(options, Some(url.to_owned())).await?;
     let spawned = process::spawn(&launch, options.on_stderr.clone()).map_err(ConnectError::Spawn)?;
     Ok(connect_over(
@@ -171,6 +195,14 @@ pub struct Link {
     /// Keeps the agent alive.
     _alive: Arc<Alive>,
     grace: Grace,
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link")
+            .field("pid", &self.pid())
+            .finish_non_exhaustive()
+    }
 }
 
 /// What the link's handles and tasks share.
@@ -327,6 +359,11 @@ impl Link {
     /// Makes a request answerable that an earlier link to the same process has received.
     pub fn reopen(&self, id: RequestId) {
         self.shared.open().insert(id);
+    }
+
+    /// Asks the agent to end, as [`Link::close`] does, and does not wait for it.
+    pub fn begin_close(&self) {
+        Closing::ask(&self.shared.closing, self.grace);
     }
 
     /// Ends the agent: its input is closed, then it is asked to terminate, then killed, together with everything it

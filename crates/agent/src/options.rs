@@ -88,6 +88,66 @@ pub enum McpServer {
     },
 }
 
+/// How the CLI's own sandbox for shell commands behaves. What tools of the CLI itself may read, write and fetch is a
+/// matter of permission rules.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SandboxSettings {
+    /// Whether shell commands run in the sandbox.
+    pub enabled: bool,
+    /// Whether commands in the sandbox need no permission; the CLI's default is that they need none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_allow_bash_if_sandboxed: Option<bool>,
+    /// Commands that run outside the sandbox, such as `docker`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub excluded_commands: Vec<String>,
+    /// Whether the model may ask for a command to run outside the sandbox; the CLI's default is that it may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_unsandboxed_commands: Option<bool>,
+    /// What commands in the sandbox may reach over the network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<SandboxNetwork>,
+    /// Violations that are not reported, by command (`*` for every one): texts that they contain.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub ignore_violations: BTreeMap<String, Vec<String>>,
+    /// Whether a weaker sandbox is used where an unprivileged container does not allow the usual one. Less secure.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub enable_weaker_nested_sandbox: bool,
+    /// Other settings that the installed version of the CLI understands.
+    #[serde(flatten)]
+    pub extra: serde_json::Map<String, Value>,
+}
+
+/// What commands in the CLI's sandbox may reach over the network.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SandboxNetwork {
+    /// Domains that may be reached.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed_domains: Vec<String>,
+    /// Domains that may not be reached, whatever `allowed_domains` says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub denied_domains: Vec<String>,
+    /// Unix sockets that may be reached, such as that of an SSH agent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow_unix_sockets: Vec<String>,
+    /// Whether all Unix sockets may be reached. Less secure.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_all_unix_sockets: bool,
+    /// Whether commands may listen on ports of this machine (macOS).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_local_binding: bool,
+    /// The port of an HTTP proxy of the caller's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http_proxy_port: Option<u16>,
+    /// The port of a SOCKS5 proxy of the caller's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub socks_proxy_port: Option<u16>,
+    /// Other settings that the installed version of the CLI understands.
+    #[serde(flatten)]
+    pub extra: serde_json::Map<String, Value>,
+}
+
 /// A subagent that the agent may call.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -147,7 +207,8 @@ pub struct Options {
     pub(crate) claude_home: Option<PathBuf>,
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) exact_cwd: bool,
-    pub(crate) sandbox: Option<tiller_process::Sandbox>,
+    pub(crate) confinement: Option<tiller_process::Sandbox>,
+    pub(crate) sandbox: Option<SandboxSettings>,
     pub(crate) env: Vec<(OsString, Option<OsString>)>,
     pub(crate) env_remove_prefixes: Vec<String>,
     pub(crate) conversation: Conversation,
@@ -183,6 +244,9 @@ pub struct Options {
     pub(crate) replay_user_messages: bool,
     pub(crate) prompt_suggestions: bool,
     pub(crate) file_checkpointing: bool,
+    pub(crate) todos: bool,
+    #[cfg(feature = "history")]
+    pub(crate) session_store: Option<Arc<dyn crate::sessions::SessionStore>>,
     pub(crate) extra_args: Vec<(String, Option<String>)>,
     pub(crate) on_stderr: Option<StderrCallback>,
     pub(crate) grace: Grace,
@@ -197,6 +261,7 @@ impl Default for Options {
             claude_home: None,
             cwd: None,
             exact_cwd: false,
+            confinement: None,
             sandbox: None,
             env: Vec::new(),
             env_remove_prefixes: Vec::new(),
@@ -233,10 +298,13 @@ impl Default for Options {
             replay_user_messages: false,
             prompt_suggestions: false,
             file_checkpointing: false,
+            todos: true,
+            #[cfg(feature = "history")]
+            session_store: None,
             extra_args: Vec::new(),
             on_stderr: None,
             grace: Grace::default(),
-            request_timeout: Duration::from_mins(1),
+            request_timeout: Duration::from_secs(60),
             // Two lines of the greatest length: one that waits and one that is being looked at.
             inbox_bytes: 2 * tiller_process::MAX_LINE,
         }
@@ -274,16 +342,59 @@ impl Options {
         self
     }
 
-    /// The agent, and what it starts, can write to some folders only. The launch must go through a
-    /// [`Shield`](tiller_process::Shield).
-    pub fn sandbox(mut self, sandbox: tiller_process::Sandbox) -> Self {
+    /// The agent, and what it starts, can write to some folders only. For programs that start the process themselves:
+    /// the launch must go through a [`Shield`](tiller_process::Shield). See [`Options::sandbox`] for the CLI's own sandbox.
+    pub fn confine(mut self, sandbox: tiller_process::Sandbox) -> Self {
+        self.confinement = Some(sandbox);
+        self
+    }
+
+    /// Has the CLI run shell commands in its own sandbox. Goes on top of [`Options::settings`].
+    ///
+    /// ```
+    /// use tiller_agent::Options;
+    /// use tiller_agent::options::SandboxSettings;
+    ///
+    /// let options = Options::new().sandbox(SandboxSettings {
+    ///     enabled: true,
+    ///     excluded_commands: vec!["docker".to_owned()],
+    ///     ..SandboxSettings::default()
+    /// });
+    /// ```
+    pub fn sandbox(mut self, sandbox: SandboxSettings) -> Self {
         self.sandbox = Some(sandbox);
+        self
+    }
+
+    /// Whether the agent has a to-do list. It does, unless said otherwise: the tool is `TodoWrite`, with every version of
+    /// the CLI, and [`Digest::todos`](crate::Digest::todos) has the list. (2.1.325 offers no to-do tool by itself.)
+    /// `false` leaves it to the CLI; so does [`Options::tools`] with a list in which `TodoWrite` is missing. The
+    /// environment variables `CLAUDE_CODE_ENABLE_TODO_TOOLS` and `CLAUDE_CODE_ENABLE_TASKS`, if set, win.
+    pub fn todos(mut self, todos: bool) -> Self {
+        self.todos = todos;
         self
     }
 
     /// Sets an environment variable for the agent. It goes before what it inherits and what its settings say.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.env.push((name.into(), Some(value.into())));
+        self
+    }
+
+    /// Sets several environment variables.
+    ///
+    /// ```
+    /// use tiller_agent::Options;
+    ///
+    /// let options = Options::new().envs([("ANTHROPIC_BASE_URL", "http://127.0.0.1:8000"), ("NO_COLOR", "1")]);
+    /// ```
+    pub fn envs<N: Into<OsString>, V: Into<OsString>>(
+        mut self,
+        variables: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        for (name, value) in variables {
+            self.env.push((name.into(), Some(value.into())));
+        }
         self
     }
 
@@ -514,6 +625,15 @@ impl Options {
     /// Whether the CLI remembers files before it changes them, so that they can be rewound.
     pub fn file_checkpointing(mut self, enabled: bool) -> Self {
         self.file_checkpointing = enabled;
+        self
+    }
+
+    /// Keeps a copy of the conversation in a store, and fetches a conversation that is resumed and not on disk from there.
+    /// For [`query`](crate::query()) and [`Client`](crate::Client); needs a CLI that knows `--session-mirror` (2.1.113 and
+    /// 2.1.325 do).
+    #[cfg(feature = "history")]
+    pub fn session_store(mut self, store: impl crate::sessions::SessionStore) -> Self {
+        self.session_store = Some(Arc::new(store));
         self
     }
 

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,15 +13,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::BoxFuture;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, Tool,
 };
-use rmcp::service::{RequestContext, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::service::{NotificationContext, RequestContext, RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use rmcp::{ErrorData, RoleServer, ServerHandler, Service};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
+pub use schemars;
+
+use crate::client::guarded;
 use crate::control::{McpMessage, McpRequest, Reply};
 use crate::link::Link;
 
@@ -72,28 +77,91 @@ impl<T: Into<ToolOutput>, E: std::fmt::Display> From<Result<T, E>> for ToolOutpu
 
 type ToolCallback = Arc<dyn Fn(Value) -> BoxFuture<'static, ToolOutput> + Send + Sync>;
 
+/// What a client may assume about a tool, before it is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ToolHints {
+    read_only: Option<bool>,
+    destructive: Option<bool>,
+    idempotent: Option<bool>,
+    open_world: Option<bool>,
+    max_result_chars: Option<u32>,
+}
+
+impl ToolHints {
+    /// Nothing is known of the tool.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether the tool changes nothing. The agent may then call it at the same time as others.
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = Some(read_only);
+        self
+    }
+
+    /// Whether the tool may destroy something.
+    pub fn destructive(mut self, destructive: bool) -> Self {
+        self.destructive = Some(destructive);
+        self
+    }
+
+    /// Whether calling the tool twice is the same as calling it once.
+    pub fn idempotent(mut self, idempotent: bool) -> Self {
+        self.idempotent = Some(idempotent);
+        self
+    }
+
+    /// Whether the tool reaches out to the world, as a search of the web does.
+    pub fn open_world(mut self, open_world: bool) -> Self {
+        self.open_world = Some(open_world);
+        self
+    }
+
+    /// Up to how many characters the CLI shows the tool's result to the model as it is, before it puts the result into a
+    /// file and shows its beginning.
+    #[doc(alias = "maxResultSizeChars")]
+    pub fn max_result_chars(mut self, characters: u32) -> Self {
+        self.max_result_chars = Some(characters);
+        self
+    }
+
+    fn apply(self, mut tool: Tool) -> Tool {
+        let mut annotations = tool.annotations.take().unwrap_or_default();
+        annotations.read_only_hint = self.read_only;
+        annotations.destructive_hint = self.destructive;
+        annotations.idempotent_hint = self.idempotent;
+        annotations.open_world_hint = self.open_world;
+        tool.annotations = Some(annotations);
+        if let Some(characters) = self.max_result_chars {
+            let mut meta = rmcp::model::MetaObject::new();
+            meta.insert("anthropic/maxResultSizeChars".to_owned(), json!(characters));
+            tool.meta = Some(meta);
+        }
+        tool
+    }
+}
+
 /// Rust functions as tools of the agent.
 ///
 /// ```
-/// use serde::Deserialize;
-/// use serde_json::json;
-/// use tiller_agent::ToolServer;
+/// use tiller_agent::tools::schemars::{self, JsonSchema};
+/// use tiller_agent::{ToolServer, tools::ToolHints};
 ///
-/// #[derive(Deserialize)]
-/// struct Add { a: f64, b: f64 }
+/// #[derive(serde::Deserialize, JsonSchema)]
+/// struct Add {
+///     /// The first number.
+///     a: f64,
+///     /// The second number.
+///     b: f64,
+/// }
 ///
-/// let tools = ToolServer::new("calculator").tool(
-///     "add",
-///     "Adds two numbers",
-///     json!({
-///         "type": "object",
-///         "properties": { "a": { "type": "number" }, "b": { "type": "number" } },
-///         "required": ["a", "b"],
-///     }),
-///     |Add { a, b }| async move { format!("{}", a + b) },
-/// );
+/// let tools = ToolServer::new("calculator")
+///     .tool("add", "Adds two numbers", |Add { a, b }| async move { format!("{}", a + b) })
+///     .hints("add", ToolHints::new().read_only(true));
 /// ```
 #[derive(Clone)]
+#[doc(alias = "create_sdk_mcp_server")]
 pub struct ToolServer {
     name: String,
     version: String,
@@ -110,9 +178,37 @@ impl ToolServer {
         }
     }
 
-    /// Adds a tool: its name, what it does (for the model), the JSON schema of its input, and the function itself. A
-    /// call whose input does not fit the function's argument fails, and the model is told why.
+    /// Adds a tool: its name, what it does (for the model), and the function itself. The type of the function's argument
+    /// says what the model is told about the input: comments on its fields become descriptions. `()` is a tool without
+    /// input, and [`serde_json::Value`] one with any object.
+    ///
+    /// A call whose input does not fit fails, and the model is told why; so does a function that panics.
     pub fn tool<A, O, F, R>(
+        self,
+        name: impl Into<String>,
+        description: impl Into<String>,
+        function: F,
+    ) -> Self
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        O: Into<ToolOutput>,
+        F: Fn(A) -> R + Send + Sync + 'static,
+        R: Future<Output = O> + Send + 'static,
+    {
+        let schema = schemars::generate::SchemaSettings::draft2020_12()
+            .into_generator()
+            .into_root_schema_for::<A>()
+            .to_value();
+        let schema = match schema {
+            Value::Object(schema) if schema.get("type") == Some(&json!("object")) => Value::Object(schema),
+            // The input of a tool is an object.
+            _ => json!({ "type": "object" }),
+        };
+        self.tool_with_schema(name, description, schema, function)
+    }
+
+    /// Adds a tool whose input has this JSON schema, which must be that of an object.
+    pub fn tool_with_schema<A, O, F, R>(
         mut self,
         name: impl Into<String>,
         description: impl Into<String>,
@@ -120,7 +216,7 @@ impl ToolServer {
         function: F,
     ) -> Self
     where
-        A: DeserializeOwned,
+        A: DeserializeOwned + Send + 'static,
         O: Into<ToolOutput>,
         F: Fn(A) -> R + Send + Sync + 'static,
         R: Future<Output = O> + Send + 'static,
@@ -132,10 +228,16 @@ impl ToolServer {
         let name = name.into();
         let description: Cow<'static, str> = Cow::Owned(description.into());
         let tool = Tool::new(name.clone(), description, Arc::new(schema));
-        let callback: ToolCallback = Arc::new(move |input| match serde_json::from_value(input) {
+        let function = Arc::new(function);
+        let callback: ToolCallback = Arc::new(move |input| match argument(input) {
             Ok(argument) => {
-                let running = function(argument);
-                Box::pin(async move { running.await.into() })
+                let function = Arc::clone(&function);
+                Box::pin(async move {
+                    // The function itself may panic as well as its future.
+                    guarded("tool", async { function(argument).await.into() })
+                        .await
+                        .unwrap_or_else(ToolOutput::error)
+                })
             }
             Err(error) => Box::pin(std::future::ready(ToolOutput::error(format!(
                 "The input does not fit: {error}"
@@ -145,9 +247,36 @@ impl ToolServer {
         self
     }
 
+    /// Says what clients may assume about a tool that was added before. Does nothing if there is none of this name.
+    #[doc(alias = "ToolAnnotations")]
+    pub fn hints(mut self, name: &str, hints: ToolHints) -> Self {
+        if let Some((tool, _)) = self.tools.get_mut(name) {
+            *tool = hints.apply(tool.clone());
+        }
+        self
+    }
+
     /// The server's name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+}
+
+impl fmt::Debug for ToolServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolServer")
+            .field("name", &self.name)
+            .field("tools", &self.tools.keys())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The argument of a tool's function. A function without input takes `()`, which is not an empty object to serde.
+fn argument<A: DeserializeOwned>(input: Value) -> Result<A, serde_json::Error> {
+    let is_empty = input.as_object().is_some_and(Map::is_empty);
+    match serde_json::from_value(input) {
+        Err(_) if is_empty && let Ok(nothing) = serde_json::from_value(Value::Null) => Ok(nothing),
+        argument => argument,
     }
 }
 
@@ -200,8 +329,41 @@ impl Server {
     }
 }
 
+/// A server whose every request is answered, also when its function panics.
+struct Guarded<H>(Arc<H>);
+
+impl<H: ServerHandler> Service<RoleServer> for Guarded<H> {
+    async fn handle_request(
+        &self,
+        request: <RoleServer as ServiceRole>::PeerReq,
+        context: RequestContext<RoleServer>,
+    ) -> Result<<RoleServer as ServiceRole>::Resp, ErrorData> {
+        guarded("MCP server", self.0.handle_request(request, context))
+            .await
+            .unwrap_or_else(|reason| Err(ErrorData::internal_error(reason, None)))
+    }
+
+    async fn handle_notification(
+        &self,
+        notification: <RoleServer as ServiceRole>::PeerNot,
+        context: NotificationContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        guarded("MCP server", self.0.handle_notification(notification, context))
+            .await
+            .unwrap_or_else(|reason| Err(ErrorData::internal_error(reason, None)))
+    }
+
+    fn get_info(&self) -> <RoleServer as ServiceRole>::Info {
+        Service::get_info(&self.0)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Service::supported_protocol_versions(&self.0)
+    }
+}
+
 async fn serve<H: ServerHandler>(handler: Arc<H>, pipe: Pipe) {
-    match rmcp::serve_server(handler, pipe).await {
+    match rmcp::serve_server(Guarded(handler), pipe).await {
         Ok(running) => {
             if let Err(error) = running.waiting().await {
                 tracing::warn!(%error, "an MCP server of this process has failed");

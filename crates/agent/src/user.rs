@@ -110,10 +110,17 @@ impl UserMessage {
 
     /// Gives the message an id, which must be a UUID. With
     /// [`Options::replay_user_messages`](crate::Options::replay_user_messages) it comes back when the CLI has taken
-    /// the message, and it is what [`RewindFiles`](crate::RewindFiles) wants.
+    /// the message, and it is what [`RewindFiles`](crate::control::RewindFiles) wants.
     pub fn with_uuid(mut self, uuid: impl Into<String>) -> Self {
         self.uuid = Some(uuid.into());
         self
+    }
+
+    /// The message's uuid; one is made up if it has none.
+    pub(crate) fn identify(&mut self) -> String {
+        self.uuid
+            .get_or_insert_with(|| uuid::Uuid::new_v4().to_string())
+            .clone()
     }
 
     /// Says which tool call the message is a reply to, by the id of its `tool_use` block.

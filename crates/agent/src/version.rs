@@ -25,6 +25,11 @@ impl Version {
     pub fn capabilities(&self) -> Capabilities {
         // The boundaries are those of the versions that were tried; between two of them the older answer is kept.
         Capabilities {
+            // Every version that speaks the streaming protocol at all; 2.1.49 and later were tried.
+            streaming: true,
+            permissions: true,
+            resume: true,
+            subagents: true,
             sdk_url: *self < Self::new(2, 1, 126),
             usage_queries: *self >= Self::new(2, 1, 197),
             file_suggestions: *self >= Self::new(2, 1, 197),
@@ -35,8 +40,20 @@ impl Version {
 
 /// What a version of the CLI can do, as far as it must be known before it is started. Everything else is found out
 /// by asking: an operation that the CLI lacks answers with `Unsupported`.
+///
+/// The first four are those of every version that speaks the streaming protocol (2.1.49 and later were tried).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Capabilities {
+    /// Sends messages piece by piece while the model writes them:
+    /// [`Options::partial_messages`](crate::Options::partial_messages).
+    pub streaming: bool,
+    /// Asks for permission: [`ClientBuilder::on_permission`](crate::ClientBuilder::on_permission).
+    pub permissions: bool,
+    /// Goes on with an earlier conversation: [`Options::resume`](crate::Options::resume).
+    pub resume: bool,
+    /// Has subagents: [`Options::define_agent`](crate::Options::define_agent).
+    pub subagents: bool,
     /// Connects to a WebSocket server of the caller with `--sdk-url`.
     pub sdk_url: bool,
     /// Answers `get_context_usage`, `get_usage`, `get_session_cost`, `get_settings`, `get_binary_version`.
@@ -81,6 +98,7 @@ fn word(word: &str) -> Option<Version> {
 
 /// The version could not be found out.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum VersionError {
     /// The executable could not be read or started.
     #[error("the Claude Code executable can't be run: {source}")]

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use serde::Deserialize;
 use serde_json::json;
 use support::Stage;
+use tiller_agent::message::{Cost, SystemMessage};
+use tiller_agent::options::{AgentDefinition, SystemPrompt, Thinking};
 use tiller_agent::{
-    AgentDefinition, AgentError, Body, Client, Hook, HookEvent, HookOutput, PermissionMode, PermissionReply,
-    SystemMessage, SystemPrompt, Thinking, ToolServer, query,
+    Body, Client, Error, Hook, HookEvent, HookOutput, PermissionMode, PermissionReply, ToolServer, query,
 };
 use tiller_testkit::installed::Claude;
 use tiller_testkit::model::{Reply, Script};
@@ -48,10 +49,7 @@ async fn permissions_are_decided_by_a_function() {
                 PermissionReply::deny("not this one")
             } else if command.contains("changed") {
                 let input = json!({"command": "echo other > changed.txt", "description": "Do it"});
-                PermissionReply::Allow {
-                    updated_input: serde_json::value::to_raw_value(&input).ok(),
-                    updated_permissions: None,
-                }
+                PermissionReply::allow_with(input)
             } else {
                 PermissionReply::allow()
             }
@@ -111,8 +109,8 @@ async fn a_waiting_permission_holds_up_nothing_else() {
         let message = client
             .receive_turn()
             .await
-            .unwrap()
-            .expect("the turn has not ended");
+            .expect("the turn has not ended")
+            .unwrap();
         let Body::Assistant(assistant) = message.body() else {
             continue;
         };
@@ -224,13 +222,13 @@ async fn a_function_is_a_tool() {
             "required": ["a", "b"],
         });
         let tools = ToolServer::new("calculator")
-            .tool(
+            .tool_with_schema(
                 "add",
                 "Adds two numbers",
                 schema.clone(),
                 |Add { a, b }| async move { format!("{}", a + b) },
             )
-            .tool(
+            .tool_with_schema(
                 "divide",
                 "Divides two numbers",
                 schema,
@@ -248,7 +246,8 @@ async fn a_function_is_a_tool() {
         let mut client = Client::builder(options).tools(tools).connect().await.unwrap();
         client.query("add").await.unwrap();
         let mut digest = tiller_agent::Digest::new();
-        while let Some(message) = client.receive_turn().await.unwrap() {
+        while let Some(message) = client.receive_turn().await {
+            let message = message.unwrap();
             if let Body::System(SystemMessage::Init(init)) = message.body() {
                 assert!(
                     init.tools.iter().any(|tool| tool == "mcp__calculator__add"),
@@ -323,7 +322,7 @@ async fn an_expired_conversation_is_a_typed_error() {
             .finish()
             .await
             .unwrap_err();
-        let AgentError::SessionExpired { session_id } = &error else {
+        let Error::SessionExpired { session_id } = &error else {
             panic!("{error}")
         };
         assert_eq!(session_id.as_deref(), Some(id));
@@ -342,10 +341,10 @@ async fn cost_agrees_with_the_cli() {
     );
     for claude in Claude::ALL {
         let stage = Stage::new(claude, script.clone()).await;
-        let mut client = Client::connect(stage.options().allowed_tools(["Bash"]))
+        let client = Client::connect(stage.options().allowed_tools(["Bash"]))
             .await
             .unwrap();
-        let mut cost = tiller_agent::Cost::default();
+        let mut cost = Cost::default();
         let mut turns = 0.0;
         for _ in 0..2 {
             let result = client.ask("think").await.unwrap();
@@ -375,17 +374,12 @@ async fn a_suggested_rule_spares_the_next_question() {
         let stage = Stage::new(claude, script.clone()).await;
         let asked = Arc::new(Mutex::new(0));
         let counter = Arc::clone(&asked);
-        let mut client = Client::builder(stage.options())
+        let client = Client::builder(stage.options())
             .on_permission(move |request| {
                 *counter.lock().unwrap() += 1;
                 assert!(!request.suggestions().is_empty(), "{request:?}");
-                let updated_permissions = request.permission_suggestions;
-                async move {
-                    PermissionReply::Allow {
-                        updated_input: None,
-                        updated_permissions,
-                    }
-                }
+                let suggested = request.suggestions();
+                async move { PermissionReply::allow().with_permissions(suggested) }
             })
             .connect()
             .await
@@ -454,8 +448,8 @@ async fn options_reach_the_cli() {
             let message = client
                 .receive_turn()
                 .await
-                .unwrap()
-                .expect("a result comes first");
+                .expect("a result comes first")
+                .unwrap();
             match message.body() {
                 Body::System(SystemMessage::Init(begun)) => init = Some(begun),
                 Body::Result(result) => break result,

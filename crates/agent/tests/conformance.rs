@@ -17,6 +17,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use support::{PATIENCE, Stage};
+use tiller_agent::control::*;
+use tiller_agent::message::*;
+use tiller_agent::options::*;
 use tiller_agent::*;
 use tiller_testkit::installed::Claude;
 use tiller_testkit::model::{self, Script};
@@ -46,18 +49,13 @@ impl Column {
     }
 
     /// Notes how a request ended. A refusal is a mistake of the test or the crate.
-    fn answered<T>(
-        &mut self,
-        operation: &'static str,
-        answer: Result<T, RequestError>,
-        check: impl FnOnce(T),
-    ) {
+    fn answered<T>(&mut self, operation: &'static str, answer: Result<T, Error>, check: impl FnOnce(T)) {
         match answer {
             Ok(answer) => {
                 check(answer);
                 self.works(operation);
             }
-            Err(RequestError::Unsupported { .. }) => self.cells.push((operation, Outcome::Unsupported)),
+            Err(Error::Unsupported { .. }) => self.cells.push((operation, Outcome::Unsupported)),
             Err(error) => panic!("{}: {operation}: {error}", self.title),
         }
     }
@@ -77,7 +75,7 @@ impl Checked {
         let message = tokio::time::timeout(PATIENCE, self.client.receive())
             .await
             .expect("the agent says something");
-        let message = message.unwrap().expect("the agent has not ended");
+        let message = message.expect("the agent has not ended").unwrap();
         let body = message.body();
         assert!(
             !matches!(body, Body::Other(_) | Body::System(SystemMessage::Other(_))),
@@ -197,7 +195,7 @@ async fn run(claude: Claude, over: Over) -> Column {
     let log = Arc::new(Log::default());
     let (asked, hooked) = (Arc::clone(&log), Arc::clone(&log));
     let tools =
-        ToolServer::new("local").tool(
+        ToolServer::new("local").tool_with_schema(
             "double",
             "Doubles a number",
             json!({"type": "object", "properties": {"number": {"type": "number"}}, "required": ["number"]}),
@@ -270,7 +268,7 @@ async fn run(claude: Claude, over: Over) -> Column {
         "stream events come to what the CLI's own messages say"
     );
     column.works("stream events put together");
-    let id = agent.client.session_id().unwrap().to_owned();
+    let id = agent.client.session_id().unwrap();
     let exit = within(agent.client.close()).await;
     assert!(exit.requested && exit.signal.is_none(), "{exit:?}");
     column.works("close");
@@ -635,7 +633,7 @@ async fn background(agent: &mut Checked, column: &mut Column) {
             tool_use_id: Some("toolu_none".into()),
         })
         .await;
-    if matches!(probe, Err(RequestError::Unsupported { .. })) {
+    if matches!(probe, Err(Error::Unsupported { .. })) {
         column.answered("background_tasks", probe, drop);
         return;
     }
@@ -681,7 +679,7 @@ async fn todos(stage: &Stage, column: &mut Column) {
 
 async fn conversations(column: &mut Column, stage: &Stage, over: Over, id: &str) {
     let ask = async |prompt: &str, options: Options| {
-        let (_listener, mut client) = match over {
+        let (_listener, client) = match over {
             Over::Stdio => (None, within(Client::connect(options)).await?),
             Over::WebSocket => {
                 let (listener, sockets) = support::websocket::Listener::start().await;
@@ -692,7 +690,7 @@ async fn conversations(column: &mut Column, stage: &Stage, over: Over, id: &str)
         };
         let result = within(client.ask(prompt)).await?;
         within(client.close()).await;
-        Ok::<_, AgentError>((result.result.unwrap_or_default(), result.session_id))
+        Ok::<_, Error>((result.result.unwrap_or_default(), result.session_id))
     };
     let (said, resumed) = ask("resumed", stage.options().resume(id)).await.unwrap();
     assert!(
@@ -711,7 +709,7 @@ async fn conversations(column: &mut Column, stage: &Stage, over: Over, id: &str)
     let unknown = "00000000-0000-4000-8000-000000000000";
     let expired = ask("anyone?", stage.options().resume(unknown)).await;
     assert!(
-        matches!(expired, Err(AgentError::SessionExpired { .. })),
+        matches!(expired, Err(Error::SessionExpired { .. })),
         "{expired:?}"
     );
     column.works("resume of an expired conversation: SessionExpired");

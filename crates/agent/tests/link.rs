@@ -4,19 +4,20 @@ mod support;
 
 use serde_json::json;
 use support::{Reader, Stage};
-use tiller_agent::{
-    Grace, Inbound, Initialize, Interrupt, Kind, PermissionReply, RequestError, RespondError, SetModel,
-    UserMessage, connect,
-};
+use tiller_agent::control::{Initialize, Interrupt, RequestError, SetModel};
+use tiller_agent::link::{Inbound, RespondError, connect};
+use tiller_agent::message::Kind;
+use tiller_agent::options::Grace;
+use tiller_agent::{PermissionReply, UserMessage};
 use tiller_testkit::installed::Claude;
 use tiller_testkit::model::{Reply, Script};
 
 #[derive(serde::Serialize)]
 struct MadeUp {}
 
-impl tiller_agent::ControlRequest for MadeUp {
+impl tiller_agent::control::ControlRequest for MadeUp {
     const SUBTYPE: &'static str = "made_up_operation";
-    type Answer = tiller_agent::Fields;
+    type Answer = tiller_agent::control::Fields;
 }
 
 #[tokio::test]

@@ -10,9 +10,8 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use tiller_agent::{
-    Assembled, Assembler, Block, Body, Delta, DeltaKind, Frame, Framer, Kind, Message, ParseError,
-};
+use tiller_agent::message::{Assembled, Assembler, Block, Body, Delta, DeltaKind, Kind, Message, ParseError};
+use tiller_agent::process::{Frame, Framer};
 
 /// Everything that a framer finds in these pieces.
 fn frames(limit: usize, pieces: &[&[u8]]) -> Vec<Frame> {
@@ -340,7 +339,7 @@ fn recorded_output_of_both_versions_loses_nothing() {
             let body = message.body();
             assert!(!matches!(body, Body::Other(_)), "{version}: {line}");
             assert!(
-                !matches!(body, Body::System(tiller_agent::SystemMessage::Other(_))),
+                !matches!(body, Body::System(tiller_agent::message::SystemMessage::Other(_))),
                 "{version}: {line}"
             );
             let written = serde_json::to_value(&body).unwrap();

@@ -15,10 +15,13 @@ use std::time::Duration;
 
 use support::PATIENCE;
 use tempfile::TempDir;
-use tiller_agent::{
-    AgentError, Client, ConnectError, Finder, Grace, Inbound, Interrupt, Kind, LaunchError, Options,
-    RequestError, Socket, Version, connect, connect_websocket, sockets,
-};
+use tiller_agent::cli::{Finder, LaunchError, Version};
+use tiller_agent::control::{Interrupt, RequestError};
+use tiller_agent::link::{ConnectError, Inbound, connect, connect_websocket};
+use tiller_agent::message::Kind;
+use tiller_agent::options::Grace;
+use tiller_agent::process::{Socket, sockets};
+use tiller_agent::{Client, Error, Options};
 
 /// An executable shell script in a folder of its own.
 fn script(body: &str) -> (TempDir, PathBuf) {
@@ -91,8 +94,8 @@ async fn the_last_words_are_in_the_error() {
     let options = Options::new().executable(path).on_stderr(move |_| {
         counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     });
-    let error = Client::connect(options).await.err().expect("it has ended");
-    let AgentError::Exited(exit) = &error else {
+    let error = Client::connect(options).await.expect_err("it has ended");
+    let Error::Exited(exit) = &error else {
         panic!("{error}")
     };
     assert_eq!(exit.code, Some(3));
@@ -108,12 +111,18 @@ async fn the_last_words_are_in_the_error() {
 }
 
 #[tokio::test]
-async fn an_exit_soon_after_a_resume_means_expired() {
+async fn an_exit_soon_after_a_resume_is_a_hint_and_no_more() {
     let (_folder, path) = script("exit 1");
     let resumed = all(&Options::new().executable(&path).resume("5f0c")).await;
-    assert!(matches!(resumed.last(), Some(Inbound::Exited(exit)) if exit.expired));
+    let Some(Inbound::Exited(exit)) = resumed.last() else {
+        panic!("{resumed:?}")
+    };
+    assert!(
+        !exit.expired && exit.resume_failed && exit.ended_early(),
+        "{exit:?}"
+    );
     let fresh = all(&Options::new().executable(&path)).await;
-    assert!(matches!(fresh.last(), Some(Inbound::Exited(exit)) if !exit.expired));
+    assert!(matches!(fresh.last(), Some(Inbound::Exited(exit)) if !exit.expired && !exit.resume_failed));
 }
 
 #[tokio::test]

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use tiller_agent::{Executable, Options, Reply, RequestId};
+use tiller_agent::Options;
+use tiller_agent::cli::Executable;
+use tiller_agent::control::{Reply, RequestId};
 use tiller_core::backend::{
     Account, AgentChannels, Fork, ForkOrigin, HOOK_TIME, Hooks, Inquire, Inquiry, InquiryFailed, Launch,
     Leftovers, Rewind, Rewound, TitleWriter,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tiller_agent::Executable;
+use tiller_agent::cli::Executable;
 use tiller_core::backend::{
     Abilities, Account, AgentChannels, Attach, Backend, BackendInfo, Connections, Drivers, HOOK_TIME, Launch,
     Leftovers, OptionRules, SandboxLists,

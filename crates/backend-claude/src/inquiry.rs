@@ -7,11 +7,12 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
-use tiller_agent::{
+use tiller_agent::control::{
     ControlRequest, Fields, FileSuggestions, GetContextUsage, GetHooksListing, GetSettings, GetUsage,
-    HookMatcher, Initialize, Initialized, Link, ListModels, ListPermissionRules, McpStatus, RequestError,
-    RewindFiles,
+    HookMatcher, Initialize, Initialized, ListModels, ListPermissionRules, McpStatus, ModelInfo,
+    RequestError, RewindFiles,
 };
+use tiller_agent::link::Link;
 
 use tiller_core::RawJson;
 use tiller_core::backend::{Catalogue, Inquiry, InquiryFailed, Offers, Rewound};
@@ -32,7 +33,7 @@ impl LastOffers {
     }
 
     fn put(&self, told: &Initialized) {
-        let resolved = |model: &tiller_agent::ModelInfo| {
+        let resolved = |model: &ModelInfo| {
             let name = model.extra.get("resolvedModel").and_then(|name| name.as_str());
             name.map(str::to_owned)
         };

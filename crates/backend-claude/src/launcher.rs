@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiller_agent::{Channel, Executable, Grace, Inbox, Link, LinkSettings, Options};
+use tiller_agent::Options;
+use tiller_agent::cli::{Channel, Executable, prepare_with};
+use tiller_agent::link::{Inbox, Link, LinkSettings, connect_over};
+use tiller_agent::options::Grace;
 use tiller_core::SessionId;
 use tiller_core::backend::{
     AgentChannels, AgentEnds, AgentEvent, Attach, ConversationStart, Exit, ForkOrigin, Launch,
@@ -116,7 +119,7 @@ impl Launcher {
                 resumes: attach.resumes,
                 ..LinkSettings::from(&Options::new().grace(GRACE))
             };
-            let (link, inbox) = tiller_agent::connect_over(kept.wire, settings);
+            let (link, inbox) = connect_over(kept.wire, settings);
             // A keeper stays until it is dismissed, also when its agent has exited: that agent is not there.
             let is_there = listens && link.pid().is_none_or(is_running);
             let mut caught_up = None;
@@ -154,11 +157,11 @@ impl Launcher {
                 run: None,
             });
         };
-        let launch = tiller_agent::prepare_with(&self.executable, options, Channel::Stdio)
-            .map_err(|error| error.to_string())?;
+        let launch =
+            prepare_with(&self.executable, options, Channel::Stdio).map_err(|error| error.to_string())?;
         let kept = tiller_keeper::start(keeping, run, &launch).await;
         let kept = kept.map_err(|error| not_started(&error))?;
-        let (link, inbox) = tiller_agent::connect_over(kept.wire, LinkSettings::from(options));
+        let (link, inbox) = connect_over(kept.wire, LinkSettings::from(options));
         Ok(Started {
             link,
             inbox,
@@ -173,11 +176,10 @@ pub(crate) fn start_unkept(
     options: &Options,
     shield: &Shield,
 ) -> Result<(Link, Inbox), String> {
-    let launch =
-        tiller_agent::prepare_with(executable, options, Channel::Stdio).map_err(|error| error.to_string())?;
+    let launch = prepare_with(executable, options, Channel::Stdio).map_err(|error| error.to_string())?;
     let spawned = spawn_shielded(&launch, shield)?;
-    let wire = tiller_agent::stdio(spawned);
-    Ok(tiller_agent::connect_over(wire, LinkSettings::from(options)))
+    let wire = tiller_process::stdio(spawned);
+    Ok(connect_over(wire, LinkSettings::from(options)))
 }
 
 /// Starts a process that has no keeper.
@@ -187,7 +189,7 @@ fn spawn_shielded(
 ) -> Result<tiller_process::Spawned, String> {
     shield
         .wrap(launch)
-        .and_then(|launch| tiller_agent::spawn(&launch, None))
+        .and_then(|launch| tiller_process::spawn(&launch, None))
         .map_err(|error| not_started(&error))
 }
 
@@ -208,11 +210,13 @@ fn options(
         .ask_permission(true)
         // So that files can be rewound to any prompt.
         .file_checkpointing(true)
+        // Every version has the to-do list that clients show.
+        .todos(true)
         .grace(GRACE)
         // The agent must not find what would let it approve its own requests.
         .env_remove_prefix("TILLER_");
     if let Some(sandbox) = sandbox {
-        options = options.sandbox(sandbox);
+        options = options.confine(sandbox);
     }
     if let Some(home) = claude_home {
         options = options.claude_home(home);
@@ -334,14 +338,14 @@ fn start_connecting(
     session: SessionId,
 ) -> Result<(Started, runs::Guard), String> {
     let run = runs.expect(session).map_err(|error| error.to_string())?;
-    let mut launch = tiller_agent::prepare_with(executable, options, Channel::SdkUrl(&run.url))
-        .map_err(|error| error.to_string())?;
+    let mut launch =
+        prepare_with(executable, options, Channel::SdkUrl(&run.url)).map_err(|error| error.to_string())?;
     if let Some(hosts) = launch.sandbox.as_mut().and_then(|sandbox| sandbox.hosts.as_mut()) {
         hosts.extend(host_of(&run.url).and_then(|host| host.parse().ok()));
     }
     let spawned = spawn_shielded(&launch, shield)?;
-    let wire = tiller_agent::websocket(spawned, run.sockets);
-    let (link, inbox) = tiller_agent::connect_over(wire, LinkSettings::from(options));
+    let wire = tiller_process::websocket(spawned, run.sockets);
+    let (link, inbox) = connect_over(wire, LinkSettings::from(options));
     let started = Started {
         link,
         inbox,

@@ -1,8 +1,7 @@
 //! What a message of the CLI's means for the life of a session.
 
-use tiller_agent::{
-    Body, CONVERSATION_NOT_FOUND, Kind, Message, PermissionMode, SystemMessage, TurnOutcome, TurnResult,
-};
+use tiller_agent::link::CONVERSATION_NOT_FOUND;
+use tiller_agent::message::{Body, Kind, Message, PermissionMode, SystemMessage, TurnOutcome, TurnResult};
 
 use crate::options::mode_change;
 use tiller_core::backend::{Meaning, TurnEnd};

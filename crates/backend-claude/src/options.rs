@@ -65,7 +65,7 @@ impl Chosen<'_> {
     fn allowed_tools(&self) -> Vec<String> {
         self.0
             .text(ALLOWED_TOOLS)
-            .map(tiller_agent::split_rules)
+            .map(tiller_agent::message::split_rules)
             .unwrap_or_default()
     }
 

@@ -9,11 +9,13 @@ use futures_util::FutureExt as _;
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
-use tiller_agent::{
-    ControlRequest, ElicitationReply, ElicitationRequest, HookRequest, Inbound, InboundRequest, Inbox,
-    Interrupt, Link, ParseError, PermissionReply, Reply, RequestId, RequestKind, SetModel, SetPermissionMode,
-    UserMessage,
+use tiller_agent::UserMessage;
+use tiller_agent::control::{
+    ControlRequest, ElicitationReply, ElicitationRequest, HookRequest, InboundRequest, Interrupt,
+    PermissionReply, Reply, RequestId, RequestKind, SetModel, SetPermissionMode,
 };
+use tiller_agent::link::{Inbound, Inbox, Link};
+use tiller_agent::message::ParseError;
 use tiller_keeper::KeeperHandle;
 use tokio::sync::{mpsc, oneshot};
 
@@ -112,7 +114,7 @@ impl Relay {
     }
 
     /// The CLI exited, or the session does not listen to it any more.
-    async fn ended(self, end: Option<tiller_agent::Exit>, inbox: Inbox) -> Exit {
+    async fn ended(self, end: Option<tiller_agent::link::Exit>, inbox: Inbox) -> Exit {
         // The inbox is not read any more, so the CLI must not wait for it.
         drop(inbox);
         match end {
@@ -122,7 +124,7 @@ impl Relay {
     }
 
     /// Tells what is in the inbox, and that nothing of it is left.
-    async fn catch_up(&mut self, inbox: &mut Inbox) -> Result<(), Option<tiller_agent::Exit>> {
+    async fn catch_up(&mut self, inbox: &mut Inbox) -> Result<(), Option<tiller_agent::link::Exit>> {
         while let Some(inbound) = inbox.try_next() {
             self.hear_all(inbound, inbox).await?;
         }
@@ -308,7 +310,7 @@ impl Relay {
         &mut self,
         first: Inbound,
         inbox: &mut Inbox,
-    ) -> Result<(), Option<tiller_agent::Exit>> {
+    ) -> Result<(), Option<tiller_agent::link::Exit>> {
         let mut next = Some(first);
         let mut exit = None;
         let mut bytes = 0;
@@ -383,8 +385,8 @@ impl Relay {
             Inbound::Oversized { length } => {
                 self.notice(&format!("A message of {length} bytes was too long and left out."));
             }
-            // Handled by the callers, for whom it is the end.
-            Inbound::Exited(_) => {}
+            // Handled by the callers, for whom it is the end. There is nothing else.
+            _ => {}
         }
     }
 
@@ -392,7 +394,7 @@ impl Relay {
         let agent_request = request.id.as_str().to_owned();
         match request.kind {
             RequestKind::CanUseTool(asked) => {
-                let always_ask = tiller_agent::is_for_people(&asked.tool_name)
+                let always_ask = tiller_agent::message::is_for_people(&asked.tool_name)
                     || asked.requires_user_interaction.unwrap_or(false);
                 let question = AgentQuestion {
                     tool_use_id: asked.tool_use_id.clone().unwrap_or_else(|| agent_request.clone()),
@@ -506,8 +508,9 @@ fn boxed(raw: &RawJson) -> Option<Box<RawValue>> {
     RawValue::from_string(raw.as_str().to_owned()).ok()
 }
 
-fn describe(exit: &tiller_agent::Exit) -> Exit {
-    if exit.expired {
+fn describe(exit: &tiller_agent::link::Exit) -> Exit {
+    // An agent that ends at once counts as well: the session starts afresh, and the old conversation stays in the history.
+    if exit.expired || exit.ended_early() {
         return Exit::Expired;
     }
     let how = match (exit.code, exit.signal) {

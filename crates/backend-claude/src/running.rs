@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tiller_agent::Link;
+use tiller_agent::link::Link;
 use tokio::sync::watch;
 
 type Links = HashMap<String, watch::Receiver<Option<Link>>>;

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use tiller_agent::{Socket, SocketSender, Sockets, sockets};
 use tiller_core::backend::{Connection, Connections};
 use tiller_core::credentials::{Secret, SecretHash};
 use tiller_core::{SessionId, StoreError};
+use tiller_process::{Socket, SocketSender, Sockets, sockets};
 
 /// The runs that a connection may come from. Cheap to clone.
 #[derive(Clone, Default)]

@@ -64,7 +64,7 @@ impl Sandboxing {
         };
         let needed = SandboxLists {
             folders: self.home().into_iter().collect(),
-            hosts: model_hosts(&tiller_agent::environment_of(&options)),
+            hosts: model_hosts(&tiller_agent::cli::environment_of(&options)),
         };
         needed.and(&self.configured)
     }

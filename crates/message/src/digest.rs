@@ -75,6 +75,29 @@ impl Digest {
         Self::default()
     }
 
+    /// The digest of a conversation that goes on: the CLI may go on counting its cost, see [`Cost::resumed`].
+    ///
+    /// ```
+    /// use tiller_message::{Cost, Digest, Message};
+    ///
+    /// let mut digest = Digest::resumed(Cost::resumed(0.5));
+    /// digest.push(&Message::parse(r#"{"type":"result","subtype":"success","total_cost_usd":0.75}"#)?);
+    /// assert_eq!(digest.cost().last_turn_usd, 0.25);
+    /// # Ok::<(), tiller_message::ParseError>(())
+    /// ```
+    pub fn resumed(cost: Cost) -> Self {
+        Self {
+            cost,
+            ..Self::default()
+        }
+    }
+
+    /// The same, with the to-do list of before: see [`Digest::todos`].
+    pub fn with_todos(mut self, todos: Todos) -> Self {
+        self.todos = todos;
+        self
+    }
+
     /// Takes the next message of any kind.
     pub fn push(&mut self, message: &Message) {
         if let Some(id) = message

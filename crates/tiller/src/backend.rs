@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use tiller_agent::{Executable, Finder};
+use tiller_agent::cli::{Executable, Finder};
 use tiller_backend_acp::{AcpAgent, AcpBackend};
 use tiller_backend_claude::ClaudeBackend;
 use tiller_core::backend::{BackendInfo, Capabilities, SandboxLists, WhyChosen};

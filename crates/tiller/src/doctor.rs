@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use tiller_agent::{Executable, Finder};
+use tiller_agent::cli::{Executable, Finder};
 use tiller_core::{ListedSession, SessionQuery, Store};
 use tiller_process::{ShieldMode, ShieldState};
 

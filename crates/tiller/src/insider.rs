@@ -18,7 +18,7 @@ pub(crate) fn refuse_beneath_an_agent(command: &str) -> anyhow::Result<()> {
 }
 
 fn is_beneath_an_agent() -> bool {
-    std::env::var_os(tiller_agent::RUN_MARK).is_some() || has_agent_among_ancestors()
+    std::env::var_os(tiller_agent::process::RUN_MARK).is_some() || has_agent_among_ancestors()
 }
 
 #[cfg(target_os = "linux")]
@@ -31,7 +31,7 @@ fn has_agent_among_ancestors() -> bool {
             return false;
         };
         let read = |name: &str| std::fs::read(format!("/proc/{parent}/{name}")).unwrap_or_default();
-        let mark = format!("{}=", tiller_agent::RUN_MARK);
+        let mark = format!("{}=", tiller_agent::process::RUN_MARK);
         let is_marked = read("environ")
             .split(|byte| *byte == 0)
             .any(|variable| variable.starts_with(mark.as_bytes()));

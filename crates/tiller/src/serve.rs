@@ -110,7 +110,7 @@ impl Service {
         port: Option<u16>,
     ) -> anyhow::Result<Self> {
         // Every agent and every client needs some.
-        if let Err(error) = tiller_agent::raise_open_files() {
+        if let Err(error) = tiller_agent::process::raise_open_files() {
             tracing::info!(%error, "can't raise the limit of open files");
         }
         let config = Config::read(data_dir)?;
@@ -384,9 +384,9 @@ async fn listen_at(address: SocketAddr) -> std::io::Result<Listening> {
 /// its user can read: everyone on the machine can read its command line.
 fn open_browser(data_dir: &DataDir, link: &str) -> std::io::Result<()> {
     let page = data_dir.write_opener(link)?;
-    tiller_agent::restore_open_files()?;
+    tiller_agent::process::restore_open_files()?;
     let opened = open::that_detached(&page);
-    tiller_agent::raise_open_files()?;
+    tiller_agent::process::raise_open_files()?;
     tokio::spawn(async move {
         // The code in it has been used by then, or nobody needs it any more.
         tokio::time::sleep(OPENER_LIFETIME).await;
@@ -406,7 +406,7 @@ fn restart() -> anyhow::Error {
     let Some(name) = arguments.next() else {
         return anyhow::anyhow!("this process has no name");
     };
-    if let Err(error) = tiller_agent::restore_open_files() {
+    if let Err(error) = tiller_agent::process::restore_open_files() {
         tracing::debug!(%error, "can't restore the limit of open files");
     }
     // By its name, not by the running file, which may have been replaced.

@@ -1467,7 +1467,7 @@ permission_denials?: Array<PermissionDenial> | null,
  */
 stop_reason?: string | null,
 /**
- * The answer in the form that [`Options::output_schema`](crate::Options::output_schema) asked for.
+ * The answer in the form that the option `output_schema` asked for.
  */
 structured_output?: unknown,
 /**

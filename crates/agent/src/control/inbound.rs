@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{Reply, RequestId};
 use tiller_message::{Message, PermissionMode};
 
-/// A question of the CLI's, to be answered with [`Link::respond`](crate::Link::respond).
+/// A question of the CLI's, to be answered with [`Link::respond`](crate::link::Link::respond).
 #[derive(Debug, Clone)]
 pub struct InboundRequest {
     /// The id to answer to.
@@ -156,6 +156,8 @@ pub struct DialogRequest {
 
 /// The answer to a [`PermissionRequest`].
 #[derive(Debug, Clone)]
+#[non_exhaustive]
+#[doc(alias = "PermissionResult")]
 pub enum PermissionReply {
     /// The tool may be used.
     Allow {
@@ -182,11 +184,64 @@ impl PermissionReply {
         }
     }
 
+    /// Allows it with another input: anything that serialises to a JSON object.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use tiller_agent::PermissionReply;
+    ///
+    /// let reply = PermissionReply::allow_with(json!({ "command": "ls -l" }));
+    /// ```
+    ///
+    /// An input that can't be serialised denies instead, and the model is told why: the tool must not run with what was
+    /// not meant.
+    #[doc(alias = "updated_input")]
+    pub fn allow_with(input: impl Serialize) -> Self {
+        match serde_json::value::to_raw_value(&input) {
+            Ok(input) => Self::Allow {
+                updated_input: Some(input),
+                updated_permissions: None,
+            },
+            Err(error) => Self::deny(format!("The changed input can't be used: {error}")),
+        }
+    }
+
+    /// Allows it, and changes the permission rules, for example as
+    /// [`PermissionRequest::suggestions`] proposes.
+    ///
+    /// ```
+    /// use tiller_agent::{PermissionReply, PermissionRequest};
+    ///
+    /// fn always(request: &PermissionRequest) -> PermissionReply {
+    ///     PermissionReply::allow().with_permissions(request.suggestions())
+    /// }
+    /// ```
+    #[doc(alias = "updated_permissions")]
+    pub fn with_permissions(self, updates: impl IntoIterator<Item = PermissionUpdate>) -> Self {
+        let updates: Vec<PermissionUpdate> = updates.into_iter().collect();
+        match self {
+            Self::Allow { updated_input, .. } => Self::Allow {
+                updated_input,
+                // Updates are made of texts and can be serialised.
+                updated_permissions: serde_json::value::to_raw_value(&updates).ok(),
+            },
+            deny @ Self::Deny { .. } => deny,
+        }
+    }
+
     /// Denies it; the model is told why.
     pub fn deny(message: impl Into<String>) -> Self {
         Self::Deny {
             message: message.into(),
             interrupt: false,
+        }
+    }
+
+    /// Denies it and stops the turn.
+    pub fn deny_and_interrupt(message: impl Into<String>) -> Self {
+        Self::Deny {
+            message: message.into(),
+            interrupt: true,
         }
     }
 
@@ -266,8 +321,15 @@ impl From<ElicitationReply> for Reply {
 }
 
 /// A change of the permission rules.
+///
+/// ```
+/// use tiller_agent::control::{PermissionDestination, PermissionUpdate};
+///
+/// let update = PermissionUpdate::allow("Bash(git *)", PermissionDestination::Session);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum PermissionUpdate {
     /// Adds rules.
     AddRules(RuleChange),
@@ -280,22 +342,78 @@ pub enum PermissionUpdate {
         /// The mode.
         mode: PermissionMode,
         /// Where it is remembered.
-        destination: String,
+        destination: PermissionDestination,
     },
     /// Adds working directories.
     AddDirectories {
         /// The folders.
         directories: Vec<String>,
         /// Where they are remembered.
-        destination: String,
+        destination: PermissionDestination,
     },
     /// Removes working directories.
     RemoveDirectories {
         /// The folders.
         directories: Vec<String>,
         /// Where they were remembered.
-        destination: String,
+        destination: PermissionDestination,
     },
+}
+
+impl PermissionUpdate {
+    /// Allows what a rule such as `Read` or `Bash(git *)` covers.
+    pub fn allow(rule: impl AsRef<str>, destination: PermissionDestination) -> Self {
+        Self::AddRules(RuleChange::new(
+            rule.as_ref(),
+            PermissionBehavior::Allow,
+            destination,
+        ))
+    }
+
+    /// Denies what a rule covers.
+    pub fn deny(rule: impl AsRef<str>, destination: PermissionDestination) -> Self {
+        Self::AddRules(RuleChange::new(
+            rule.as_ref(),
+            PermissionBehavior::Deny,
+            destination,
+        ))
+    }
+}
+
+/// What a rule does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum PermissionBehavior {
+    /// The tool runs without asking.
+    Allow,
+    /// The tool does not run.
+    Deny,
+    /// The user is asked.
+    Ask,
+    /// A behavior that this version of the crate does not know.
+    #[serde(untagged)]
+    Other(String),
+}
+
+/// Where permission rules are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum PermissionDestination {
+    /// For as long as the session lives.
+    Session,
+    /// In `.claude/settings.local.json` of the project.
+    LocalSettings,
+    /// In `.claude/settings.json` of the project.
+    ProjectSettings,
+    /// In the user's own settings.
+    UserSettings,
+    /// With what the command line said.
+    CliArg,
+    /// A place that this version of the crate does not know.
+    #[serde(untagged)]
+    Other(String),
 }
 
 /// Rules, and where they belong.
@@ -303,10 +421,20 @@ pub enum PermissionUpdate {
 pub struct RuleChange {
     /// The rules.
     pub rules: Vec<PermissionRule>,
-    /// `allow`, `deny` or `ask`.
-    pub behavior: String,
-    /// `session`, `localSettings`, `projectSettings`, `userSettings` or `cliArg`.
-    pub destination: String,
+    /// What the rules do.
+    pub behavior: PermissionBehavior,
+    /// Where they are kept.
+    pub destination: PermissionDestination,
+}
+
+impl RuleChange {
+    fn new(rule: &str, behavior: PermissionBehavior, destination: PermissionDestination) -> Self {
+        Self {
+            rules: vec![PermissionRule::from(rule)],
+            behavior,
+            destination,
+        }
+    }
 }
 
 /// A permission rule: a tool, and for some tools a pattern.
@@ -318,6 +446,25 @@ pub struct PermissionRule {
     /// What the rule covers, such as `git *`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule_content: Option<String>,
+}
+
+/// From a rule as settings have it, such as `Read` or `Bash(git *)`.
+impl From<&str> for PermissionRule {
+    fn from(rule: &str) -> Self {
+        let split = rule
+            .split_once('(')
+            .and_then(|(tool, rest)| Some((tool, rest.strip_suffix(')')?)));
+        match split {
+            Some((tool, content)) => Self {
+                tool_name: tool.to_owned(),
+                rule_content: Some(content.to_owned()),
+            },
+            None => Self {
+                tool_name: rule.to_owned(),
+                rule_content: None,
+            },
+        }
+    }
 }
 
 /// The answers to an `AskUserQuestion`, which the CLI puts as a permission request: the input that allows it.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tiller_message::records;
 use tiller_message::{PermissionMode, SlashCommand};
 
-/// An operation of the control protocol. Send it with [`Link::request`](crate::Link::request).
+/// An operation of the control protocol. Send it with [`Link::request`](crate::link::Link::request).
 ///
 /// An operation that this crate does not know is a type of the caller's:
 ///
@@ -17,9 +17,9 @@ use tiller_message::{PermissionMode, SlashCommand};
 /// #[derive(serde::Serialize)]
 /// struct MakeTea { sugar: bool }
 ///
-/// impl tiller_agent::ControlRequest for MakeTea {
+/// impl tiller_agent::control::ControlRequest for MakeTea {
 ///     const SUBTYPE: &'static str = "make_tea";
-///     type Answer = tiller_agent::Fields;
+///     type Answer = tiller_agent::control::Fields;
 /// }
 /// ```
 pub trait ControlRequest: Serialize + Send + Sync {

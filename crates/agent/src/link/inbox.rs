@@ -1,7 +1,9 @@
 //! What the agent says, in order.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,10 +25,11 @@ const MIN_COST: usize = 256;
 
 /// One thing that the agent says.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Inbound {
     /// A message.
     Message(Message),
-    /// A question, to be answered with [`Link::respond`](crate::Link::respond).
+    /// A question, to be answered with [`Link::respond`](crate::link::Link::respond).
     Request(InboundRequest),
     /// The agent no longer wants an answer to this question.
     Cancelled(RequestId),
@@ -81,6 +84,12 @@ impl Inbox {
     }
 }
 
+impl fmt::Debug for Inbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbox").finish_non_exhaustive()
+    }
+}
+
 /// A queue that is bounded by the size of what is in it, not by its number: one message may be 16 MiB.
 pub(crate) fn channel(bytes: usize) -> (Sender, Receiver) {
     let (sender, receiver) = mpsc::unbounded_channel();
@@ -118,7 +127,7 @@ pub(crate) struct Receiver {
 struct Queued {
     item: Inbound,
     cost: usize,
-    /// Where the item's line ends; `None` for what is no line.
+    /// Where the item's line ends, or its place in the order of messages; `None` for what is no line.
     end: Option<u64>,
 }
 
@@ -135,9 +144,39 @@ impl Queued {
 /// The inbox was dropped.
 pub(crate) struct Unread;
 
+/// Why something was not put into the inbox.
+pub(crate) enum NotSent {
+    /// There is no room; here it is again.
+    Full(Box<Inbound>),
+    /// The inbox was dropped.
+    Unread,
+}
+
 impl Sender {
-    pub(crate) async fn send(&self, item: Inbound, size: usize) -> Result<(), Unread> {
-        self.send_all(vec![Queued::new(item, size, None)]).await
+    /// Waits for room. `order` is what [`Receiver::poll_order`] tells of it.
+    pub(crate) async fn send(&self, item: Inbound, size: usize, order: u64) -> Result<(), Unread> {
+        self.send_all(vec![Queued::new(item, size, Some(order))]).await
+    }
+
+    /// Does not wait.
+    pub(crate) fn try_send(&self, item: Inbound, size: usize, order: u64) -> Result<(), NotSent> {
+        if self.queue.is_closed() {
+            return Err(NotSent::Unread);
+        }
+        let mut queued = Queued::new(item, size, Some(order));
+        queued.cost = queued.cost.min(self.limit);
+        let permits = u32::try_from(queued.cost).unwrap_or(u32::MAX);
+        match self.room.try_acquire_many(permits) {
+            // The receiver gives the room back.
+            Ok(permit) => permit.forget(),
+            Err(_) => return Err(NotSent::Full(Box::new(queued.item))),
+        }
+        self.queue.send(vec![queued]).map_err(|_| NotSent::Unread)
+    }
+
+    /// Whether nobody will read what is sent.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.queue.is_closed()
     }
 
     /// Together, so that the reader is woken once.
@@ -180,6 +219,26 @@ impl Receiver {
             self.taken = self.queue.recv().await?.into();
         }
         self.take()
+    }
+
+    pub(crate) fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Option<Inbound>> {
+        match self.poll_order(context) {
+            Poll::Ready(Some(_)) => Poll::Ready(self.take()),
+            Poll::Ready(None) => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// The order of the next item, which stays where it is; the end of the agent comes after everything.
+    pub(crate) fn poll_order(&mut self, context: &mut Context<'_>) -> Poll<Option<u64>> {
+        if self.taken.is_empty() {
+            match self.queue.poll_recv(context) {
+                Poll::Ready(Some(items)) => self.taken = items.into(),
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        Poll::Ready(self.taken.front().map(|queued| queued.end.unwrap_or(u64::MAX)))
     }
 
     fn try_receive(&mut self) -> Option<Inbound> {

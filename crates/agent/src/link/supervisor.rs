@@ -10,9 +10,8 @@ use tokio::time::{Instant, timeout_at};
 use crate::options::Grace;
 use tiller_process::{Ended, Process};
 
-/// A resumed run that ends so soon did not find its conversation in a usable state.
-const EXPIRED_WITHIN: Duration = Duration::from_secs(5);
-/// The CLI's words for a conversation that it does not have.
+/// A resumed run that ends so soon may not have found its conversation in a usable state.
+const EARLY: Duration = Duration::from_secs(5);
 /// How the CLI begins to say that the conversation to be resumed does not exist.
 pub const NOT_FOUND: &str = "No conversation found";
 /// How often is looked whether the processes that were told to end have done so.
@@ -20,6 +19,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// How an agent ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Exit {
     /// The exit code, if it exited.
     pub code: Option<i32>,
@@ -29,8 +29,11 @@ pub struct Exit {
     pub stderr_tail: String,
     /// How long it lived.
     pub uptime: Duration,
-    /// The conversation that it should have resumed does not exist any more. Start a new one.
+    /// The conversation that it should have resumed does not exist any more: the CLI said so. Start a new one.
     pub expired: bool,
+    /// It should have resumed a conversation, and ended by itself before a turn of it had ended well. `expired` tells
+    /// whether the conversation is the reason; otherwise the conversation may be as good as ever.
+    pub resume_failed: bool,
     /// It ended because we wanted it to.
     pub requested: bool,
 }
@@ -43,7 +46,30 @@ impl Exit {
             stderr_tail: String::new(),
             uptime: Duration::ZERO,
             expired: false,
+            resume_failed: false,
             requested: true,
+        }
+    }
+
+    /// Whether a conversation was to be resumed and the process ended within five seconds. Without other words of the
+    /// CLI's this is a hint that the conversation is damaged, no more: a wrong option looks the same.
+    pub fn ended_early(&self) -> bool {
+        self.resume_failed && self.uptime < EARLY
+    }
+
+    pub(crate) fn how(&self) -> String {
+        match (self.code, self.signal) {
+            (Some(code), _) => format!("exit code {code}"),
+            (None, Some(signal)) => format!("signal {signal}"),
+            (None, None) => "unknown cause".to_owned(),
+        }
+    }
+
+    pub(crate) fn last_words(&self) -> String {
+        if self.stderr_tail.is_empty() {
+            String::new()
+        } else {
+            format!("; the end of its stderr: {}", self.stderr_tail)
         }
     }
 }
@@ -107,10 +133,13 @@ impl Evidence {
         self.answered.store(true, Ordering::Release);
     }
 
-    pub(super) fn expired(&self, ended: &Ended, requested: bool) -> bool {
+    fn expired(&self, ended: &Ended) -> bool {
         let said_so = self.not_found.load(Ordering::Acquire) || ended.stderr_tail.contains(NOT_FOUND);
-        let too_soon = ended.uptime < EXPIRED_WITHIN && !requested && !self.answered.load(Ordering::Acquire);
-        self.resumes && (said_so || too_soon)
+        self.resumes && said_so
+    }
+
+    fn resume_failed(&self, requested: bool) -> bool {
+        self.resumes && !requested && !self.answered.load(Ordering::Acquire)
     }
 }
 
@@ -132,7 +161,8 @@ pub(super) async fn supervise(
     };
     sweep(process.as_mut(), grace).await;
     let requested = requested && !evidence.silent.load(Ordering::Acquire);
-    let expired = evidence.expired(&ended, requested);
+    let expired = evidence.expired(&ended);
+    let resume_failed = evidence.resume_failed(requested);
     let Ended {
         code,
         signal,
@@ -145,6 +175,7 @@ pub(super) async fn supervise(
         stderr_tail,
         uptime,
         expired,
+        resume_failed,
         requested,
     }));
 }

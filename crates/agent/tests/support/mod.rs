@@ -14,12 +14,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tiller_agent::{Inbound, InboundRequest, Inbox, Message, Options, RequestKind};
+use tiller_agent::control::{InboundRequest, RequestKind};
+use tiller_agent::link::{Inbound, Inbox};
+use tiller_agent::{Message, Options};
 use tiller_testkit::installed::Claude;
 use tiller_testkit::model::{ModelServer, Script};
 
 /// Far longer than anything takes; only there so that a mistake shows as a failure instead of a hang.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Stage {
     pub(crate) model: ModelServer,

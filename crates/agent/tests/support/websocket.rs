@@ -4,7 +4,7 @@ use std::io;
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
-use tiller_agent::{Socket, Sockets, sockets};
+use tiller_agent::process::{Socket, Sockets, sockets};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;

@@ -2,7 +2,9 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{sink, stream};
 use serde_json::Value;
-use tiller_agent::{Ended, Frame, Line, LinkSettings, Located, Options, Process, Wire};
+use tiller_agent::Options;
+use tiller_agent::link::LinkSettings;
+use tiller_process::{Ended, Frame, Line, Located, Process, Wire};
 
 use super::*;
 use tiller_core::backend::Hooks as _;
@@ -60,7 +62,7 @@ impl Played {
             })),
             process: Box::new(Immortal),
         };
-        let (link, inbox) = tiller_agent::connect_over(wire, LinkSettings::from(&Options::new()));
+        let (link, inbox) = tiller_agent::link::connect_over(wire, LinkSettings::from(&Options::new()));
         let running = Running::default();
         let place = running.expect("run");
         place.connected(&link);

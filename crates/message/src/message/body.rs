@@ -182,7 +182,7 @@ message_records! {
         permission_denials: Vec<PermissionDenial>,
         /// Why the model stopped.
         stop_reason: Option<String>,
-        /// The answer in the form that [`Options::output_schema`](crate::Options::output_schema) asked for.
+        /// The answer in the form that the option `output_schema` asked for.
         structured_output: Value,
         /// The session.
         session_id: String,
