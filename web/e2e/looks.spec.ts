@@ -142,8 +142,8 @@ test.describe("with motion", () => {
     await expect(page.locator("html[data-switching]")).toHaveCount(0);
     // Under the pointer, colours still fade.
     await page.keyboard.press("Escape");
-    await page.getByRole("navigation").getByRole("link", { name: "Skills" }).hover();
+    await page.getByRole("navigation").getByRole("link", { name: "History" }).hover();
     await expect.poll(faded).not.toEqual([]);
-    expect(new Set(await faded())).toEqual(new Set(["Skills"]));
+    expect(new Set(await faded())).toEqual(new Set(["History"]));
   });
 });

@@ -50,6 +50,7 @@ test("every entry of the navigation leads to a page with something on it, open t
   };
   await open("Inbox");
   await expect(main.getByText("Nothing is waiting for you.")).toBeVisible();
+  await navigation.getByRole("button", { name: "Claude Code" }).click();
   await open("Claude status");
   await expect(main.getByText("Built-in demo agent")).toBeVisible();
   await expect(main.getByRole("meter", { name: "Memory" })).not.toHaveAttribute("aria-valuenow", "0");
@@ -145,7 +146,7 @@ test("sessions are renamed, searched, archived, forked and opened as tabs", asyn
   await actions.click();
   await page.getByRole("menuitem", { name: "Archive" }).click();
   await expect(beta).toBeHidden();
-  await navigation.getByRole("button", { name: "Show", exact: true }).click();
+  await navigation.getByRole("button", { name: "Filter and sort" }).click();
   await page.getByRole("menuitemradio", { name: "Archived" }).click();
   await expect(beta).toBeVisible();
 

@@ -3,7 +3,7 @@ import { Tooltip } from "@base-ui/react/tooltip";
 import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
 import { Opening } from "./ui/Opening";
-import { SessionView } from "./features/conversation/SessionView";
+import { SplitView } from "./features/conversation/SplitView";
 import { AppFrame } from "./frame/AppFrame";
 import { DemoBanner } from "./frame/DemoBanner";
 import { SignedOut } from "./frame/SignedOut";
@@ -14,7 +14,9 @@ import { Palette } from "./features/palette/Palette";
 import { useBeginning } from "./features/start/afresh";
 import { SessionDialogs } from "./features/settings/SessionDialogs";
 import { StartView } from "./features/start/StartView";
-import { useApp, usePending, useSessionList } from "./store/hooks";
+import { useApp, useSessionList } from "./store/hooks";
+import { usePending } from "./store/queue";
+import { sessionOf, usePanes } from "./store/panes";
 import { go, useRoute } from "./store/route";
 import { ErrorBoundary } from "./ui/ErrorBoundary";
 import { Toaster } from "./ui/Toaster";
@@ -38,13 +40,15 @@ function Workbench() {
   const beginning = useBeginning();
   const listed = useApp((state) => state.listing.listed);
   const newest = useSessionList()[0]?.id;
+  const latest =
+    usePanes(({ panes, active }) => (panes.length > 1 ? sessionOf(panes[active]) : undefined)) ?? newest;
   usePageTitle(route.view === "session" ? route.id : undefined);
 
   // Without a place of its own the page opens the session that was used last, or the way to the first one.
   useEffect(() => {
     if (route.view !== "latest" || !listed) return;
-    go(newest ? { view: "session", id: newest } : { view: "start" }, "replace");
-  }, [route.view, listed, newest]);
+    go(latest ? { view: "session", id: latest } : { view: "start" }, "replace");
+  }, [route.view, listed, latest]);
 
   useGlobalKeys();
   useFocusRule();
@@ -53,7 +57,7 @@ function Workbench() {
   return (
     <AppFrame>
       <DemoBanner />
-      {route.view === "session" && <SessionView id={route.id} />}
+      {route.view === "session" && <SplitView id={route.id} />}
       {route.view === "start" && <StartView key={beginning} />}
       {route.view === "latest" && <Opening />}
       {Page && <Page />}

@@ -4,7 +4,7 @@ import { useTranslation } from "react-i18next";
 import { cn } from "../lib/cn";
 import { openPalette } from "../store/palette";
 import { beginsAfresh } from "../features/start/afresh";
-import { usePending } from "../store/hooks";
+import { usePending } from "../store/queue";
 import { useRoute } from "../store/route";
 import { IconButton } from "../ui/IconButton";
 import { ConnectionMark } from "./ConnectionMark";

@@ -1,13 +1,17 @@
-import { Menu, Plus, X } from "lucide-react";
+import { ChevronDown, Menu, Pin, Plus, X } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { cn } from "../lib/cn";
-import { useApp, usePending } from "../store/hooks";
-import { useRoute } from "../store/route";
-import { IconButton } from "../ui/IconButton";
+import { tellOffline } from "../features/settings/offline";
+import { pinSession } from "../store/arrange";
+import { useApp } from "../store/hooks";
+import { usePending } from "../store/queue";
+import { go, useRoute } from "../store/route";
+import { Dropdown, DropdownItem } from "../ui/Dropdown";
+import { IconButton, iconButtonClass } from "../ui/IconButton";
 import { useNavigation } from "../store/navigation";
 import { SessionMark } from "../ui/StatusMark";
-import { closeTab, useTabs } from "../store/tabs";
+import { closeTab, keepTab, type Tab, useTabList } from "../store/tabs";
 
 const tabClass = (current: boolean) =>
   cn(
@@ -18,13 +22,16 @@ const tabClass = (current: boolean) =>
     current ? "border-x border-t border-line" : "border-x border-t border-transparent",
   );
 
-/** The open sessions, side by side. */
+/** With more tabs than this some may be out of sight: a menu has all of them. */
+const IN_SIGHT = 5;
+
+/** The sessions that are pinned or were opened on purpose, and the one that is looked at. */
 export function TabBar() {
   const { t } = useTranslation();
   const toggle = useNavigation((state) => state.toggle);
   const route = useRoute();
   const waiting = usePending() > 0;
-  const open = useTabs((state) => state.open);
+  const tabs = useTabList();
   const current = route.view === "session" ? route.id : route.view === "start" ? "new" : undefined;
 
   return (
@@ -55,17 +62,43 @@ export function TabBar() {
             {t("tabs.new")}
           </a>
         </li>
-        {open.map((id) => (
-          <SessionTab key={id} id={id} current={current === id} />
+        {tabs.map((tab) => (
+          <SessionTab key={tab.id} tab={tab} current={current === tab.id} />
         ))}
       </ul>
+      {tabs.length > IN_SIGHT && (
+        <span className="mb-1 flex shrink-0 self-center px-1">
+          <Dropdown
+            label={t("tabs.all")}
+            trigger={<ChevronDown className="size-4" />}
+            triggerClassName={iconButtonClass}
+          >
+            {tabs.map((tab) => (
+              <TabItem key={tab.id} id={tab.id} />
+            ))}
+          </Dropdown>
+        </span>
+      )}
     </header>
   );
 }
 
-function SessionTab({ id, current }: { id: string; current: boolean }) {
+const useShown = (id: string) =>
+  useApp((state) => (state.leaving.has(id) ? undefined : state.sessions.get(id)));
+
+function TabItem({ id }: { id: string }) {
+  const session = useShown(id);
+  if (!session) return null;
+  return (
+    <DropdownItem icon={<SessionMark session={session} />} onSelect={() => go({ view: "session", id })}>
+      <span className="max-w-72 truncate">{session.title}</span>
+    </DropdownItem>
+  );
+}
+
+function SessionTab({ tab: { id, kind }, current }: { tab: Tab; current: boolean }) {
   const { t } = useTranslation();
-  const session = useApp((state) => (state.leaving.has(id) ? undefined : state.sessions.get(id)));
+  const session = useShown(id);
   const place = useRef<HTMLLIElement>(null);
   const there = session !== undefined;
   useEffect(() => {
@@ -73,28 +106,33 @@ function SessionTab({ id, current }: { id: string; current: boolean }) {
   }, [current, there]);
   // One that has been deleted has no tab; it comes back with its session when that is undone.
   if (!session) return null;
+  const pinned = kind === "pinned";
   return (
-    <li ref={place} className={cn(tabClass(current), "group/tab max-w-52 min-w-40 shrink sm:min-w-28")}>
+    <li ref={place} className={cn(tabClass(current), "group/tab max-w-56 min-w-36 shrink-0 basis-44")}>
       <a
         href={`#/s/${id}`}
         aria-current={current ? "page" : undefined}
-        onAuxClick={(event) => event.button === 1 && closeTab(id)}
-        className="flex h-full min-w-0 items-center gap-1.5 rounded-t-lg pr-1 pl-2.5 -outline-offset-2"
+        title={session.title}
+        onDoubleClick={() => keepTab(id)}
+        onAuxClick={(event) => event.button === 1 && !pinned && closeTab(id)}
+        className="flex h-full min-w-0 flex-1 items-center gap-1.5 rounded-t-lg pr-1 pl-2.5 -outline-offset-2"
       >
         <SessionMark session={session} />
-        <span className="truncate">{session.title}</span>
+        {/* What is only looked at is written as if in passing: the next session takes its tab. */}
+        <span className={cn("truncate", kind === "visited" && "italic")}>{session.title}</span>
       </a>
       <button
         type="button"
-        aria-label={t("tabs.close", { title: session.title })}
-        onClick={() => closeTab(id)}
+        aria-label={t(pinned ? "tabs.unpin" : "tabs.close", { title: session.title })}
+        onClick={() => (pinned ? pinSession(id, false) || tellOffline() : closeTab(id))}
         className={cn(
           "mr-1 flex size-5 shrink-0 items-center justify-center rounded text-ink-3 -outline-offset-2 hover:bg-active hover:text-ink pointer-coarse:size-7",
           !current &&
+            !pinned &&
             "opacity-0 group-focus-within/tab:opacity-100 group-hover/tab:opacity-100 pointer-coarse:opacity-100",
         )}
       >
-        <X className="size-3" aria-hidden />
+        {pinned ? <Pin className="size-3" aria-hidden /> : <X className="size-3" aria-hidden />}
       </button>
     </li>
   );

@@ -4,9 +4,13 @@ import { openPalette, usePalette } from "../store/palette";
 import { usePanel } from "../store/panel";
 import { store } from "../store/state";
 import { beginAfresh } from "../features/start/afresh";
-import { currentRoute, go, goToPage } from "../store/route";
+import { currentRoute, goToPage } from "../store/route";
 import { useNavigation } from "../store/navigation";
-import { useTabs } from "../store/tabs";
+import { closePane, isSplit, nextPane, openBeside, toggleChanges, usePanes } from "../store/panes";
+import { openNth } from "../store/tabs";
+import { DIALOG, focusComposer } from "../ui/focus";
+import { goToList } from "./goToList";
+import { goToWaiting } from "./goToWaiting";
 
 /** The keys that work everywhere. The shortcuts page lists them. */
 export function useGlobalKeys(): void {
@@ -26,9 +30,10 @@ export function useGlobalKeys(): void {
 function actionOf(event: KeyboardEvent): (() => void) | undefined {
   const control = (event.ctrlKey || event.metaKey) && !event.altKey;
   const key = event.key.toLowerCase();
+  const route = currentRoute();
   if (control && key === "k") return usePalette.getState().open ? undefined : openPalette;
   // What lies over the page has the keys while it is there.
-  if (document.querySelector("[role=dialog], [role=menu], [role=listbox]")) return undefined;
+  if (document.querySelector(`${DIALOG}, [role=menu], [role=listbox]:not([data-inline])`)) return undefined;
   if (control && !event.shiftKey) {
     if (key === "b") return useNavigation.getState().toggle;
     if (key === "j") return usePanel.getState().toggle;
@@ -37,6 +42,17 @@ function actionOf(event: KeyboardEvent): (() => void) | undefined {
   if (event.altKey && !event.ctrlKey && !event.metaKey) {
     if (event.code === "KeyN") return () => beginAfresh();
     if (event.code === "KeyI") return () => goToPage("inbox");
+    if (event.code === "KeyJ") return () => goToWaiting(1);
+    if (event.code === "KeyK") return () => goToWaiting(-1);
+    if (event.code === "KeyS") return goToList;
+    if (event.code === "Backslash") return () => openBeside({ kind: "empty" });
+    if (event.code === "KeyC" && route.view === "session") return () => toggleChanges(route.id);
+    if (event.code === "KeyO" && isSplit())
+      return () => {
+        nextPane(event.shiftKey ? -1 : 1);
+        requestAnimationFrame(() => focusComposer());
+      };
+    if (event.code === "KeyW" && isSplit()) return () => closePane(usePanes.getState().active);
     const digit = /^Digit([1-9])$/.exec(event.code)?.[1];
     if (digit) return () => openNth(Number(digit));
   }
@@ -48,11 +64,6 @@ function clearCurrent(): void {
   const route = currentRoute();
   const session = route.view === "session" ? store.getState().sessions.get(route.id) : undefined;
   if (session) clearView(session.id, session.lastSeq);
-}
-
-function openNth(place: number): void {
-  const id = useTabs.getState().open[place - 1];
-  if (id) go({ view: "session", id });
 }
 
 function isTyping(target: EventTarget | null): boolean {

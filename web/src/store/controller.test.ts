@@ -233,17 +233,25 @@ describe("the list of sessions", () => {
     const [first] = sent("session.list");
     expect(first?.payload).toEqual({ limit: 200 });
     page(first?.commandId, 0, 200, "a");
-    const [second] = sent("session.list");
+    // What needs the user and what they have arranged may stand anywhere.
+    const [waiting, running, arranged, second] = sent("session.list");
+    expect([waiting, running, arranged].map((asked) => asked?.payload)).toEqual([
+      { only: "waiting" },
+      { only: "running" },
+      { only: "arranged" },
+    ]);
+    page(waiting?.commandId, 9_000, 1);
+    expect(store.getState().listing.cursor).toBe("a");
     expect(second?.payload).toEqual({ cursor: "a", limit: 500 });
-    page(second?.commandId, 200, 2_000, "b");
+    page(second?.commandId, 200, 4_000, "b");
     // From here on only if someone wants to see them.
     expect(sent("session.list")).toEqual([]);
     controller.loadMoreSessions();
     controller.loadMoreSessions();
     const [third, ...none] = sent("session.list");
     expect([third?.payload, none]).toEqual([{ cursor: "b", limit: 500 }, []]);
-    page(third?.commandId, 2_200, 1);
-    expect([store.getState().sessions.size, store.getState().listing.cursor]).toEqual([2_201, undefined]);
+    page(third?.commandId, 4_200, 1);
+    expect([store.getState().sessions.size, store.getState().listing.cursor]).toEqual([4_202, undefined]);
     controller.loadMoreSessions();
     expect(sent("session.list")).toEqual([]);
   });
@@ -251,8 +259,10 @@ describe("the list of sessions", () => {
   it("is read whole for a session that is not on the pages that are loaded", async () => {
     const { controller, sent, hear } = await connected();
     const [first] = sent("session.list");
-    const many = Array.from({ length: 2_000 }, (_, index) => ({ ...session, id: `s${index}` }));
+    const many = Array.from({ length: 4_000 }, (_, index) => ({ ...session, id: `s${index}` }));
     hear({ type: "session.list", commandId: first?.commandId, payload: { sessions: many, nextCursor: "a" } });
+    for (const { commandId } of sent("session.list"))
+      hear({ type: "session.list", commandId, payload: { sessions: [] } });
     controller.lookUp("s5");
     expect(sent("session.list")).toEqual([]);
     controller.lookUp("far down");

@@ -29,15 +29,17 @@ import type { QueuedPrompt } from "../session/prompts";
 import { ApiError, getSystem } from "../wire/api";
 import { connectEvents } from "../wire/socket";
 import { errorText } from "../i18n/errors";
+import { askArrangement, isOvertaken, isRefusal } from "./arrange";
 import { newId } from "../lib/id";
 import { request, setSocket } from "./connection";
 import { frameQueue } from "./frame";
 import { settle } from "./inquiries";
-import { askList, forgetAsked, isAskingFor, isPartial, type ListPurpose } from "./listing";
+import { askList, forgetAsked, isAskingFor, isPartial, type ListPurpose, purposeOf } from "./listing";
 import { occasionOf, tell } from "./notify";
 import { type PromptExtras, sendPrompt, takeReturned } from "./outbox";
 import { currentRoute, go } from "./route";
 import { type AppState, change, reduceEvents, store, withoutKey } from "./state";
+import { keepTab } from "./tabs";
 
 /** How many log entries a session opens with; older ones come as the user scrolls up. */
 const FIRST_PAGE = 400;
@@ -46,7 +48,7 @@ const OLDER_PAGE = 1_000;
 const FIRST_SESSIONS = 200;
 const MORE_SESSIONS = 500;
 /** How many are loaded without anyone asking for them. */
-const BACKGROUND_SESSIONS = 2_000;
+const BACKGROUND_SESSIONS = 4_000;
 /** How long it can be undone that something was deleted or put aside. */
 export const UNDO_MS = 10_000;
 
@@ -125,6 +127,7 @@ function resynchronise(): void {
   // As much of the list as was there comes back at once.
   store.setState(({ listing }) => ({ listing: forgetAsked(listing) }));
   askSessions("first", { limit: Math.max(FIRST_SESSIONS, store.getState().sessions.size) });
+  askArrangement();
   registerHooks();
   if (statisticsWanted) request({ type: "statistics.subscribe" });
   const logs = new Map(store.getState().logs);
@@ -149,12 +152,18 @@ function resend(): void {
         respond(sessionId, decision.request, decision.result, decision.commandId);
 }
 
-function applyEvents(events: readonly ServerEvent[]): void {
+function applyEvents(all: readonly ServerEvent[]): void {
+  const events = all.filter((event) => !isOvertaken(event));
+  if (events.some(isRefusal)) askArrangement();
   const before = store.getState();
   let state = reduceEvents(before, events, Date.now());
   /** There is news of sessions that are not listed: someone has begun one elsewhere, or gone on with an old one. */
   let strangers = false;
+  /** The list has come anew, and there is more than it has. */
+  let partial = false;
   for (const event of events) {
+    if (event.type === "session.list" && purposeOf(before.listing, event.commandId) === "first")
+      partial = event.payload.nextCursor !== undefined;
     if (event.type === "runner.error") {
       const message = errorText(event.payload);
       const { sessionId, driver } = event.payload;
@@ -196,12 +205,18 @@ function applyEvents(events: readonly ServerEvent[]): void {
     if (event.type === "session.status" && !state.sessions.has(event.payload.sessionId)) strangers = true;
   }
   store.setState(state);
-  if (strangers) askSessions("newest", { limit: FIRST_SESSIONS });
+  if (strangers) askSessions("some", { limit: FIRST_SESSIONS });
+  if (partial) {
+    // What needs the user and what they have arranged may stand anywhere in the list.
+    askSessions("some", { only: "waiting" });
+    askSessions("some", { only: "running" });
+    askSessions("some", { only: "arranged" });
+  }
   if (events.some(({ type }) => type === "session.list")) loadInBackground();
   fillGaps();
 }
 
-/** What waits for the user, or is open as a tab, may stand further down in the list than its first page. */
+/** What is open as a tab, or belongs to a project, may stand further down in the list than its first page. */
 function loadInBackground(): void {
   if (store.getState().sessions.size < BACKGROUND_SESSIONS) loadMoreSessions();
 }
@@ -226,7 +241,8 @@ export function loadMoreSessions(): void {
 
 /** Shows a session that has begun a moment ago. */
 function goToNew(id: string): void {
-  askSessions("newest", { limit: FIRST_SESSIONS });
+  keepTab(id);
+  askSessions("some", { limit: FIRST_SESSIONS });
   queueMicrotask(() => go({ view: "session", id }));
 }
 
@@ -309,6 +325,8 @@ export function continueSession(sessionId: string, prompt: string, extra: Prompt
   const payload = { sessionId, prompt, ...given(extra), promptId: newId() };
   const commandId = newId();
   const sent = request({ type: "session.continue", payload }, commandId);
+  // Someone who says something wants to come back.
+  if (sent) keepTab(sessionId);
   if (sent)
     store.setState(({ outbox, refused }) => ({
       outbox: sendPrompt(outbox, { ...payload, commandId }),

@@ -1,7 +1,7 @@
 /** Which dialog about a session is open. One place, because menus and the palette open the same ones. */
 import { create } from "zustand";
 
-export type SessionDialog = "rename" | "terminal" | "hooks" | "delete";
+export type SessionDialog = "rename" | "terminal" | "hooks" | "delete" | "tags" | "group";
 
 interface DialogState {
   readonly open: { readonly dialog: SessionDialog; readonly sessionId: string } | undefined;

@@ -28,12 +28,14 @@ const all = [
 ];
 
 const shown = (filter: SessionFilter, words = "") =>
-  filterSessions(all, filter, words, { seen: { since: 0, seen: {} }, calling: new Set(["calls"]) }).map(
-    ({ id }) => id,
-  );
+  filterSessions(all, filter, words, {
+    seen: { since: 0, seen: {} },
+    waiting: new Set(["asks", "calls", "stored"]),
+    tagsOf: (id) => (id === "quiet" ? ["Bug", "缺陷"] : []),
+  }).map(({ id }) => id);
 
-it("takes what asks and what calls back for waiting", () => {
-  expect(shown("waiting")).toEqual(["asks", "calls"]);
+it("shows what waits wherever it was put", () => {
+  expect(shown("waiting")).toEqual(["asks", "calls", "stored"]);
 });
 
 it("shows what is archived where it is asked for, and nowhere else", () => {
@@ -43,4 +45,10 @@ it("shows what is archived where it is asked for, and nowhere else", () => {
 
 it("finds by every word, in titles and folders", () => {
   expect(shown("all", "SHOP qui")).toEqual(["quiet"]);
+});
+
+it("finds by tags, from their beginning where a # says so", () => {
+  expect(shown("all", "#bu")).toEqual(["quiet"]);
+  expect(shown("all", "缺")).toEqual(["quiet"]);
+  expect(shown("all", "#ug")).toEqual([]);
 });

@@ -1,7 +1,6 @@
 import { useMemo } from "react";
 import { useStore } from "zustand";
 import type { SessionInfo } from "../gen/events";
-import { useHooks } from "./hookCalls";
 import type { SessionLog } from "../session/log";
 import { sortedSessions } from "../session/sessions";
 import { ofSession, type Sent } from "./outbox";
@@ -42,15 +41,4 @@ export function useSessionList(): readonly SessionInfo[] {
       ),
     [sessions, leaving],
   );
-}
-
-/** How many decisions and callbacks wait for the user, in all sessions. */
-export function usePending(): number {
-  const calls = useHooks((state) => state.calls.length);
-  return useApp((state) => {
-    let pending = calls;
-    for (const session of state.sessions.values())
-      if (!state.leaving.has(session.id) && session.deleteAt === undefined) pending += session.pending;
-    return pending;
-  });
 }

@@ -5,8 +5,8 @@
 import type { SessionInfo } from "../gen/events";
 import { listSessions, mergeSessions, type Sessions } from "../session/sessions";
 
-/** `first`: the list anew. `more`: the next page. `newest`: sessions that have just changed. */
-export type ListPurpose = "first" | "more" | "newest";
+/** `first`: the list anew. `more`: the next page. `some`: sessions that have just changed, or are wanted wherever they stand. */
+export type ListPurpose = "first" | "more" | "some";
 
 export interface Listing {
   /** A first page has been read. */
@@ -40,7 +40,7 @@ export function acceptList(
   answer: { readonly sessions: readonly SessionInfo[]; readonly nextCursor?: string },
   commandId: string | undefined,
 ): { listing: Listing; sessions: Sessions } {
-  const purpose = (commandId !== undefined && listing.asked.get(commandId)) || "first";
+  const purpose = purposeOf(listing, commandId);
   const asked = withoutCommand(listing.asked, commandId);
   const { nextCursor: cursor } = answer;
   switch (purpose) {
@@ -48,10 +48,14 @@ export function acceptList(
       return { listing: { listed: true, cursor, asked }, sessions: listSessions(answer.sessions) };
     case "more":
       return { listing: { ...listing, cursor, asked }, sessions: mergeSessions(sessions, answer.sessions) };
-    case "newest":
+    case "some":
       return { listing: { ...listing, asked }, sessions: mergeSessions(sessions, answer.sessions) };
   }
 }
+
+/** What an answer was asked for. */
+export const purposeOf = ({ asked }: Listing, commandId: string | undefined): ListPurpose =>
+  (commandId !== undefined && asked.get(commandId)) || "first";
 
 /** The command was refused; it may be asked again. */
 export function refuseList(listing: Listing, commandId: string): Listing {

@@ -6,7 +6,7 @@ interface NavigationState {
   wideOpen: boolean;
   /** On a phone: the side lies over the page. Never remembered. */
   narrowOpen: boolean;
-  /** The entries about Claude Code are unfolded. Remembered. */
+  /** The entries about Claude Code are unfolded: the room is for the sessions until someone wants them. Remembered. */
   agentOpen: boolean;
   toggle: () => void;
   toggleAgent: () => void;
@@ -14,13 +14,11 @@ interface NavigationState {
 }
 
 const narrow = () => matchMedia("(max-width: 767px)").matches;
-/** On a low screen the sessions need the room more. What is made for fingers is higher. */
-const roomForAll = () => innerHeight >= (matchMedia("(pointer: coarse)").matches ? 1000 : 760);
 
 export const useNavigation = create<NavigationState>()((set) => ({
   wideOpen: readStored("side") !== "closed",
   narrowOpen: false,
-  agentOpen: (readStored("side.agent") ?? (roomForAll() ? "open" : "closed")) === "open",
+  agentOpen: readStored("side.agent") === "open",
   toggle() {
     if (narrow()) {
       set((state) => ({ narrowOpen: !state.narrowOpen }));

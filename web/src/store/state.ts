@@ -9,6 +9,7 @@ import {
   type SequencedEvent,
   type SessionLog,
 } from "../session/log";
+import { type Arrangement, noArrangement, reduceArrangement } from "../session/arrangement";
 import { reduceSessions, type Sessions } from "../session/sessions";
 import type { System } from "../gen/http";
 import type { Connection } from "../wire/socket";
@@ -36,6 +37,8 @@ export interface AppState {
   readonly listing: Listing;
   /** As far as they are listed. */
   readonly sessions: Sessions;
+  /** How the user has arranged them. */
+  readonly arrangement: Arrangement;
   /** The logs of sessions that have been opened. */
   readonly logs: ReadonlyMap<string, SessionLog>;
   /** A session that has begun by this page's wish and is not listed yet. */
@@ -63,6 +66,7 @@ export const initialState: AppState = {
   listing: noListing,
   expected: undefined,
   sessions: new Map(),
+  arrangement: noArrangement,
   logs: new Map(),
   leaving: new Set(),
   outbox: emptyOutbox,
@@ -77,11 +81,12 @@ export const store = createStore<AppState>()(() => initialState);
 
 /** Folds one frame's events into the state. */
 export function reduceEvents(state: AppState, events: readonly ServerEvent[], now: number): AppState {
-  let { sessions, logs, listing, leaving, outbox, statistics, expected } = state;
+  let { sessions, arrangement, logs, listing, leaving, outbox, statistics, expected } = state;
   const bySession = new Map<string, SequencedEvent[]>();
 
   for (const event of events) {
     sessions = reduceSessions(sessions, event, now);
+    arrangement = reduceArrangement(arrangement, event);
     if (event.type === "session.list") {
       ({ listing, sessions } = acceptList(listing, sessions, event.payload, event.commandId));
       // A list that comes after the news of a session has it, unless it is gone already.
@@ -120,7 +125,7 @@ export function reduceEvents(state: AppState, events: readonly ServerEvent[], no
     }
   }
   logs = flush(logs, bySession);
-  return { ...state, sessions, logs, listing, leaving, outbox, statistics, expected };
+  return { ...state, sessions, arrangement, logs, listing, leaving, outbox, statistics, expected };
 }
 
 function flush(logs: AppState["logs"], bySession: Map<string, SequencedEvent[]>): AppState["logs"] {

@@ -1,5 +1,5 @@
 import { Menu } from "@base-ui/react/menu";
-import { Check } from "lucide-react";
+import { Check, ChevronRight } from "lucide-react";
 import type { ReactNode } from "react";
 import { cn } from "../lib/cn";
 
@@ -63,6 +63,32 @@ export function DropdownItem({
       {icon}
       {children}
     </Menu.Item>
+  );
+}
+
+interface DropdownSubmenuProps {
+  icon: ReactNode;
+  label: string;
+  children: ReactNode;
+}
+
+/** More choices behind one entry. */
+export function DropdownSubmenu({ icon, label, children }: DropdownSubmenuProps) {
+  return (
+    <Menu.SubmenuRoot>
+      <Menu.SubmenuTrigger className={cn(itemClass, "data-[popup-open]:bg-hover")}>
+        {icon}
+        <span className="flex-1">{label}</span>
+        <ChevronRight />
+      </Menu.SubmenuTrigger>
+      <Menu.Portal>
+        <Menu.Positioner sideOffset={4} alignOffset={-4} className="z-50">
+          <Menu.Popup className="max-h-[60vh] min-w-44 overflow-y-auto rounded-lg border border-line bg-raised p-1 shadow-pop outline-none">
+            {children}
+          </Menu.Popup>
+        </Menu.Positioner>
+      </Menu.Portal>
+    </Menu.SubmenuRoot>
   );
 }
 

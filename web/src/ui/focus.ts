@@ -8,13 +8,21 @@ import { type RefObject, useEffect, useRef } from "react";
 const COMPOSER = "textarea[data-composer]";
 /** Marks the panels that wait for an answer, in the order of the page. */
 export const WAITING = "[data-decision=waiting]";
-/** What lies over the page and has the keys. One that is closing has them no more. */
-const DIALOG = "[role=dialog][data-open], [role=alertdialog][data-open]";
+/** What lies over the page and has the keys. One that is closing has them no more, and a message at the edge never has them. */
+export const DIALOG = "[role=dialog][data-open], [role=alertdialog][data-open]";
 
 export const isComposer = (element: Element): boolean => element.matches(COMPOSER);
 
+/** Of panes side by side only the active one gets the focus by itself, and keys are meant for what waits there. */
+export const activePane = (): ParentNode => document.querySelector("[data-pane=active]") ?? document;
+
+export function inActivePane(element: Element | null): boolean {
+  const pane = element?.closest("[data-pane]");
+  return !pane || pane.matches("[data-pane=active]");
+}
+
 export const composerField = (): HTMLTextAreaElement | null =>
-  document.querySelector<HTMLTextAreaElement>(`${COMPOSER}:not(:disabled)`);
+  activePane().querySelector<HTMLTextAreaElement>(`${COMPOSER}:not(:disabled)`);
 
 /** A finger types on a keyboard that covers half of the page: it opens only for those who want to write. */
 const byFinger = (): boolean => matchMedia("(pointer: coarse)").matches;
@@ -29,7 +37,7 @@ export function focusComposer(reason: "by rule" | "to write" = "by rule"): void 
 export function useComposerFocus(field: RefObject<HTMLTextAreaElement | null>, disabled = false): void {
   const appeared = useRef(false);
   useEffect(() => {
-    if (disabled || byFinger()) return undefined;
+    if (disabled || byFinger() || !inActivePane(field.current)) return undefined;
     const first = !appeared.current;
     appeared.current = true;
     if (first) take(field.current);

@@ -1,9 +1,9 @@
 import { useDeferredValue, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { InfoBar } from "./InfoBar";
-import { openTab } from "../../store/tabs";
 import { HookCalls } from "../hooks/HookCalls";
 import { Panel } from "../panel/Panel";
+import { cn } from "../../lib/cn";
 import { usePanel } from "../../store/panel";
 import { hasOlder, isLoading } from "../../session/log";
 import { emptySummary } from "../../session/summary";
@@ -21,12 +21,13 @@ import { DrivenElsewhere } from "./DrivenElsewhere";
 import { Opening } from "../../ui/Opening";
 import { StatisticsBar } from "./StatisticsBar";
 
-export function SessionView({ id }: { id: string }) {
+/** `beside`: something else is shown beside it, so there is less room. */
+export function SessionView({ id, beside = false }: { id: string; beside?: boolean }) {
   const session = useSession(id);
   const log = useLog(id);
   const partial = useApp((state) => isPartial(state.listing));
   const missing = useApp((state) => isComplete(state.listing) && state.expected !== id);
-  const panelOpen = usePanel((state) => state.open);
+  const panelOpen = usePanel((state) => (beside ? state.over === id : state.open));
   const known = session !== undefined;
   const damaged = session?.damaged === true;
   // Panel and totals may be drawn a moment after the conversation.
@@ -43,7 +44,6 @@ export function SessionView({ id }: { id: string }) {
     if (!known) return;
     // Nothing of a damaged session can be read.
     if (!damaged) openSession(id);
-    openTab(id);
   }, [id, known, damaged]);
 
   // After the view was cleared, the next prompt starts a new session.
@@ -53,8 +53,10 @@ export function SessionView({ id }: { id: string }) {
   if (damaged) return <Damaged session={session} />;
   return (
     <>
-      <InfoBar session={session} />
-      <div className="relative flex min-h-0 flex-1">
+      <InfoBar session={session} beside={beside} />
+      <div
+        className={cn("relative flex min-h-0 flex-1", beside && "[&>aside]:absolute [&>aside]:shadow-pop")}
+      >
         <div className="flex min-w-0 flex-1 flex-col">
           {/* Drawn once the whole first page is there, instead of again with each part of it. */}
           {!log || isLoading(log) ? <Opening /> : <Conversation key={id} session={session} log={log} />}

@@ -1,6 +1,6 @@
 import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { decisionKey, type Focus } from "../../session/decisions/keys";
-import { focusComposer, isComposer, WAITING } from "../../ui/focus";
+import { activePane, DIALOG, focusComposer, inActivePane, isComposer, WAITING } from "../../ui/focus";
 
 /** How long a request must have been in view before it can be answered: an earlier key or click was meant for something else. */
 const READING_MS = 500;
@@ -53,8 +53,8 @@ export function useDecisionPanel<T extends HTMLElement>(
   useLayoutEffect(() => {
     const panel = ref.current;
     const active = document.activeElement;
-    if (isLent(active) || (focusOf(active) === "free" && !active?.closest(WAITING)))
-      panel?.focus({ preventScroll: true });
+    const isFree = isLent(active) || (focusOf(active) === "free" && !active?.closest(WAITING));
+    if (isFree && inActivePane(panel)) panel?.focus({ preventScroll: true });
     return () => {
       if (panel?.contains(document.activeElement)) moveOn(panel);
     };
@@ -109,7 +109,7 @@ function actionOf(
   return actions[meaning];
 }
 
-const waiting = () => [...document.querySelectorAll<HTMLElement>(WAITING)];
+const waiting = () => [...activePane().querySelectorAll<HTMLElement>(WAITING)];
 
 function neighbour(panel: HTMLElement, step: 1 | -1): (() => void) | undefined {
   const panels = waiting();
@@ -119,7 +119,7 @@ function neighbour(panel: HTMLElement, step: 1 | -1): (() => void) | undefined {
 
 function isAddressed(panel: HTMLElement): boolean {
   // A dialog in front takes the keys.
-  if (document.querySelector("[role=dialog], [role=alertdialog]")) return false;
+  if (document.querySelector(DIALOG)) return false;
   const focused = document.activeElement?.closest(WAITING);
   return focused ? focused === panel : waiting()[0] === panel;
 }

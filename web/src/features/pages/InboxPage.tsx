@@ -10,7 +10,8 @@ import { useHooks } from "../../store/hookCalls";
 import { baseName } from "../../lib/format";
 import type { SessionLog } from "../../session/log";
 import { openSession } from "../../store/controller";
-import { useLog, useSessionList } from "../../store/hooks";
+import { useApp, useLog } from "../../store/hooks";
+import { useQueue } from "../../store/queue";
 import { ErrorBoundary } from "../../ui/ErrorBoundary";
 import type { Json } from "../../wire/json";
 import { Empty, Page } from "../../ui/Page";
@@ -18,10 +19,9 @@ import { Empty, Page } from "../../ui/Page";
 /** Everything that waits for the user, in all sessions, to be answered in one place. */
 export function InboxPage() {
   const { t } = useTranslation();
-  const calls = useHooks((state) => state.calls);
-  const waiting = useSessionList().filter(
-    (session) => session.pending > 0 || calls.some((call) => call.sessionId === session.id),
-  );
+  const queue = useQueue((state) => state.queue);
+  const sessions = useApp((state) => state.sessions);
+  const waiting = queue.flatMap(({ id }) => sessions.get(id) ?? []);
   return (
     <Page page="inbox">
       {waiting.length === 0 ? (

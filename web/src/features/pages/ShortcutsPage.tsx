@@ -12,10 +12,44 @@ const groups = [
       ["palette", [["Ctrl", "K"]]],
       ["new", [["Alt", "N"]]],
       ["inbox", [["Alt", "I"]]],
+      [
+        "waiting",
+        [
+          ["Alt", "J"],
+          ["Alt", "K"],
+        ],
+      ],
+      ["list", [["Alt", "S"]]],
       ["tab", [["Alt", "1…9"]]],
       ["side", [["Ctrl", "B"]]],
       ["panel", [["Ctrl", "J"]]],
+      ["changes", [["Alt", "C"]]],
+      ["split", [["Alt", "\\"]]],
+      [
+        "pane",
+        [
+          ["Alt", "O"],
+          ["Alt", "Shift", "O"],
+        ],
+      ],
+      ["closePane", [["Alt", "W"]]],
       ["shortcuts", [["?"]]],
+    ],
+  },
+  {
+    name: "list",
+    keys: [
+      ["row", [["↑"], ["↓"]]],
+      ["fold", [["←"], ["→"]]],
+      ["typeAhead", [["A…Z"]]],
+      ["besideRow", [["Ctrl", "Enter"]]],
+      [
+        "reorder",
+        [
+          ["Alt", "↑"],
+          ["Alt", "↓"],
+        ],
+      ],
     ],
   },
   {

@@ -5,8 +5,10 @@ import { useApp } from "../../store/hooks";
 import { Button } from "../../ui/Button";
 import { Modal } from "../../ui/Modal";
 import { HooksDialog } from "../hooks/HooksDialog";
+import { GroupDialog } from "./GroupDialog";
 import { RenameDialog } from "./RenameDialog";
 import { removeSession } from "./sessionActions";
+import { TagsDialog } from "./TagsDialog";
 import { TerminalDialog } from "./TerminalDialog";
 
 /** The dialogs about a session. They stand once in the page, whoever opens them. */
@@ -22,6 +24,8 @@ export function SessionDialogs() {
   return (
     <>
       <RenameDialog {...props("rename")} />
+      <TagsDialog {...props("tags")} />
+      <GroupDialog session={session.id} open={open?.dialog === "group"} onClose={closeDialog} />
       <HooksDialog {...props("hooks")} />
       <TerminalDialog {...props("terminal")} />
       <Modal

@@ -18,6 +18,7 @@ import { openDialog } from "../../store/dialogs";
 import { useApp } from "../../store/hooks";
 import { Dropdown, DropdownItem, DropdownSeparator } from "../../ui/Dropdown";
 import { iconButtonClass } from "../../ui/IconButton";
+import { ArrangeItems } from "./ArrangeItems";
 import { askToRemove, copySessionId, toggleArchived } from "./sessionActions";
 
 /** What can be done with a session as a whole. `always`: the button shows also without the pointer over its row. */
@@ -37,6 +38,7 @@ export function SessionMenu({ session, always = false }: { session: SessionInfo;
           "absolute top-1/2 right-1.5 -translate-y-1/2 opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 data-[popup-open]:opacity-100 pointer-coarse:opacity-100",
       )}
     >
+      <ArrangeItems session={session} />
       {!demo && !damaged && (
         <DropdownItem
           icon={<SquareTerminal />}
