@@ -207,6 +207,19 @@ impl EventClient {
             .to_owned()
     }
 
+    /// Sends a prompt to a session.
+    pub(crate) async fn prompt(&mut self, session: &str, prompt: &str) {
+        let payload = json!({ "sessionId": session, "prompt": prompt });
+        self.send("session.continue", payload).await;
+    }
+
+    /// The entries of the list of sessions.
+    pub(crate) async fn sessions(&mut self) -> Vec<Value> {
+        self.send("session.list", Value::Null).await;
+        let list = self.until_type("session.list").await;
+        list["sessions"].as_array().unwrap().clone()
+    }
+
     /// Answers a `permission.request`.
     pub(crate) async fn answer(&mut self, request: &Value, result: Value) {
         let payload =

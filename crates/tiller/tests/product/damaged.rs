@@ -2,7 +2,7 @@
 //! neither the server nor another session is affected.
 
 use rusqlite::Connection;
-use serde_json::{Value, json};
+use serde_json::json;
 use tiller_testkit::model::{Reply, Script};
 
 use crate::client::EventClient;
@@ -85,12 +85,6 @@ fn rows(world: &World, session: &str) -> Vec<String> {
     all
 }
 
-async fn list(client: &mut EventClient) -> Vec<Value> {
-    client.send("session.list", json!({})).await;
-    let listed = client.until_type("session.list").await;
-    listed["sessions"].as_array().unwrap().clone()
-}
-
 #[tokio::test]
 async fn damaged_sessions_are_listed_kept_and_deleted_without_affecting_others() {
     let script = Script::new()
@@ -121,7 +115,7 @@ async fn damaged_sessions_are_listed_kept_and_deleted_without_affecting_others()
     world.serve().await.kill().await;
     let server = world.serve().await;
     let mut client = EventClient::connect(&server, &sign_in).await;
-    let listed = list(&mut client).await;
+    let listed = client.sessions().await;
     assert_eq!(listed.len(), DAMAGES.len() + 2, "{listed:?}");
     for (number, (what, _)) in DAMAGES.iter().enumerate() {
         let entry = listed.iter().find(|entry| entry["id"] == id(number)).unwrap();
@@ -180,7 +174,7 @@ async fn damaged_sessions_are_listed_kept_and_deleted_without_affecting_others()
         assert_eq!(deleted["sessionId"], json!(id(number)));
         assert!(rows(&world, &id(number)).is_empty());
     }
-    assert_eq!(list(&mut client).await.len(), 2);
+    assert_eq!(client.sessions().await.len(), 2);
     assert_eq!(
         rows(&world, "not an id").len(),
         3,

@@ -8,12 +8,8 @@ use tiller_testkit::model::{Reply, Script};
 
 use crate::chat::ChatClient;
 use crate::client::EventClient;
-use crate::server::{PATIENCE, Server, World};
+use crate::server::{PATIENCE, Server, World, bash};
 use crate::task_client::{KEY, TaskClient, serve};
-
-fn bash(command: &str) -> Reply {
-    Reply::tool("Bash", json!({ "command": command, "description": "a test" }))
-}
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -92,26 +92,6 @@ impl Live {
     }
 }
 
-/// A user who uses the CLI in a terminal, without Tiller. Returns the session's id.
-async fn in_a_terminal(world: &World, arguments: &[&str], prompt: &str) -> String {
-    let claude = tiller_testkit::installed::Claude::V2_1_325.executable();
-    let mut command = tokio::process::Command::new(claude.unwrap_or_else(|missing| panic!("{missing}")));
-    command
-        .env_clear()
-        .env("PATH", "/usr/bin:/bin")
-        .env("HOME", world.home())
-        .envs(world.model.env())
-        .current_dir(world.project())
-        .args(["--print", "--output-format=json"])
-        .args(arguments)
-        .args(["--", prompt])
-        .stdin(std::process::Stdio::null())
-        .kill_on_drop(true);
-    let output = command.output().await.unwrap();
-    let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    said["session_id"].as_str().expect("a session").to_owned()
-}
-
 fn transcripts(world: &World) -> Vec<PathBuf> {
     let folders = std::fs::read_dir(world.home().join(".claude/projects")).unwrap();
     let files = folders.flat_map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap());
@@ -136,13 +116,15 @@ async fn a_session_in_a_terminal_appears_grows_and_survives_in_the_vault() {
     assert_eq!(reader.json("sessions").await["total"], 0);
     let mut live = Live::open(&server, KEY).await;
 
-    let session = in_a_terminal(&world, &[], "grow a mangrove").await;
+    let session = world.claude_in_terminal(&[], "grow a mangrove").await;
     // A new folder of projects may contain anything: then the session need not be named.
     live.until_any(&[&session, "everything"]).await;
     let first = reader.json(&format!("sessions/{session}?limit=1&from=end")).await;
     assert_eq!(first["session"]["title"], "grow a mangrove");
     live.text.clear();
-    in_a_terminal(&world, &["--resume", &session], "and another").await;
+    world
+        .claude_in_terminal(&["--resume", &session], "and another")
+        .await;
     live.until(&session).await;
     let grown = reader
         .until(&format!("sessions/{session}?limit=1&from=end"), |page| {
@@ -244,7 +226,7 @@ async fn a_session_in_a_terminal_appears_grows_and_survives_in_the_vault() {
 async fn a_conversation_with_a_driver_is_marked_and_can_be_taken_over() {
     let script = Script::new().on("count the herons", [Reply::text("Seven.")]);
     let world = World::new(script).await;
-    let session = in_a_terminal(&world, &[], "count the herons").await;
+    let session = world.claude_in_terminal(&[], "count the herons").await;
     let server = world.serve_with(&[], &[("TILLER_API_KEY", KEY)]).await;
     let reader = Reader {
         server: &server,

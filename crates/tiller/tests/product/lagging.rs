@@ -11,11 +11,6 @@ use crate::server::World;
 const PIECES: usize = 384;
 const PIECE: usize = 32 * 1024;
 
-async fn list(client: &mut EventClient) -> Vec<Value> {
-    client.send("session.list", Value::Null).await;
-    entries(&client.until_type("session.list").await)
-}
-
 fn entries(list: &Value) -> Vec<Value> {
     list["sessions"].as_array().unwrap().clone()
 }
@@ -58,7 +53,7 @@ async fn a_client_that_fell_behind_learns_of_changes_and_deletions() {
         let is_over = |entry: &Value| {
             entry["id"] == *busy && entry["lastPrompt"] == turn && entry["status"] == "completed"
         };
-        while !list(&mut driver).await.iter().any(is_over) {}
+        while !driver.sessions().await.iter().any(is_over) {}
     }
     let rename = json!({ "sessionId": renamed, "title": "other" });
     driver.send("session.rename", rename).await;
@@ -67,7 +62,7 @@ async fn a_client_that_fell_behind_learns_of_changes_and_deletions() {
         .await;
     driver.until_type("session.deleted").await;
     let is_renamed = |entry: &Value| entry["title"] == "other";
-    while !list(&mut driver).await.iter().any(is_renamed) {}
+    while !driver.sessions().await.iter().any(is_renamed) {}
 
     for (client, again) in [
         (&mut hears_all, vec![busy]),

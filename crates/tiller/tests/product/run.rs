@@ -7,11 +7,7 @@ use tiller_testkit::model::{Reply, Script};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin};
 
-use crate::server::{PATIENCE, World, until_nothing_is_left};
-
-fn bash(command: &str) -> Reply {
-    Reply::tool("Bash", json!({ "command": command, "description": "a test" }))
-}
+use crate::server::{PATIENCE, World, bash, until_nothing_is_left};
 
 async fn run(world: &World, arguments: &[&str]) -> Output {
     let output = world.command().args(arguments).output();

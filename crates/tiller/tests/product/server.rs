@@ -5,9 +5,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use rustix::process::Pid;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiller_testkit::installed::Claude;
-use tiller_testkit::model::{ModelServer, Script};
+use tiller_testkit::model::{ModelServer, Reply, Script};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
@@ -15,6 +16,11 @@ use crate::http;
 
 /// Long enough for a slow and busy machine; nothing waits for it when all is well.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A model's call of the tool Bash.
+pub(crate) fn bash(command: &str) -> Reply {
+    Reply::tool("Bash", json!({ "command": command, "description": "a test" }))
+}
 
 /// A home folder, a data folder, a project, and a scripted model.
 pub(crate) struct World {
@@ -89,6 +95,27 @@ impl World {
             .kill_on_drop(true)
             .spawn()
             .expect("the CLI starts")
+    }
+
+    /// Runs the CLI for one prompt as in a terminal, without Tiller. Returns the conversation's id.
+    pub(crate) async fn claude_in_terminal(&self, arguments: &[&str], prompt: &str) -> String {
+        let claude = Claude::V2_1_325.executable();
+        let output = Command::new(claude.unwrap_or_else(|missing| panic!("{missing}")))
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", self.home())
+            .envs(self.model.env())
+            .current_dir(self.project())
+            .args(["--print", "--output-format=json"])
+            .args(arguments)
+            .args(["--", prompt])
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output()
+            .await
+            .unwrap();
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        result["session_id"].as_str().expect("a session").to_owned()
     }
 
     /// What the CLI has stored of a session so far.

@@ -4,11 +4,7 @@ use serde_json::{Value, json};
 use tiller_testkit::model::{Reply, Script};
 
 use crate::client::EventClient;
-use crate::server::{World, processes_in, until, until_nothing_is_left};
-
-fn bash(command: &str) -> Reply {
-    Reply::tool("Bash", json!({ "command": command, "description": "a test" }))
-}
+use crate::server::{World, bash, processes_in, until, until_nothing_is_left};
 
 #[tokio::test]
 async fn text_streams_in_and_the_turn_ends_with_its_cost() {

@@ -7,15 +7,6 @@ use crate::client::{EventClient, is_status};
 use crate::http;
 use crate::server::{World, agent_of};
 
-async fn say(client: &mut EventClient, session: &str, prompt: &str) {
-    client
-        .send(
-            "session.continue",
-            json!({ "sessionId": session, "prompt": prompt }),
-        )
-        .await;
-}
-
 /// Reads until the session's entry matches.
 async fn until_updated(client: &mut EventClient, fits: impl Fn(&Value) -> bool) -> Value {
     let is_updated = |event: &Value| event["type"] == "session.updated" && fits(&event["payload"]["session"]);
@@ -62,7 +53,7 @@ async fn users_change_titles_and_the_queue() {
 
     client.until_streamed("One.").await;
     for prompt in ["second", "third", "kept"] {
-        say(&mut client, &session, prompt).await;
+        client.prompt(&session, prompt).await;
         client.until_type("session.queue").await;
     }
     let replace = |prompts: Value, expected: Value| json!({ "sessionId": session, "prompts": prompts, "expected": expected });
@@ -96,9 +87,9 @@ async fn users_change_titles_and_the_queue() {
     assert!(streamed.contains("Heard: first | edited."), "{streamed}");
     assert!(streamed.ends_with("Then: first | edited | kept."), "{streamed}");
 
-    say(&mut client, "nobody", "hello").await;
+    client.prompt("nobody", "hello").await;
     assert_eq!(until_error(&mut client).await, "session_not_found");
-    say(&mut client, &session, "  ").await;
+    client.prompt(&session, "  ").await;
     assert_eq!(until_error(&mut client).await, "prompt_empty");
     server.stop().await;
 }
@@ -143,7 +134,7 @@ async fn settings_change_while_the_agent_lives() {
         .send("session.configure", configure(json!({ "model": "haiku" })))
         .await;
     until_updated(&mut client, |entry| entry["settings"]["model"] == "haiku").await;
-    say(&mut client, &session, "again").await;
+    client.prompt(&session, "again").await;
     client.until_status("completed").await;
     let models: Vec<_> = world
         .model
@@ -166,7 +157,7 @@ async fn settings_change_while_the_agent_lives() {
         .await;
     let entry = until_updated(&mut client, |entry| entry["settings"]["permissionMode"] == "plan").await;
     assert_eq!(entry["settings"]["model"], Value::Null);
-    say(&mut client, &session, "make a plan").await;
+    client.prompt(&session, "make a plan").await;
     let request = client.until_type("permission.request").await;
     assert_eq!(request["toolName"], "ExitPlanMode");
     client.answer(&request, json!({ "behavior": "allow" })).await;
@@ -183,7 +174,7 @@ async fn settings_change_while_the_agent_lives() {
             configure(json!({ "permissionMode": "bypassPermissions" })),
         )
         .await;
-    say(&mut client, &session, "just do it").await;
+    client.prompt(&session, "just do it").await;
     client.until_status("completed").await;
     assert!(world.project().join("done").exists());
     assert_ne!(agent_of(&session), agent);
@@ -303,7 +294,7 @@ async fn files_are_rewound_and_a_conversation_is_forked() {
         .unwrap()
         .to_owned();
     client.until_status("completed").await;
-    say(&mut client, &session, "write two").await;
+    client.prompt(&session, "write two").await;
     let second = client.until_type("stream.user_prompt").await;
     client.until_status("completed").await;
     let notes = || std::fs::read_to_string(world.project().join("notes.txt")).unwrap();
@@ -375,9 +366,9 @@ async fn files_are_rewound_and_a_conversation_is_forked() {
         "numbered from 1, without a gap"
     );
     // The source continues first: the fork does not get its later messages.
-    say(&mut client, &session, "in the source").await;
+    client.prompt(&session, "in the source").await;
     client.until_status("completed").await;
-    say(&mut client, &fork, "in the fork").await;
+    client.prompt(&fork, "in the fork").await;
     client.until_status("completed").await;
     let streamed = client.streamed();
     assert!(
@@ -429,13 +420,13 @@ async fn a_deletion_can_be_cancelled_even_after_a_restart() {
 
     let server = world.serve().await;
     let mut client = EventClient::connect(&server, &cookie).await;
-    say(&mut client, &session, "go on").await;
+    client.prompt(&session, "go on").await;
     assert_eq!(until_error(&mut client).await, "session_deleted");
     client
         .send("session.undelete", json!({ "sessionId": session }))
         .await;
     until_updated(&mut client, |entry| entry["deleteAt"].is_null()).await;
-    say(&mut client, &session, "go on").await;
+    client.prompt(&session, "go on").await;
     client.until_status("completed").await;
     assert!(client.streamed().contains("Known: take long | go on."));
 
@@ -515,7 +506,7 @@ async fn a_session_with_a_driver_in_a_terminal_is_not_forked_silently() {
     let mut elsewhere = world.claude_elsewhere(&session);
     let server = world.serve().await;
     let mut client = EventClient::connect(&server, &cookie).await;
-    say(&mut client, &session, "what was it").await;
+    client.prompt(&session, "what was it").await;
     let refused = client.until_type("runner.error").await;
     assert_eq!(refused["code"], "driven_elsewhere", "{refused}");
     assert_eq!(refused["driver"]["pid"].as_u64(), elsewhere.id().map(u64::from));
@@ -527,7 +518,7 @@ async fn a_session_with_a_driver_in_a_terminal_is_not_forked_silently() {
         .await;
     until_updated(&mut client, |entry| entry["id"] == session.as_str()).await;
     elsewhere.wait().await.unwrap();
-    say(&mut client, &session, "what was it").await;
+    client.prompt(&session, "what was it").await;
     client.until_status("completed").await;
     assert!(client.streamed().contains("Known: remember 42 | what was it."));
     server.stop().await;
@@ -552,7 +543,7 @@ async fn an_idle_agent_yields_to_a_terminal_and_resumes_with_its_messages() {
         std::fs::read_to_string(world.home().join(&note)).is_ok_and(|note| note.contains(&session))
     })
     .await;
-    say(&mut client, &session, "not taken").await;
+    client.prompt(&session, "not taken").await;
     let refused = client.until_type("runner.error").await;
     assert_eq!(refused["code"], "driven_elsewhere", "{refused}");
     assert_eq!(refused["driver"]["pid"].as_u64(), elsewhere.id().map(u64::from));
@@ -572,7 +563,7 @@ async fn an_idle_agent_yields_to_a_terminal_and_resumes_with_its_messages() {
     .await;
     drop(keyboard);
     elsewhere.wait().await.unwrap();
-    say(&mut client, &session, "three").await;
+    client.prompt(&session, "three").await;
     client.until_status("completed").await;
     let streamed = client.streamed();
     assert!(
@@ -611,7 +602,7 @@ async fn an_unanswered_hook_call_is_closed_and_the_turn_continues() {
             json!({ "sessionId": session, "events": ["PreToolUse"] }),
         )
         .await;
-    say(&mut client, &session, "list").await;
+    client.prompt(&session, "list").await;
     let called = client.until_type("hook.callback").await;
     assert_eq!(
         called["input"]["tool_input"]["command"], "echo listed",

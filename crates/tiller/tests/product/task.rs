@@ -1,36 +1,11 @@
 //! Tasks with the real CLI: synchronous, streamed, asking, refused, stopped, continued.
 
 use serde_json::{Value, json};
-use tiller_testkit::installed::Claude;
 use tiller_testkit::model::{Reply, Script};
 
 use crate::access::key;
-use crate::server::World;
+use crate::server::{World, bash};
 use crate::task_client::{KEY, TaskClient, question, serve};
-
-fn bash(command: &str) -> Reply {
-    Reply::tool("Bash", json!({ "command": command, "description": "a test" }))
-}
-
-/// Runs the CLI as a user does, without Tiller. Returns the conversation's id.
-async fn in_a_terminal(world: &World, prompt: &str) -> String {
-    let claude = Claude::V2_1_325
-        .executable()
-        .unwrap_or_else(|missing| panic!("{missing}"));
-    let output = tokio::process::Command::new(claude)
-        .args(["--print", "--output-format", "json", prompt])
-        .env_clear()
-        .env("PATH", "/usr/bin:/bin")
-        .env("HOME", world.home())
-        .envs(world.model.env())
-        .current_dir(world.project())
-        .stdin(std::process::Stdio::null())
-        .output()
-        .await
-        .unwrap();
-    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
-    result["session_id"].as_str().unwrap().to_owned()
-}
 
 #[tokio::test]
 async fn a_task_returns_its_result_and_cost() {
@@ -570,7 +545,7 @@ async fn conversations_are_continued() {
     assert_eq!(client.run(same).await["session_id"], session.as_str());
 
     // A conversation that Tiller does not know is found by its transcript.
-    let typed = in_a_terminal(&world, "in a terminal").await;
+    let typed = world.claude_in_terminal(&[], "in a terminal").await;
     let known = client.run(json!({ "prompt": "and now", "resume": typed })).await;
     assert_eq!(
         (&known["session_id"], &known["message"]),
@@ -581,7 +556,7 @@ async fn conversations_are_continued() {
         (cost - first["cost_usd"].as_f64().unwrap()).abs() < 1e-9,
         "one call of the model, not what the terminal had spent before: {cost}"
     );
-    let typed = in_a_terminal(&world, "in a terminal, again").await;
+    let typed = world.claude_in_terminal(&[], "in a terminal, again").await;
     let known = client
         .run(json!({ "prompt": "and now", "continue_conversation": true }))
         .await;

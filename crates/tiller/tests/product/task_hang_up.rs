@@ -1,6 +1,6 @@
 //! Clients of the task API that hang up while their task is being started.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tiller_testkit::model::{Reply, Script};
 
 use crate::client::EventClient;
@@ -40,14 +40,15 @@ async fn a_task_whose_client_hangs_up_is_started_and_supervised() {
         // stored.
         for _ in 0..100 {
             assert!(
-                list(&mut watcher)
+                watcher
+                    .sessions()
                     .await
                     .iter()
                     .all(|entry| entry["title"] != body["prompt"])
             );
         }
         drop(hangs_up);
-        list(&mut watcher).await;
+        watcher.sessions().await;
         other.execute_batch("ROLLBACK").unwrap();
         // Its requests are denied, and its time is limited.
         watcher.until_status(end).await;
@@ -55,10 +56,4 @@ async fn a_task_whose_client_hangs_up_is_started_and_supervised() {
     assert!(watcher.streamed().contains("Nobody can be asked"));
     assert!(!world.project().join("made").exists());
     server.stop().await;
-}
-
-async fn list(client: &mut EventClient) -> Vec<Value> {
-    client.send("session.list", Value::Null).await;
-    let list = client.until_type("session.list").await;
-    list["sessions"].as_array().unwrap().clone()
 }

@@ -60,11 +60,6 @@ fn leases(world: &World) -> Vec<String> {
     names
 }
 
-async fn say(client: &mut EventClient, session: &str, prompt: &str) {
-    let payload = json!({ "sessionId": session, "prompt": prompt });
-    client.send("session.continue", payload).await;
-}
-
 /// The process that drives the conversation, as the client is told.
 async fn until_refused(client: &mut EventClient) -> Pid {
     let refused = client.until_type("runner.error").await;
@@ -86,7 +81,7 @@ fn is_there(pid: Pid) -> bool {
 
 /// Sends a prompt and returns the answer, which repeats all that the model was told in this conversation.
 async fn known(client: &mut EventClient, session: &str, prompt: &str) -> String {
-    say(client, session, prompt).await;
+    client.prompt(session, prompt).await;
     client.until_status("completed").await;
     last_answer(client)
 }
@@ -135,7 +130,7 @@ async fn the_second_server_learns_the_driver_and_may_fork_or_take_over() {
     assert_eq!(last_answer(&at_second), "Known: one | two | three");
 
     // Now the first server is refused.
-    say(&mut at_first, &session, "four").await;
+    at_first.prompt(&session, "four").await;
     let agent = until_refused(&mut at_first).await;
     assert!(is_there(agent));
     at_second
@@ -184,8 +179,8 @@ async fn a_killed_server_blocks_nobody() {
     until("what was left is swept", || leases(&world).is_empty()).await;
     // Both may still be looking for their earlier agents.
     tokio::join!(
-        say(&mut at_first, &session, "three"),
-        say(&mut at_second, &session, "three")
+        at_first.prompt(&session, "three"),
+        at_second.prompt(&session, "three")
     );
     let (one, other) = tokio::join!(outcome(&mut at_first), outcome(&mut at_second));
     // The refused one gets its prompt back: it is not part of the session, and nothing is left unfinished.
