@@ -263,7 +263,7 @@ pub(crate) fn paths(args: &ServeArgs, data_dir: &DataDir) -> anyhow::Result<Path
     let start = std::env::current_dir().unwrap_or_else(|_| home.clone());
     PathPolicy::new(&home, &args.roots(), &start, data_dir.path())
         .ok()
-        .context("none of the roots exists. Choose a folder with --root")
+        .context("none of the roots exists; choose a folder with --root")
 }
 
 /// Claude Code's folder with settings and transcripts.
@@ -315,7 +315,7 @@ async fn listen(address: IpAddr, port: Option<u16>) -> anyhow::Result<Listening>
         Some(port) => {
             let address = SocketAddr::new(address, port);
             let listening = listen_at(address).await.with_context(|| {
-                format!("can't listen on {address}. Choose another port with --port, or omit it for the next free one")
+                format!("can't listen on {address} (choose another port with --port, or omit it for the next free one)")
             })?;
             if address.ip().is_loopback() && !listening.localhost_is_ours {
                 tracing::warn!(

@@ -480,7 +480,7 @@ async fn bad_requests_get_a_reason_and_have_no_effect() {
         ),
         (
             r#"{"type":"permission.response","payload":{"sessionId":"x","result":{"behavior":"deny"}}}"#,
-            "Say which request",
+            "Name the request",
         ),
     ] {
         client.send_text(frame).await;

@@ -302,7 +302,7 @@ async fn questions_are_answered_one_by_one_in_any_order() {
         complete["message"]
             .as_str()
             .unwrap()
-            .contains("does not want to answer"),
+            .contains("declined to answer"),
         "{complete}"
     );
 

@@ -262,6 +262,6 @@ async fn clients_of_a_trusted_proxy_are_counted_and_other_headers_are_ignored() 
     // The configured language applies to clients without `Accept-Language`.
     let refused = request(&server.address, "GET", "/api/system", &[], "").await;
     let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
-    assert!(message.starts_with("A valid API key"), "{message}");
+    assert!(message.starts_with("Sign in with the link"), "{message}");
     server.stop().await;
 }
