@@ -1,4 +1,4 @@
-//! Starts an ACP agent for a session, and finds it again after a restart.
+//! Starts an ACP agent for a session, and reconnects to it after a restart.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,17 +17,17 @@ use crate::known::LastKnown;
 use crate::options::AcpOptions;
 use crate::relay::Relay;
 
-/// Which program speaks the protocol, and what it is called.
+/// A program with the protocol, and its names.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AcpAgent {
-    /// By which a session chooses it.
+    /// The name by which a session chooses it.
     pub name: String,
-    /// For people.
+    /// Its name for people.
     pub title: String,
-    /// A path, or the name of a program in `PATH`. It is looked for at every start, so it may be installed at any time.
+    /// A path, or the name of a program in `PATH`. It is searched at every start, so it may be installed at any time.
     pub program: PathBuf,
     pub args: Vec<OsString>,
-    /// What to do where the program is not there, for people.
+    /// What to do if the program is not installed, for people.
     pub how_to_install: String,
     /// What its sandboxes have beside the working directory: where it keeps its own files, and whom it speaks to.
     pub sandbox: SandboxLists,
@@ -44,7 +44,7 @@ pub struct AcpBackend {
 impl AcpBackend {
     pub fn new(agent: AcpAgent, keeping: KeeperConfig) -> Self {
         let keeping = KeeperConfig {
-            // Of everything that the agent sends, only the answer to a prompt has the id of one.
+            // Of everything that the agent sends, only the answer to a prompt has a prompt's id.
             signs: Signs {
                 turn_end: format!("\"{PROMPT}").into_bytes(),
                 asks: br#""method":"session/request_permission""#.to_vec(),
@@ -153,7 +153,7 @@ impl Backend for AcpBackend {
             args: self.agent.args.clone(),
             env: tiller_process::inherited_environment(),
             cwd: Some(launch.cwd),
-            // As it was checked when the session was made.
+            // In the folder that was checked when the session was created.
             exact_cwd: true,
             open_files: tiller_process::given_open_files(),
             sandbox,
@@ -205,17 +205,17 @@ impl Backend for AcpBackend {
     }
 }
 
-/// Whether an agent was started just now, or by an earlier server.
+/// Whether an agent was just started, or by an earlier server.
 enum Found {
     New,
     Again {
         attach: Attach,
-        /// Where what is kept of its output begins.
+        /// The beginning of its kept output.
         first: u64,
     },
 }
 
-/// What a session's agent needs for as long as it runs.
+/// What a session's agent needs while it runs.
 struct Agent {
     ends: AgentEnds,
     known: LastKnown,
@@ -254,7 +254,7 @@ impl Agent {
                 relay.busy = attach.prompt.is_some();
                 relay.known_until = attach.position;
                 relay.torn = first > 0;
-                // A keeper stays until it is dismissed, also when its agent has exited: that agent is not there.
+                // A keeper stays until it is dismissed, even if its agent has exited: then there is no agent.
                 let is_there = listens && pid.is_none_or(is_running);
                 if let Some(last_input) = last_input.filter(|_| is_there) {
                     self.ends.tell(AgentEvent::Attached { last_input }).await;

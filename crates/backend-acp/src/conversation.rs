@@ -1,6 +1,6 @@
-//! One conversation with an ACP agent, as a fold over the agent's lines: which lines to send, and which events to tell the
-//! session. No channel, no clock. After a crash the next server folds the same lines again and arrives at the same state;
-//! what it would send and tell for lines that the last server has handled is dropped.
+//! One conversation with an ACP agent, as a fold over the agent's lines: it returns the lines to send and the events
+//! for the session. No channel, no clock. After a crash the next server folds the same lines again and reaches the same
+//! state; the results for lines that the last server has handled are dropped.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -19,7 +19,7 @@ use crate::known::Known;
 use crate::options::{MODE, MODEL};
 use crate::translate::Translator;
 
-// The ids of our requests name their purpose, so that any server knows what an answer belongs to.
+// The ids of our requests name their purpose, so that any server can match an answer.
 const INITIALIZE: &str = "tiller-initialize";
 const OPEN: &str = "tiller-open";
 const FIRST_MODE: &str = "tiller-first-mode";
@@ -30,10 +30,11 @@ pub(crate) const PROMPT: &str = "tiller-prompt-";
 
 const IMAGE: &str = "image";
 
-/// The number under which the conversation is opened: once, and before every prompt, whose numbers are higher.
+/// The number under which the conversation is opened: once, and before all prompts, whose numbers are higher.
 const OPENING: u64 = 1;
 
-/// Modes in which agents ask before they act, the best known names first. Many agents start in a mode that does not.
+/// Modes in which agents ask before they act, the best known names first. Many agents start in a mode that does not
+/// ask.
 const CAREFUL_MODES: &[&str] = &["default", "ask", "approve", "manual", "build", "code"];
 
 /// How the conversation is opened.
@@ -43,7 +44,7 @@ pub(crate) struct Opening {
     pub(crate) agent: String,
     pub(crate) cwd: String,
     pub(crate) options: Options,
-    /// The agent's id of the conversation that is resumed. `None`: a new one.
+    /// The agent's id of the conversation to resume. `None`: a new one.
     pub(crate) resume: Option<String>,
 }
 
@@ -56,7 +57,7 @@ enum Stage {
     Ready,
 }
 
-/// What a line leads to.
+/// The result of a line.
 #[derive(Debug, Default)]
 pub(crate) struct Step {
     pub(crate) tell: Vec<AgentEvent>,
@@ -65,7 +66,7 @@ pub(crate) struct Step {
     pub(crate) fail: Option<Exit>,
     /// A turn has ended.
     pub(crate) turn_over: bool,
-    /// What the agent told about itself.
+    /// What the agent reported about itself.
     pub(crate) known: Option<Known>,
 }
 
@@ -81,9 +82,9 @@ pub(crate) struct Conversation {
     known: Known,
     /// How the user signs in, in the agent's words.
     sign_in: Option<String>,
-    /// Prompts that came before the conversation was open.
+    /// Prompts that arrived before the conversation was open.
     waiting: Vec<(u64, Vec<Value>)>,
-    /// The agent's ids of the permissions that it waits for.
+    /// The agent's ids of pending permission requests.
     asked: Vec<Value>,
 }
 
@@ -174,7 +175,7 @@ impl Conversation {
         })
     }
 
-    /// The mode that is set before the first prompt, also where the user chose none.
+    /// The mode that is set before the first prompt, even if the user chose none.
     fn wanted_mode(&self) -> Option<String> {
         if let Some(mode) = self.opening.options.text(MODE) {
             return Some(mode.to_owned());
@@ -185,7 +186,7 @@ impl Conversation {
         careful.or_else(|| Some(modes.current.clone()).filter(|mode| !mode.is_empty()))
     }
 
-    /// Takes a line that ends at `position`.
+    /// Processes a line that ends at `position`.
     pub(crate) fn hear(&mut self, line: &[u8], position: u64) -> Step {
         let mut step = Step::default();
         self.translator.at(position);
@@ -214,7 +215,7 @@ impl Conversation {
                 self.asks(id, params, &mut step);
             }
             Some(Incoming::Request { id, method, .. }) => {
-                let message = format!("This client has no method '{method}'.");
+                let message = format!("This client does not support the method '{method}'.");
                 let refusal = tiller_acp::error(&id, RpcError::METHOD_NOT_FOUND, &message);
                 step.send.push(unnumbered(refusal));
             }
@@ -305,7 +306,7 @@ impl Conversation {
             },
             (FIRST_MODE, Stage::SettingMode) => {
                 if let Err(error) = outcome {
-                    // In another mode than was chosen the agent might not ask.
+                    // In a mode that the user did not choose, the agent might not ask.
                     step.fail = Some(self.not_started(&error));
                     return;
                 }
@@ -361,7 +362,7 @@ impl Conversation {
         let tool_use_id = request.tool_call.tool_call_id.clone();
         let description = request.tool_call.title.clone();
         let (tool_name, input) = self.translator.asked(request.tool_call);
-        // The rule that stands for 'always', where the agent offers it.
+        // The rule for 'always', if the agent offers it.
         let suggestions = asked.always.as_ref().map(|_| {
             json!([{
                 "type": "addRules", "rules": [{ "toolName": tool_name }], "behavior": "allow", "destination": "session",
@@ -412,7 +413,7 @@ impl Conversation {
         lines
     }
 
-    /// The lines that give a prompt to the agent, now or when the conversation is open.
+    /// The lines that send a prompt to the agent, now or when the conversation is open.
     pub(crate) fn prompt(&mut self, words: &str, images: &[Image], number: u64) -> Vec<Line> {
         let mut content = vec![json!({ "type": "text", "text": words })];
         content.extend(images.iter().map(|image| {
@@ -421,14 +422,14 @@ impl Conversation {
         if self.stage == Stage::Ready {
             return vec![self.prompt_line(number, &content)];
         }
-        // The agent gives the conversation its id when it opens it.
+        // The agent assigns the conversation's id when it opens it.
         self.waiting.push((number, content));
         Vec::new()
     }
 
     fn prompt_line(&self, number: u64, content: &[Value]) -> Line {
         let id = format!("{PROMPT}{number}");
-        // Whether the agent can see images is known when the conversation is open.
+        // Whether the agent supports images is known when the conversation is open.
         let seen = |block: &&Value| self.takes_images || block.get("type").is_none_or(|kind| kind != IMAGE);
         let content: Vec<_> = content.iter().filter(seen).collect();
         let params = json!({ "sessionId": self.translator.conversation, "prompt": content });
@@ -450,13 +451,13 @@ impl Conversation {
         std::iter::once(unnumbered(cancel)).chain(withdrawn).collect()
     }
 
-    /// Changes an option of a running agent. What the agent does not offer is refused at once.
+    /// Changes an option of a running agent. A value that the agent does not offer is refused at once.
     pub(crate) fn configure(&self, change: OptionChange) -> Step {
         let mut step = Step::default();
         let (choices, what) = match change.name.as_str() {
             MODE => (&self.modes, "mode"),
             MODEL => (&self.models, "model"),
-            // Nothing else is offered as a change that a running agent can make.
+            // Only these options can be changed while the agent runs.
             _ => return step,
         };
         let Some(value) = change.value.as_ref().and_then(Value::as_str) else {
@@ -499,7 +500,7 @@ impl Conversation {
         step.tell.push(changed(MODE, mode));
     }
 
-    /// The session and its user learn that an option stays as it is, and why.
+    /// Tells the session and its user that an option was not changed, and why.
     fn not_changed(&self, change: OptionChange, reason: &str) -> Vec<AgentEvent> {
         let text = format!(
             "{} did not change its {}: {reason}.",
@@ -533,7 +534,7 @@ fn unnumbered(json: Bytes) -> Line {
     Line { json, number: 0 }
 }
 
-/// What is not as it should be is left out: the conversation goes on without it.
+/// Ignores invalid data: the conversation continues without it.
 fn read<T: for<'de> Deserialize<'de> + Default>(value: Value) -> T {
     serde_json::from_value(value).unwrap_or_default()
 }

@@ -1,14 +1,14 @@
-//! What the agents of one backend told last. An agent says it only when a session is opened.
+//! What the agents of one backend last reported. An agent reports it only when a session is opened.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Known {
     pub(crate) version: Option<String>,
-    /// The modes and models that can be chosen, by the agent's names.
+    /// The available modes and models, by the agent's names.
     pub(crate) modes: Vec<String>,
     pub(crate) models: Vec<String>,
-    /// Whether the last session could be opened, or was refused for want of a sign-in.
+    /// Whether the last session could be opened, or was refused because the user is not signed in.
     pub(crate) signed_in: Option<bool>,
 }
 

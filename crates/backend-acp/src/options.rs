@@ -25,7 +25,8 @@ pub(crate) struct AcpOptions {
 
 impl OptionRules for AcpOptions {
     fn describe(&self) -> Vec<OptionInfo> {
-        // The choices of the session that was opened last. Another folder may have others, so they are not enforced here.
+        // The choices of the session that was opened last. Another folder may have others, so they are not enforced
+        // here.
         let known = self.known.get();
         let option = |name: &str, title: &str, choices, grants| OptionInfo {
             name: name.to_owned(),
@@ -49,14 +50,14 @@ impl OptionRules for AcpOptions {
                 continue;
             }
             if ![MODE, MODEL].contains(&name) {
-                let message = format!("{} has no option '{name}'.", self.agent);
+                let message = format!("{} does not have the option '{name}'.", self.agent);
                 return Err(OptionRefused::new(name, message));
             }
             let is_name = |name: &str| {
                 !name.is_empty() && name.len() <= MAX_NAME && !name.chars().any(char::is_control)
             };
             if !value.as_str().is_some_and(is_name) {
-                let message = format!("The option '{name}' is a name of at most {MAX_NAME} bytes.");
+                let message = format!("The option '{name}' must be a name of at most {MAX_NAME} bytes.");
                 return Err(OptionRefused::new(name, message));
             }
         }
@@ -65,7 +66,7 @@ impl OptionRules for AcpOptions {
 
     fn live_changes(&self, _started: &Options, current: &Options, wanted: &Options) -> Vec<OptionChange> {
         let mut changes = current.changes_to(wanted);
-        // The protocol has no request for the agent's own default: that takes another process.
+        // The protocol has no request for the agent's own default: that needs a new process.
         changes.retain(|change| {
             [MODE, MODEL].contains(&change.name.as_str())
                 && change.value.as_ref().is_some_and(Value::is_string)

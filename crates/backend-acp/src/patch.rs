@@ -1,11 +1,11 @@
-//! A difference between two texts as the product's messages have it.
+//! The diff between two texts, in the format of the product's messages.
 
 use serde_json::{Value, json};
 
-/// Lines that are shown around what changed.
+/// The number of context lines around a change.
 const CONTEXT: usize = 3;
 
-/// One hunk from the first line that changed to the last; none if nothing changed.
+/// One hunk from the first changed line to the last; none if nothing changed.
 pub(crate) fn structured_patch(old: &str, new: &str) -> Vec<Value> {
     let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
     let same = |(a, b): &(&&str, &&str)| a == b;

@@ -1,4 +1,4 @@
-//! Between a session and a running agent.
+//! Carries commands to a running agent and its events to the session.
 
 use std::time::Duration;
 
@@ -12,21 +12,21 @@ use tokio::sync::{mpsc, oneshot};
 use crate::conversation::{Conversation, Step};
 use crate::known::LastKnown;
 
-/// How long a cancelled turn may take to end when its agent is to end.
+/// How long a cancelled turn may take to end before its agent is ended.
 const CANCEL_TIME: Duration = Duration::from_millis(1500);
 
-/// How long an agent whose input has ended may take to end, and then how long one that was asked to.
+/// How long an agent may take to end after its input has ended, and then after a request to end.
 const AFTER_INPUT: Duration = Duration::from_millis(500);
 const AFTER_TERMINATE: Duration = Duration::from_secs(2);
 
 pub(crate) struct Relay {
     pub(crate) conversation: Conversation,
-    /// Taken away to end the agent's input.
+    /// Taken to end the agent's input.
     pub(crate) outgoing: Option<LineSink>,
     pub(crate) process: Box<dyn Process>,
     pub(crate) events: mpsc::Sender<Vec<PositionedEvent>>,
     pub(crate) run: KeeperHandle,
-    /// A turn is running, as far as is known.
+    /// Whether a turn is running, as far as known.
     pub(crate) busy: bool,
     /// An earlier server has handled the agent's output up to here.
     pub(crate) known_until: u64,
@@ -34,12 +34,12 @@ pub(crate) struct Relay {
     pub(crate) torn: bool,
     /// Where the last turn ended: earlier output is not needed to understand what follows.
     pub(crate) settled: u64,
-    /// Told when everything has been read that the agent said without a server.
+    /// Sent when everything was read that the agent wrote without a server.
     pub(crate) catching_up: Option<oneshot::Receiver<()>>,
     pub(crate) last_known: LastKnown,
 }
 
-/// The session does not listen to the agent any more, or the agent can't be used.
+/// The session no longer listens to the agent, or the agent can't be used.
 enum Over {
     Unheard,
     Failed(Exit),
@@ -70,7 +70,7 @@ impl Relay {
     ) -> Exit {
         loop {
             tokio::select! {
-                // The output comes first: catching up ends when all of it has been read.
+                // The output comes first: catching up ends when all of it was read.
                 biased;
                 frames = incoming.next() => match frames {
                     Some(frames) => {
@@ -116,7 +116,7 @@ impl Relay {
             AgentCommand::Configure(change) => {
                 let Step { tell, send, .. } = self.conversation.configure(change);
                 let heard = tell.into_iter().map(PositionedEvent::without_position).collect();
-                // A session that does not listen any more closes its commands, too.
+                // A session that no longer listens closes its commands, too.
                 drop(self.tell(heard).await);
                 send
             }
@@ -171,13 +171,13 @@ impl Relay {
         fail.map_or(Ok(()), |exit| Err(Over::Failed(exit)))
     }
 
-    /// An agent that does not read any more is about to exit, and its exit is reported.
+    /// An agent that no longer reads is about to exit, which is reported.
     async fn send(&mut self, lines: impl IntoIterator<Item = Line>) {
         for line in lines {
             if let Some(outgoing) = &mut self.outgoing
                 && let Err(error) = outgoing.send(line).await
             {
-                tracing::debug!(%error, "the agent does not listen any more");
+                tracing::debug!(%error, "the agent no longer reads its input");
             }
         }
     }
@@ -189,7 +189,7 @@ impl Relay {
         self.events.send(heard).await.map_err(|_| Over::Unheard)
     }
 
-    /// Ends the agent. Its output until then belongs to the session.
+    /// Ends the agent. Its output until then is still recorded.
     async fn last_words(mut self, mut incoming: BoxStream<'static, Vec<Located>>) -> Exit {
         if self.busy {
             let lines = self.conversation.cancel();
@@ -210,7 +210,7 @@ impl Relay {
         self.finish(incoming).await
     }
 
-    /// Closes the agent's input and waits for its end, less and less patiently.
+    /// Closes the agent's input and waits for its end, with shorter and shorter patience.
     async fn finish(mut self, mut incoming: BoxStream<'static, Vec<Located>>) -> Exit {
         self.outgoing = None;
         if !self.ends_within(AFTER_INPUT, &mut incoming).await {
@@ -219,15 +219,15 @@ impl Relay {
                 self.process.kill().await;
             }
         }
-        // The exit is reported only after all output has been read.
+        // The exit is reported only after all output was read.
         while incoming.next().await.is_some() {}
         let ended = self.process.wait().await;
-        // Also the processes that it started and left behind.
+        // Including the processes that it started and left behind.
         self.process.kill().await;
         describe(&ended)
     }
 
-    /// Reads the agent's output to its end, so that it does not wait for a reader.
+    /// Reads the agent's output to its end, so that the agent does not wait for a reader.
     async fn ends_within(
         &mut self,
         patience: Duration,

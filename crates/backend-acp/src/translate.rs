@@ -1,5 +1,5 @@
-//! From what an ACP agent says to the product's messages. A fold over the lines of one run: reading the same lines again
-//! leads to the same messages with the same ids.
+//! Translates an ACP agent's updates into the product's messages. A fold over the lines of one run: reading the same
+//! lines again leads to the same messages with the same ids.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::patch::structured_patch;
 
-/// What is being streamed.
+/// The block that is being streamed.
 struct Block {
     thinking: bool,
     text: String,
@@ -19,7 +19,7 @@ struct Block {
 
 struct Call {
     call: ToolCall,
-    /// Its `tool_use` has been told.
+    /// Its `tool_use` was sent.
     told: bool,
 }
 
@@ -27,12 +27,12 @@ pub(crate) struct Translator {
     run: String,
     pub(crate) conversation: String,
     open: Option<Block>,
-    /// How many messages the agent has begun; names them.
+    /// The number of messages that the agent has begun; part of their ids.
     messages: u64,
     calls: HashMap<String, Call>,
     /// The last text of the turn, which is its result.
     last_text: String,
-    /// Where the line ends that is being read, and how many messages it has led to: both name a message.
+    /// Where the current line ends, and how many messages it has produced: both are part of a message's id.
     position: u64,
     told: u32,
     out: Vec<AgentEvent>,
@@ -59,7 +59,7 @@ impl Translator {
         self.told = 0;
     }
 
-    /// What the line has led to.
+    /// The messages that the line produced.
     pub(crate) fn take(&mut self) -> Vec<AgentEvent> {
         std::mem::take(&mut self.out)
     }
@@ -83,7 +83,7 @@ impl Translator {
         }
     }
 
-    /// What is known of a call that the agent asks about, which it may not have announced.
+    /// What is known about a call that the agent asks about, which it may not have announced.
     pub(crate) fn asked(&mut self, call: ToolCall) -> (String, Value) {
         let id = call.tool_call_id.clone();
         self.merge(call);
@@ -108,7 +108,7 @@ impl Translator {
                         "error_during_execution",
                         "The answer was longer than the model can write.",
                     ),
-                    "refusal" => failure("error_during_execution", "The agent refused to go on."),
+                    "refusal" => failure("error_during_execution", "The agent refused to continue."),
                     "cancelled" => failure("error_during_execution", "The turn was stopped."),
                     other => {
                         let message = format!("The turn ended with {other}.");
@@ -161,7 +161,7 @@ impl Translator {
         self.stream(json!({ "type": "content_block_delta", "index": 0, "delta": delta }));
     }
 
-    /// Ends what is being streamed, with the whole of it.
+    /// Ends the streamed block with its complete text.
     fn close(&mut self) {
         let Some(Block { thinking, text }) = self.open.take() else {
             return;
@@ -294,7 +294,7 @@ impl Translator {
                 uuid: Some(uuid),
                 meaning,
             }),
-            // A value that was just built has nothing in it that JSON can't say.
+            // A value that was just built can always be serialized.
             Err(error) => tracing::error!(%error, "can't write a message"),
         }
     }
@@ -321,7 +321,7 @@ fn diff(call: &ToolCall) -> Option<Diff> {
     })
 }
 
-/// What an edit has changed.
+/// The change that an edit made.
 fn changed(diff: Diff) -> Value {
     let old = diff.old_text.as_deref().unwrap_or_default();
     let patch = structured_patch(old, &diff.new_text);
@@ -335,7 +335,7 @@ fn changed(diff: Diff) -> Value {
     })
 }
 
-/// The name under which readers know a tool of this kind.
+/// The tool name that readers know for this kind.
 fn tool_name(call: &ToolCall) -> String {
     let name = match call.kind.as_deref() {
         Some("read") => "Read",
@@ -353,7 +353,7 @@ fn tool_name(call: &ToolCall) -> String {
     name.to_owned()
 }
 
-/// An edit that writes a file from nothing.
+/// Whether an edit creates a new file.
 fn is_whole_file(call: &ToolCall) -> bool {
     match diff(call) {
         Some(diff) => diff.old_text.is_none_or(|old| old.is_empty()),
@@ -364,7 +364,7 @@ fn is_whole_file(call: &ToolCall) -> bool {
     }
 }
 
-/// The input as the agent has it, with what readers look for under the names that they know.
+/// The agent's input, with the fields that readers look for under the names that they know.
 fn tool_input(call: &ToolCall) -> Value {
     let mut input = match &call.raw_input {
         Some(Value::Object(input)) => input.clone(),

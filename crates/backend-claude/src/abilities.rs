@@ -1,4 +1,4 @@
-//! What this backend can do beside running agents.
+//! The optional abilities of this backend.
 
 #[cfg(target_os = "linux")]
 use std::collections::HashMap;
@@ -37,7 +37,7 @@ use crate::running::Running;
 /// How long a title may take while a caller waits for it. Starting the CLI is most of it.
 const TITLE_TIME: Duration = Duration::from_secs(30);
 
-/// The events that the CLI calls back for.
+/// The CLI's hook events.
 const HOOK_EVENTS: &[&str] = &[
     "PreToolUse",
     "PostToolUse",
@@ -47,7 +47,7 @@ const HOOK_EVENTS: &[&str] = &[
     "PreCompact",
 ];
 
-/// How long the CLI's word on whether the user is logged in is believed: asking starts a process.
+/// How long the CLI's answer about the login is cached: asking starts a process.
 const LOGIN_LIFETIME: Duration = Duration::from_secs(30);
 
 /// Asks the CLI whether the user is logged in, one caller at a time.
@@ -104,7 +104,7 @@ impl Account for CliAccount {
     }
 }
 
-/// Of an agent that needs no account.
+/// For an agent that needs no account.
 pub(crate) struct NoAccount;
 
 impl Account for NoAccount {
@@ -279,7 +279,7 @@ impl Drivers for FoundDrivers {
         let (claims, home) = (self.claims.clone(), self.home.clone());
         Box::pin(async move {
             let deadline = tokio::time::Instant::now() + lease::PATIENCE;
-            // Someone who has the lease has an agent, or is about to have one: then we are told who that is.
+            // The holder of the lease has an agent, or is about to have one: it will be found as the driver.
             while !claims.make(&conversation).await {
                 let (conversation, cwd, home) = (conversation.clone(), cwd.clone(), home.clone());
                 if let Some(driver) = found_driver(conversation, cwd, since, home).await {
@@ -289,7 +289,7 @@ impl Drivers for FoundDrivers {
                     return None;
                 }
             }
-            // Or someone in a terminal, who knows of no lease.
+            // Or a CLI in a terminal, which knows no leases.
             let driver = found_driver(conversation.clone(), cwd, since, home).await;
             if driver.is_some() {
                 drop(claims.take(&conversation));

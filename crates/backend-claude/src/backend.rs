@@ -1,4 +1,4 @@
-//! The CLI as a backend: what it is called, which version it is, what can be chosen, and what it can do.
+//! The CLI as a backend: its name, version, options and abilities.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -20,8 +20,7 @@ use crate::running::Running;
 use crate::runs::Runs;
 use crate::sandbox::Sandboxing;
 
-/// How the CLI reports the end of a turn. In text that a tool or a model writes the quotes would have backslashes before
-/// them.
+/// The CLI's mark of the end of a turn. In text that a tool or a model writes, the quotes would be escaped.
 const TURN_END: &[u8] = b"\"type\":\"result\"";
 
 /// How it asks for anything, takes a question back, and is answered.
@@ -33,16 +32,16 @@ const ANSWERS: &[u8] = b"\"type\":\"control_response\"";
 pub struct ClaudeBackend {
     launcher: Launcher,
     info: BackendInfo,
-    /// Found out in the background: the CLI takes its time to say it.
+    /// Determined in the background: the CLI takes a while to print it.
     version: Arc<OnceLock<String>>,
     rules: Arc<ClaudeOptions>,
     account: Arc<dyn Account>,
-    /// It ends agents that no session continues.
+    /// Whether this backend ends agents that no session continues.
     sweeps: bool,
 }
 
 impl ClaudeBackend {
-    /// `claude_home` is where the CLI keeps its settings and transcripts, if not in its usual place.
+    /// `claude_home` is the CLI's folder for settings and transcripts, if not the usual one.
     pub fn new(executable: Executable, claude_home: Option<PathBuf>, info: BackendInfo) -> Self {
         let offers = LastOffers::default();
         let sandboxing = Sandboxing {
@@ -69,14 +68,14 @@ impl ClaudeBackend {
         }
     }
 
-    /// Has agents connect with `--sdk-url`, which old releases of the CLI take, instead of speaking over pipes.
+    /// Lets agents connect with `--sdk-url`, which old releases of the CLI support, instead of using pipes.
     #[must_use]
     pub fn connecting(mut self) -> Self {
         self.launcher.runs = Some(Runs::default());
         self
     }
 
-    /// For an agent that speaks like the CLI and needs no account.
+    /// For an agent that behaves like the CLI and needs no account.
     #[must_use]
     pub fn without_account(mut self) -> Self {
         self.account = Arc::new(NoAccount);
@@ -114,14 +113,14 @@ impl ClaudeBackend {
         self
     }
 
-    /// How long an agent waits for the answer to a callback, if not for [`HOOK_TIME`].
+    /// How long an agent waits for the answer to a hook call, if not [`HOOK_TIME`].
     #[must_use]
     pub fn waiting_for_hooks(mut self, time: Duration) -> Self {
         self.launcher.hook_time = time;
         self
     }
 
-    /// Begins to ask the executable for its version, which [`Backend::info`] has as soon as it is known.
+    /// Begins to determine the executable's version, which [`Backend::info`] has as soon as it is known.
     pub fn detect_version(&self) {
         if self.info.version.is_some() {
             return;

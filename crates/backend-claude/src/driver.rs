@@ -1,9 +1,9 @@
-//! One driver for each conversation: finds CLIs that others have started on it. CLIs that a Tiller started hold a `Lease` as well.
+//! One driver per conversation: finds CLIs that were started elsewhere. CLIs that a Tiller started also hold a `Lease`.
 //!
-//! Two CLIs that write one transcript fork the conversation without a word. A newer CLI leaves a note about itself that
-//! names its conversation. Of the others, one that goes on with a conversation mostly says so on its command line; one
-//! that was told to take the latest, or in which the user chose from a list, says nothing, but then its folder is the
-//! conversation's and the transcript has grown since we last had to do with it.
+//! Two CLIs that write one transcript fork the conversation silently. A newer CLI leaves a note about itself that names
+//! its conversation. Of the others, one that resumes a conversation usually names it on its command line; one that was
+//! told to take the latest, or in which the user chose from a list, does not, but then its folder is the conversation's
+//! and the transcript has grown since Tiller last used it.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -17,23 +17,23 @@ use tiller_core::Timestamp;
 use tiller_core::backend::Driver;
 use tiller_process::{Stat, is_shield_launcher};
 
-/// How long a process gets to end after each signal; then it is killed.
+/// How long a process gets to end after each signal before it is killed.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// How much of a command line is shown.
 const SHOWN: usize = 200;
 
-/// What is looked for.
+/// What to look for.
 pub(crate) struct Wanted<'a> {
     pub(crate) conversation: &'a str,
     pub(crate) cwd: &'a Path,
-    /// When we last had to do with the conversation.
+    /// When Tiller last used the conversation.
     pub(crate) since: Timestamp,
-    /// Where the CLI keeps its transcripts.
+    /// The CLI's folder with transcripts.
     pub(crate) claude_home: &'a Path,
 }
 
-/// What a CLI is asked to do that is no conversation.
+/// Commands of a CLI that don't use a conversation.
 const NO_CONVERSATION: &[&str] = &[
     "--version",
     "-v",
@@ -71,12 +71,12 @@ pub(crate) fn find(wanted: &Wanted<'_>) -> Option<Driver> {
         }
     }
     let written = last_write(wanted.claude_home, wanted.cwd, wanted.conversation)?;
-    // Written to after we were done and after that process began: it is the one that writes.
+    // Written after Tiller was done and after that process began: it is the writer.
     in_terminal.filter(|driver| written > wanted.since.0.saturating_add(1000) && written > driver.since.0)
 }
 
-/// The processes that drive any of these conversations, each of which comes with its folder. A CLI that does not say
-/// which one it drives is taken to drive the one of its folder that was written to last, if that was after it began.
+/// The processes that drive any of these conversations, given with their folders. A CLI that does not name its
+/// conversation is assumed to drive the one of its folder that was written last, if that was after it began.
 pub(crate) fn find_all(conversations: &[(String, PathBuf)], claude_home: &Path) -> HashMap<String, Driver> {
     let mut found = HashMap::new();
     for candidate in candidates(claude_home).iter().filter(|found| found.is_there()) {
@@ -116,8 +116,8 @@ pub(crate) fn find_all(conversations: &[(String, PathBuf)], claude_home: &Path) 
     found
 }
 
-/// For how long one look at all processes answers everybody who asks. Forty lists of the history are asked for in a moment,
-/// and each look takes milliseconds. A process that has begun since then is seen by the next list.
+/// How long one look at all processes is reused. Forty lists of the history may be requested at once, and each look
+/// takes milliseconds. A later process is seen by the next list.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// A process that may drive a conversation.
@@ -128,7 +128,7 @@ struct Candidate {
     /// Its folder under `/proc`.
     place: PathBuf,
     arguments: Vec<String>,
-    /// The conversation, if the process says which; otherwise the process is a CLI.
+    /// The conversation, if the process names it; otherwise the process is a CLI.
     driven: Option<String>,
 }
 
@@ -139,7 +139,7 @@ impl Candidate {
     }
 }
 
-/// A look at all processes, and where the CLI's notes were looked for.
+/// A look at all processes, and the folder of the CLI's notes.
 struct Look {
     at: Instant,
     claude_home: PathBuf,
@@ -149,7 +149,7 @@ struct Look {
 /// The processes that may drive a conversation, as of at most [`LOOK`] ago.
 fn candidates(claude_home: &Path) -> Arc<[Candidate]> {
     static LAST: Mutex<Option<Look>> = Mutex::new(None);
-    // Held while looking: callers that come meanwhile get the same answer.
+    // Held while looking: other callers get the same answer.
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(last) = &*last
         && last.at.elapsed() < LOOK
@@ -185,8 +185,8 @@ fn candidates(claude_home: &Path) -> Arc<[Candidate]> {
     found
 }
 
-/// Of each of these conversations, which comes with the process of our own agent on it: who else says that it drives it.
-/// Of those that say nothing nothing can be told while we write there ourselves.
+/// For each of these conversations, given with the pid of our own agent: the other process that claims to drive it.
+/// Processes that don't name their conversation can't be recognised while we write to it ourselves.
 pub(crate) fn find_rivals(agents: &[(String, u32)], claude_home: &Path) -> HashMap<String, Driver> {
     let mut found = HashMap::new();
     for Process { pid, arguments, .. } in processes() {
@@ -204,13 +204,13 @@ pub(crate) fn find_rivals(agents: &[(String, u32)], claude_home: &Path) -> HashM
     found
 }
 
-/// Whether the process is `own`, or was started by it.
+/// Whether the process is `own`, or one of its descendants.
 fn belongs_to(pid: u32, own: u32) -> bool {
     let parent = |pid: &u32| Stat::of(*pid)?.parent().filter(|parent| *parent > 1);
     std::iter::successors(Some(pid), parent).any(|ancestor| ancestor == own)
 }
 
-/// A process of this user's.
+/// A process of this user.
 struct Process {
     pid: u32,
     /// Its folder under `/proc`.
@@ -226,7 +226,7 @@ fn processes() -> impl Iterator<Item = Process> {
         let of_ours = entry.metadata().is_ok_and(|about| about.uid() == user);
         let place = entry.path();
         let arguments = of_ours.then(|| arguments(&place)).flatten()?;
-        // A launcher begins in the same moment as its agent, whose note has the launcher's number.
+        // A launcher starts at the same moment as its agent, whose note has the launcher's pid.
         if is_shield_launcher(&arguments) {
             return None;
         }
@@ -240,14 +240,14 @@ fn processes() -> impl Iterator<Item = Process> {
 
 #[derive(Debug, Eq, PartialEq)]
 enum Claim {
-    /// Says that it drives the conversation.
+    /// It claims to drive the conversation.
     Ours,
-    /// A CLI that does not say which conversation it drives.
+    /// A CLI that does not name its conversation.
     Unsaid,
     Other,
 }
 
-/// `noted` is what the process has noted about itself.
+/// `noted` is the conversation in the process's own note.
 fn claim(arguments: &[String], noted: Option<String>, conversation: &str) -> Claim {
     let has = |short: &str, long: &str| arguments.iter().any(|word| word == short || word == long);
     let goes_on = has("-c", "--continue") || !has("-p", "--print");
@@ -258,17 +258,17 @@ fn claim(arguments: &[String], noted: Option<String>, conversation: &str) -> Cla
     }
 }
 
-/// What a CLI notes about itself, as far as we need it.
+/// The CLI's note about itself, as far as it is needed.
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Note {
     session_id: String,
-    /// When the process began, as `/proc` has it: the note of one that is gone may lie there for another.
+    /// The process's start time: an old note may have a reused pid.
     proc_start: String,
 }
 
-/// The conversation that a process has, by its own note. A process in a PID namespace of its own knows itself by another
-/// number than ours: its note has that one. A shield gives an agent the number of its parent, see `process/src/shield`.
+/// The conversation in a process's own note. A process in its own PID namespace knows itself by another number than
+/// ours, and its note has that one. A shield gives an agent the number of its parent, see `process/src/shield`.
 fn noted(claude_home: &Path, pid: u32) -> Option<String> {
     let notes = claude_home.join("sessions");
     let note_of = |number: u32, stat: &Stat| {
@@ -280,7 +280,7 @@ fn noted(claude_home: &Path, pid: u32) -> Option<String> {
     note_of(pid, &stat).or_else(|| note_of(stat.parent()?, &stat))
 }
 
-/// The conversation that a command line names as the one to be written to.
+/// The conversation to which a command line writes.
 fn driven(arguments: &[String]) -> Option<String> {
     let value = |flags: &[&str]| {
         let mut words = arguments.iter();
@@ -303,7 +303,7 @@ fn driven(arguments: &[String]) -> Option<String> {
     if forks { new } else { resumed.or(new) }
 }
 
-/// A CLI that may have a conversation: one that is only asked for its version, as we do at every start, has none.
+/// Whether it is a CLI that may have a conversation: one that only prints its version, as at every start, has none.
 fn is_cli(arguments: &[String]) -> bool {
     let named = arguments.iter().take(2).position(|word| {
         let name = Path::new(word).file_name().and_then(|name| name.to_str());
@@ -374,8 +374,8 @@ fn last_write(claude_home: &Path, cwd: &Path, conversation: &str) -> Option<i64>
     i64::try_from(since.as_millis()).ok()
 }
 
-/// Ends the process as its own user at a terminal would, then less gently, then by force: someone has asked for it. An
-/// error if it is still there.
+/// Ends the process as its user at a terminal would, then with SIGTERM, then by force, on a user's request. An error if
+/// it is still running.
 pub(crate) async fn end(driver: &Driver) -> Result<(), String> {
     end_after(driver, PATIENCE).await
 }
@@ -387,10 +387,10 @@ async fn end_after(driver: &Driver, patience: Duration) -> Result<(), String> {
         (Signal::KILL, PATIENCE),
     ] {
         let Some(pid) = alive(driver) else { return Ok(()) };
-        // One that was suspended in its terminal hears nothing else until it goes on.
+        // A process that was suspended in its terminal must be continued to receive the signal.
         for signal in [signal, Signal::CONT] {
             if let Err(error) = rustix::process::kill_process(pid, signal) {
-                tracing::debug!(%error, pid = driver.pid, "a signal was not taken");
+                tracing::debug!(%error, pid = driver.pid, "a signal could not be sent");
             }
         }
         let gone = async {
@@ -403,7 +403,7 @@ async fn end_after(driver: &Driver, patience: Duration) -> Result<(), String> {
         }
     }
     Err(format!(
-        "The process {} ({}) could not be ended, not even by force. Try again later, or fork the session and go on in the fork.",
+        "The process {} ({}) could not be ended, not even by force. Try again later, or fork the session and continue in the fork.",
         driver.pid, driver.command
     ))
 }
@@ -477,7 +477,7 @@ mod tests {
         assert_eq!(noted(folder.path(), pid), None);
     }
 
-    /// A process that claims to drive the conversation, and does with signals what `trap` says.
+    /// A process that claims to drive the conversation, with this signal handling.
     async fn foreign(trap: &str, conversation: &str) -> tokio::process::Child {
         let mut child = tokio::process::Command::new("/bin/sh")
             .args([
@@ -492,7 +492,7 @@ mod tests {
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        // A process that has only just been made has no command line yet.
+        // A process that was just created has no command line yet.
         let mut ready = [0; 6];
         let stdout = child.stdout.as_mut().unwrap();
         stdout.read_exact(&mut ready).await.unwrap();
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_is_suspended_or_takes_no_signal_is_ended_too() {
+    async fn suspended_processes_and_those_that_ignore_signals_are_ended_too() {
         use std::os::unix::process::ExitStatusExt as _;
 
         let folder = tempfile::tempdir().unwrap();
@@ -521,7 +521,7 @@ mod tests {
                 let pid = alive(&driver).unwrap();
                 rustix::process::kill_process(pid, Signal::STOP).unwrap();
             }
-            // Only one of them is to be out of patience.
+            // Only one of them is to run out of patience.
             let patience = if suspended {
                 PATIENCE
             } else {

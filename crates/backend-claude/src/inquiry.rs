@@ -1,4 +1,4 @@
-//! What is asked of a running CLI beside its work, and what it says of itself when it starts.
+//! Requests to a running CLI beside its work, and what it reports about itself when it starts.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use tiller_agent::link::Link;
 use tiller_core::RawJson;
 use tiller_core::backend::{Catalogue, Inquiry, InquiryFailed, Offers, Rewound};
 
-/// What the CLI offers, as the last one that was started has told.
+/// What the CLI offers, as the last one that was started reported it.
 #[derive(Clone, Default)]
 pub(crate) struct LastOffers(Arc<Mutex<Option<Arc<Offers>>>>);
 
@@ -48,19 +48,19 @@ impl LastOffers {
             model_list: RawJson::of(&told.models).ok(),
             commands: RawJson::of(&told.commands).ok(),
         };
-        // A CLI that lists nothing has nothing to tell.
+        // A CLI that lists nothing has nothing to report.
         if !offers.models.is_empty() {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(offers));
         }
     }
 }
 
-/// Something that is asked of the CLI, and what is done with its answer.
+/// A request to the CLI and the processing of its answer.
 pub(crate) type Exchange = BoxFuture<'static, ()>;
 
-/// Puts a request in line at once: what is sent to the CLI afterwards comes after it. `None`: it is over already.
+/// Queues a request at once: later lines to the CLI come after it. `None`: it is already done.
 pub(crate) fn begin(exchange: impl Future<Output = ()> + Send + 'static) -> Option<Exchange> {
-    // A budget that others have used up must not hold up the request.
+    // A task budget that others have used up must not delay the request.
     let mut exchange = tokio::task::unconstrained(exchange).boxed();
     exchange.as_mut().now_or_never().is_none().then_some(exchange)
 }
@@ -72,7 +72,7 @@ pub(crate) fn aside(exchange: impl Future<Output = ()> + Send + 'static) {
     }
 }
 
-/// The first request to a CLI that was just started. It is in line before anything else that is sent.
+/// The first request to a CLI that was just started. It is queued before anything else.
 pub(crate) fn initialize(
     link: &Link,
     hooks: &[String],
@@ -92,12 +92,12 @@ pub(crate) fn initialize(
     })
 }
 
-/// One callback for each event, whose id is the event's name.
+/// One hook callback for each event, whose id is the event's name.
 fn registered(hooks: &[String], hook_time: Duration) -> BTreeMap<String, Vec<HookMatcher>> {
     let matcher = |event: &String| HookMatcher {
         matcher: None,
         hook_callback_ids: vec![event.clone()],
-        // We answer first.
+        // Our timeout comes first.
         timeout: Some(hook_time.as_secs_f64() + 10.0),
     };
     hooks
@@ -116,12 +116,12 @@ pub(crate) async fn inquire(link: &Link, inquiry: Inquiry) -> Result<RawJson, In
         Inquiry::Usage => ask(link, GetUsage {}).await,
         Inquiry::Settings => ask(link, GetSettings {}).await,
         Inquiry::Models => ask(link, ListModels {}).await,
-        // Told when it was started, and by nothing else.
+        // Reported only when the CLI was started.
         Inquiry::Commands => Err(InquiryFailed::Unsupported),
     }
 }
 
-/// Restores files, or tells what that would change.
+/// Restores files, or reports what would change.
 pub(crate) async fn rewind(link: &Link, prompt: String, dry_run: bool) -> Result<Rewound, InquiryFailed> {
     let request = RewindFiles {
         user_message_id: prompt,
@@ -143,11 +143,11 @@ pub(crate) async fn title(link: &Link, prompt: &str) -> Result<RawJson, InquiryF
     ask(link, GenerateTitle::of(prompt)).await
 }
 
-/// Asks a small model of the CLI's own choice. Newer than the crate's list of operations.
+/// Asks a small model of the CLI's own choice. Newer than the crate's list of requests.
 #[derive(Serialize)]
 struct GenerateTitle {
     description: String,
-    /// The title is ours to keep; the transcript is the CLI's.
+    /// The title is stored by Tiller; the transcript is the CLI's.
     persist: bool,
 }
 
@@ -157,7 +157,7 @@ impl ControlRequest for GenerateTitle {
 }
 
 impl GenerateTitle {
-    /// What is said first says what it is about; the rest would only cost.
+    /// The beginning says what it is about; the rest would only cost.
     const LENGTH: usize = 2000;
 
     fn of(prompt: &str) -> Self {

@@ -1,4 +1,4 @@
-//! Starts the CLI for a session, finds it again after a restart, and runs its [`Relay`] until it exits.
+//! Starts the CLI for a session, reconnects to it after a restart, and runs its [`Relay`] until it exits.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,19 +30,19 @@ pub(crate) const GRACE: Grace = Grace {
     after_terminate: Duration::from_secs(2),
 };
 
-/// Everything that starting a CLI takes.
+/// Everything that is needed to start a CLI.
 #[derive(Clone)]
 pub(crate) struct Launcher {
     pub(crate) executable: Executable,
-    /// Where the CLI keeps its settings and transcripts, if not in its usual place.
+    /// The CLI's folder for settings and transcripts, if not the usual one.
     pub(crate) claude_home: Option<PathBuf>,
     pub(crate) offers: LastOffers,
     pub(crate) claims: Claims,
     /// How agents outlive this server. `None`: they don't.
     pub(crate) keeping: Option<KeeperConfig>,
-    /// How long a callback waits for its answer.
+    /// How long a hook call waits for its answer.
     pub(crate) hook_time: Duration,
-    /// For agents that connect to this server, which have no keeper. `None`: all speak over pipes.
+    /// For agents that connect to this server, which have no keeper. `None`: all use pipes.
     pub(crate) runs: Option<Runs>,
     pub(crate) running: Running,
     pub(crate) sandboxing: Sandboxing,
@@ -69,7 +69,7 @@ impl Launcher {
                     Err(message) => return agent.exited(Exit::NotStarted { message }, None).await,
                 },
             };
-            // The guard of a CLI that connects to this server is kept until it is gone: it may connect again.
+            // The guard of a CLI that connects to this server is kept until the CLI has ended: it may reconnect.
             let started = match &launcher.runs {
                 Some(runs) => start_connecting(
                     &launcher.executable,
@@ -120,7 +120,7 @@ impl Launcher {
                 ..LinkSettings::from(&Options::new().grace(GRACE))
             };
             let (link, inbox) = connect_over(kept.wire, settings);
-            // A keeper stays until it is dismissed, also when its agent has exited: that agent is not there.
+            // A keeper stays until it is dismissed, even if its agent has exited: then there is no agent.
             let is_there = listens && link.pid().is_none_or(is_running);
             let mut caught_up = None;
             if let Some(last_input) = last_input.filter(|_| is_there) {
@@ -142,7 +142,7 @@ impl Launcher {
         channels
     }
 
-    /// What agents that have no keeper are shielded with.
+    /// The shield of agents without a keeper.
     pub(crate) fn shield(&self) -> Shield {
         let kept = self.keeping.as_ref();
         kept.map_or_else(Shield::none, |keeping| keeping.shield.clone())
@@ -213,7 +213,7 @@ fn options(
         // Every version has the to-do list that clients show.
         .todos(true)
         .grace(GRACE)
-        // The agent must not find what would let it approve its own requests.
+        // The agent must not find anything that would let it approve its own requests.
         .env_remove_prefix("TILLER_");
     if let Some(sandbox) = sandbox {
         options = options.confine(sandbox);
@@ -240,12 +240,12 @@ fn options(
 
 /// Makes sure that no other Tiller of this user drives the conversation.
 async fn take_lease(conversation: &str) -> Result<Lease, String> {
-    let refused = "Another Tiller of yours drives this conversation. Stop it there, or fork the session.";
+    let refused = "Another Tiller of yours is using this conversation. Stop it there, or fork the session.";
     let lease = Lease::take(conversation, lease::PATIENCE).await;
     lease.ok_or(refused.to_owned())
 }
 
-/// What a session's agent needs for as long as it runs.
+/// What a session's agent needs while it runs.
 struct Agent {
     ends: AgentEnds,
     place: RunPlace,
@@ -288,7 +288,7 @@ impl Agent {
             malformed: 0,
         };
         let exit = relay.run(inbox, &mut self.ends.commands).await;
-        // Before the session hears of the exit and starts the next agent.
+        // Before the session learns of the exit and starts the next agent.
         drop(lease);
         let exit = match exit {
             // The prompt goes to another agent, unless the session has ended this one by now.
@@ -309,19 +309,19 @@ impl Agent {
     }
 }
 
-/// Whether a CLI was started just now, or by an earlier server.
+/// Whether a CLI was just started, or by an earlier server.
 enum Found {
     New,
     Again {
         busy: bool,
         /// It never got the prompt of the session's turn, and won't get it.
         unheard: bool,
-        /// Told when everything that it said without a server is in the inbox. `None`: it has exited.
+        /// Sent when all output that it wrote without a server is in the inbox. `None`: it has exited.
         caught_up: Option<oneshot::Receiver<()>>,
     },
 }
 
-/// A CLI that runs.
+/// A running CLI.
 struct Started {
     link: Link,
     inbox: Inbox,

@@ -1,7 +1,7 @@
 //! A lease on a conversation: at most one Tiller of this user starts an agent on it.
 //!
-//! It is a lock on a file, so it ends with the process that holds it, however that ends. What a killed process leaves is
-//! a file that nobody has locked: it blocks no other server, and the next server to start removes it.
+//! It is a lock on a file, so it ends with the process that holds it, however that ends. A killed process leaves an
+//! unlocked file: it blocks no other server, and the next server to start removes it.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,32 +13,32 @@ use std::time::Duration;
 
 use rustix::fs::FlockOperation;
 
-/// How long to wait for a lease that someone else has. An agent that was just ended, so that its conversation can go on
-/// here, is leased until its server has heard of the end.
+/// How long to wait for a lease that another server holds. An agent that was just ended, so that its conversation can
+/// continue here, is leased until its server has noticed the end.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where nothing depends on it. A server that sweeps holds the lock of what it removes for a moment.
+/// If nothing depends on it. A server that removes stale leases holds each lock for a moment.
 pub(crate) const NO_PATIENCE: Duration = Duration::from_millis(20);
 
-/// How long a conversation is kept for an agent that is about to be launched.
+/// How long a conversation is reserved for an agent that is about to be launched.
 const CLAIMED_FOR: Duration = Duration::from_secs(20);
 
 const BETWEEN_TRIES: Duration = Duration::from_millis(5);
 
-/// How the files are named that belong here.
+/// The extension of the lock files.
 const EXTENSION: &str = "lock";
 
-/// A conversation that no other Tiller of this user may start an agent on, for as long as this lives: also where two
-/// servers with data folders of their own share the CLI's home.
+/// While this lives, no other Tiller of this user may start an agent on the conversation, even if two servers with
+/// their own data folders share the CLI's home.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    /// Locked. `None`: leases can't be kept here.
+    /// Locked. `None`: leases can't be stored here.
     file: Option<File>,
     path: PathBuf,
 }
 
 impl Lease {
-    /// `None`: someone else has it, and keeps it. Where leases can't be kept at all, everyone gets one: that must not stop
+    /// `None`: another server holds the lease. If leases can't be stored at all, everyone gets one: that must not stop
     /// the work.
     pub(crate) async fn take(conversation: &str, patience: Duration) -> Option<Self> {
         Self::take_in(&folder(), conversation, patience).await
@@ -52,7 +52,7 @@ impl Lease {
                     Ok(Some(file)) => return Some(file),
                     Ok(None) => tokio::time::sleep(BETWEEN_TRIES).await,
                     Err(error) => {
-                        tracing::warn!(%error, path = %path.display(), "can't keep a lease on a conversation");
+                        tracing::warn!(%error, path = %path.display(), "can't store the lease of a conversation");
                         return None;
                     }
                 }
@@ -62,7 +62,7 @@ impl Lease {
         Some(Self { file, path })
     }
 
-    /// Removes the files of those who were killed before they could.
+    /// Removes the files of killed servers.
     pub(crate) fn sweep() {
         Self::sweep_in(&folder());
     }
@@ -86,11 +86,11 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // Still locked: the next one to open it makes a new file.
+        // Still locked: the next process to open it creates a new file.
         if self.file.is_some()
             && let Err(error) = std::fs::remove_file(&self.path)
         {
-            tracing::debug!(%error, "a lease was gone already");
+            tracing::debug!(%error, "a lease was already removed");
         }
     }
 }
@@ -104,8 +104,8 @@ impl Claims {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the lease of a conversation; false if someone else has it. An agent that is not launched after all does not
-    /// keep it for long.
+    /// Takes the lease of a conversation; false if another server holds it. If the agent is not launched, the lease is
+    /// released soon.
     #[cfg_attr(
         not(target_os = "linux"),
         allow(dead_code, reason = "nobody can be found there")
@@ -135,13 +135,13 @@ impl Claims {
         true
     }
 
-    /// What was claimed, for the agent that is launched now.
+    /// The claimed lease, for the agent that is launched now.
     pub(crate) fn take(&self, conversation: &str) -> Option<Arc<Lease>> {
         self.all().remove(conversation)
     }
 }
 
-/// The locked file; `None` if someone else has locked it, or has just removed it.
+/// The locked file; `None` if another process has locked it, or has just removed it.
 fn lock(path: &Path, create: bool) -> io::Result<Option<File>> {
     let mut options = File::options();
     options.create(create).truncate(false).write(true).mode(0o600);
@@ -159,7 +159,7 @@ fn lock(path: &Path, create: bool) -> io::Result<Option<File>> {
     Ok(same.then_some(file))
 }
 
-/// Where the leases of this user are.
+/// The folder of this user's leases.
 pub fn folder() -> PathBuf {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     if let Some(folder) = runtime.filter(|folder| folder.is_absolute() && folder.is_dir()) {
@@ -170,7 +170,7 @@ pub fn folder() -> PathBuf {
     }
 }
 
-/// Makes the folder if need be. In a place that all users share, one that is not ours alone is not used.
+/// Creates the folder if necessary. In a folder that all users share, one that belongs to another user is not used.
 fn private_folder(folder: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -182,7 +182,7 @@ fn private_folder(folder: &Path) -> io::Result<()> {
     if ours {
         Ok(())
     } else {
-        Err(io::Error::other("the folder belongs to someone else"))
+        Err(io::Error::other("the folder belongs to another user"))
     }
 }
 
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_lease_is_anothers_only_when_it_is_given_up() {
+    async fn a_lease_can_be_taken_only_after_its_release() {
         let folder = tempfile::tempdir().unwrap();
         let leases = folder.path().join("leases");
         let first = Lease::take_in(&leases, "c1", NO_PATIENCE).await.expect("free");
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_killed_server_leaves_keeps_nobody_out_and_is_swept() {
+    async fn leases_of_a_killed_server_block_nobody_and_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let leases = folder.path().join("leases");
         let held = Lease::take_in(&leases, "held", NO_PATIENCE).await.expect("free");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_wants_a_lease_waits_a_moment_for_it() {
+    async fn a_taken_lease_is_waited_for() {
         let leases = tempfile::tempdir().unwrap();
         let path = leases.path().join("c1.lock");
         let other = lock(&path, true).unwrap().expect("free");

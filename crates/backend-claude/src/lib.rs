@@ -1,7 +1,7 @@
-//! The Claude Code CLI as a backend, and everything that speaks like it: the demo agent does.
+//! The Claude Code CLI as a backend, and agents that behave like it, such as the demo agent.
 //!
-//! Knows how the CLI is started and found again, its control protocol, and who else may drive one of its conversations.
-//! It does not know who watches a session, nor how a session is kept.
+//! Knows how the CLI is started and found again, its control protocol, and other drivers of its conversations. It does
+//! not know who watches a session, nor how a session is stored.
 
 mod abilities;
 mod backend;

@@ -1,4 +1,4 @@
-//! What a message of the CLI's means for the life of a session.
+//! What a message of the CLI means for the state of a session.
 
 use tiller_agent::link::CONVERSATION_NOT_FOUND;
 use tiller_agent::message::{Body, Kind, Message, PermissionMode, SystemMessage, TurnOutcome, TurnResult};
@@ -13,7 +13,7 @@ pub(crate) fn meaning(message: &Message) -> Meaning {
         },
         (Kind::System, Some("status" | "background_tasks_changed"), _) => match message.body() {
             Body::System(SystemMessage::Status(status)) => {
-                // A mode that has no name here is between the user and the CLI.
+                // A mode without a name here concerns only the user and the CLI.
                 let mode = status.permission_mode.as_ref().map(PermissionMode::as_str);
                 let mode = mode.and_then(mode_change);
                 mode.map_or(Meaning::Nothing, Meaning::Option)
@@ -25,7 +25,7 @@ pub(crate) fn meaning(message: &Message) -> Meaning {
         },
         (Kind::Result, ..) => match message.result() {
             Some(result) if !result.is_background() => Meaning::TurnEnded(turn_end(result)),
-            // A report on something in the background; the user's turn goes on.
+            // A report about a background task; the user's turn continues.
             _ => Meaning::Nothing,
         },
         _ => Meaning::Nothing,

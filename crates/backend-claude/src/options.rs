@@ -1,4 +1,4 @@
-//! The options of a session with Claude Code: their names, their values, which of them a running CLI can change, and how
+//! The options of a session with Claude Code: their names and values, which of them a running CLI can change, and how
 //! they become a command line.
 
 use serde_json::Value;
@@ -11,20 +11,20 @@ use tiller_core::backend::{
 use crate::inquiry::LastOffers;
 use crate::sandbox::Sandboxing;
 
-/// Comma-separated tools and rules that run without asking.
+/// Comma-separated tools and rules that need no permission.
 const ALLOWED_TOOLS: &str = "allowedTools";
-/// The only tools that the agent has, which then run without asking.
+/// The only tools that the agent has, which then need no permission.
 const TOOLS: &str = "tools";
 pub(crate) const MODEL: &str = "model";
 pub(crate) const PERMISSION_MODE: &str = "permissionMode";
-/// How hard the model tries.
+/// The effort of the model.
 const EFFORT: &str = "effort";
-/// How often the model may be called in one turn.
+/// The maximum number of model calls in one turn.
 const MAX_TURNS: &str = "maxTurns";
-/// What the conversation may cost.
+/// The maximum cost of the conversation.
 const MAX_BUDGET_USD: &str = "maxBudgetUsd";
 
-/// The modes that a session can be in. The CLI has others, which are between the user and the CLI.
+/// The modes of a session. The CLI has others, which concern only the user and the CLI.
 const MODES: &[PermissionMode] = &[
     PermissionMode::Default,
     PermissionMode::AcceptEdits,
@@ -32,12 +32,12 @@ const MODES: &[PermissionMode] = &[
     PermissionMode::BypassPermissions,
 ];
 
-/// The mode of that name, if a session can be in it.
+/// The mode with this name, if a session can have it.
 pub(crate) fn mode(name: &str) -> Option<PermissionMode> {
     MODES.iter().find(|mode| mode.as_str() == name).cloned()
 }
 
-/// What the CLI reports as its mode, as a change of the option.
+/// The CLI's reported mode, as a change of the option.
 pub(crate) fn mode_change(name: &str) -> Option<OptionChange> {
     let value = match mode(name)? {
         PermissionMode::Default => None,
@@ -49,7 +49,7 @@ pub(crate) fn mode_change(name: &str) -> Option<OptionChange> {
     })
 }
 
-/// The options of one session, as far as they are set.
+/// The options of one session that are set.
 pub(crate) struct Chosen<'a>(pub(crate) &'a Options);
 
 impl Chosen<'_> {
@@ -91,7 +91,7 @@ impl Chosen<'_> {
         self.mode() == PermissionMode::BypassPermissions
     }
 
-    /// The CLI's options with these.
+    /// Applies these to the CLI's options.
     pub(crate) fn applied_to(&self, mut options: tiller_agent::Options) -> tiller_agent::Options {
         options = options.permission_mode(self.mode());
         if let Some(model) = self.model() {
@@ -101,7 +101,7 @@ impl Chosen<'_> {
         if let Some(tools) = self.tools() {
             options = options
                 .tools(&tools)
-                // The CLI's list is of its own tools; those of MCP servers would come beside it.
+                // The CLI's list has only its own tools; those of MCP servers are added to it.
                 .strict_mcp(!tools.iter().any(|tool| tool.starts_with("mcp__")));
             granted.extend(tools);
         }
@@ -134,7 +134,7 @@ fn is_root() -> bool {
     }
 }
 
-/// Checks options against what the CLI has last said it offers.
+/// Checks options against what the CLI last reported to offer.
 pub(crate) struct ClaudeOptions {
     offers: LastOffers,
     sandboxing: Sandboxing,
@@ -145,7 +145,8 @@ impl ClaudeOptions {
         Self { offers, sandboxing }
     }
 
-    /// A name that can't be taken for anything else on a command line, and that the CLI knows, as far as it has told.
+    /// A name that can't be mistaken for anything else on a command line, and that the CLI knows, as far as it has
+    /// reported.
     fn check_model(&self, value: &Value, before: Option<&Options>) -> Result<(), OptionRefused> {
         let in_name = |character: char| character.is_ascii_alphanumeric() || "._:/@[]-".contains(character);
         let is_name = |name: &str| {
@@ -158,17 +159,17 @@ impl ClaudeOptions {
             )
         };
         let Some(name) = value.as_str() else {
-            return Err(OptionRefused::new(MODEL, "A model is named by a string."));
+            return Err(OptionRefused::new(MODEL, "A model must be a string."));
         };
         if !is_name(name) {
             return Err(refused(name));
         }
         match self.offers.get() {
-            // The first process says whether it knows the model; a running one has told already.
+            // The first process decides whether it knows the model; a running one has already reported its list.
             Some(offers)
                 if before.is_some_and(|before| before.text(MODEL) != Some(name))
                     && !offers.models.iter().any(|offered| offered == name)
-                    // The CLI lists the newest of each family; a full name pins another one on purpose.
+                    // The CLI lists the newest model of each family; a full name selects another one on purpose.
                     && !name.starts_with("claude-") =>
             {
                 Err(refused(name))
@@ -190,10 +191,10 @@ impl ClaudeOptions {
         match value.as_str() {
             Some(level) if is_level(level) => Ok(()),
             Some(level) => {
-                let message = format!("'{level}' is no level of effort that the agent offers.");
+                let message = format!("Unknown effort '{level}': the agent does not offer it.");
                 Err(OptionRefused::new(EFFORT, message))
             }
-            None => Err(OptionRefused::new(EFFORT, "A level of effort is a string.")),
+            None => Err(OptionRefused::new(EFFORT, "An effort must be a string.")),
         }
     }
 }
@@ -280,7 +281,7 @@ impl OptionRules for ClaudeOptions {
                         .is_none_or(|turns| turns == 0 || turns > u64::from(u32::MAX))
                     {
                         let message =
-                            "A turn has at least one call of the model: give a number above zero, or none.";
+                            "A turn needs at least one model call. Use a number above zero, or omit it.";
                         return Err(OptionRefused::new(name, message));
                     }
                     true
@@ -292,18 +293,18 @@ impl OptionRules for ClaudeOptions {
                     {
                         return Err(OptionRefused::new(
                             name,
-                            "A budget is an amount of dollars above zero.",
+                            "A budget must be an amount of dollars above zero.",
                         ));
                     }
                     true
                 }
                 _ => {
-                    let message = format!("Claude Code has no option '{name}'.");
+                    let message = format!("Claude Code does not have the option '{name}'.");
                     return Err(OptionRefused::new(name, message));
                 }
             };
             if !fits {
-                let message = format!("The option '{name}' can't have this value.");
+                let message = format!("Invalid value for the option '{name}'.");
                 return Err(OptionRefused::new(name, message));
             }
         }
@@ -315,7 +316,7 @@ impl OptionRules for ClaudeOptions {
     }
 
     fn live_changes(&self, started: &Options, current: &Options, wanted: &Options) -> Vec<OptionChange> {
-        // The CLI can be switched to this mode only if its process was started in it.
+        // The CLI can change to this mode only if its process was started for it.
         let mode_possible = !Chosen(wanted).bypasses() || Chosen(started).bypasses();
         let mut changes = current.changes_to(wanted);
         changes.retain(|change| match change.name.as_str() {
@@ -353,7 +354,7 @@ impl OptionRules for ClaudeOptions {
         let chosen = Chosen(options);
         let listed = chosen.tools();
         if listed.is_some_and(|tools| !tools.iter().any(|listed| listed == tool)) {
-            Verdict::Deny("This tool is not among those that this session may use.")
+            Verdict::Deny("This session may not use this tool.")
         } else if chosen.bypasses() {
             Verdict::Allow
         } else {
@@ -377,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_up_on_a_command_line_looks_like_what_it_is_meant_to_be() {
+    fn values_on_a_command_line_are_checked() {
         for (name, value) in [
             (MODEL, json!("--dangerous")),
             (MODEL, json!("a b")),

@@ -1,4 +1,4 @@
-//! Between a session and a running CLI.
+//! Carries commands to a running CLI and its messages to the session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,47 +27,47 @@ use tiller_core::backend::{
 };
 use tiller_core::{DecisionAnswer, RawJson, UnreadableLine};
 
-/// How long an interrupted turn may take to end when its agent is to end. The CLI needs about 25 ms.
+/// How long an interrupted turn may take to end before its agent is ended. The CLI needs about 25 ms.
 const INTERRUPT_TIME: Duration = Duration::from_millis(1500);
 
-/// How much a session is told in one go at most: bounds memory and the delay of the first of it.
+/// The maximum batch for a session: bounds memory and the delay of its first event.
 const TOGETHER: usize = 256;
 const BYTES_TOGETHER: usize = 256 * 1024;
 
-/// Begins our id of an MCP server's question, which is answered in another form than the rest. It stands in the id
-/// because that is all that is known of a question which an earlier server was asked.
+/// The prefix of our id of an MCP server's question, which is answered in another format. It is in the id because that
+/// is all that is known about a question that an earlier server received.
 const ELICITED: &str = "elicitation/";
 
-/// The name under which an MCP server's question is put to the user.
+/// The tool name of an MCP server's question to the user.
 const ELICITATION: &str = "Elicitation";
 
 /// Carries commands to a running CLI and its messages to the session.
 pub(crate) struct Relay {
     pub(crate) link: Link,
-    /// What the CLI was asked first, until it has answered. It does so before it says anything that needs the answer.
+    /// The first request to the CLI, until it is answered. The CLI answers it before any message that needs the answer.
     pub(crate) greeting: Option<Exchange>,
-    /// An earlier server has started the CLI, and may have been asked what we are to answer.
+    /// Whether an earlier server started the CLI, and may have received questions that we have to answer.
     pub(crate) attached: bool,
-    /// Told when what the CLI has said without us is in the inbox.
+    /// Sent when the output that the CLI wrote without us is in the inbox.
     pub(crate) catching_up: Option<oneshot::Receiver<()>>,
     pub(crate) events: mpsc::Sender<Vec<PositionedEvent>>,
-    /// What the session is told next.
+    /// The next batch for the session.
     pub(crate) heard: Vec<PositionedEvent>,
-    /// A turn is running, as far as we know.
+    /// Whether a turn is running, as far as known.
     pub(crate) busy: bool,
     pub(crate) run: Option<KeeperHandle>,
-    /// Where what the CLI said last ends, if it can be read again.
+    /// The position of the CLI's last message, if it can be read again.
     pub(crate) position: Option<u64>,
-    /// How long a callback waits for its answer.
+    /// How long a hook call waits for its answer.
     pub(crate) hook_time: Duration,
-    /// How many lines were no messages.
+    /// The number of lines that were not messages.
     pub(crate) malformed: u64,
 }
 
-/// The session does not listen to the agent any more.
+/// The session no longer listens to the agent.
 struct Unheard;
 
-/// The end of what is under way.
+/// Waits for the end of a request.
 async fn over(exchange: &mut Option<Exchange>) {
     match exchange {
         Some(exchange) => exchange.await,
@@ -75,7 +75,7 @@ async fn over(exchange: &mut Option<Exchange>) {
     }
 }
 
-/// Everything that was said without us is there. Never, if the end comes first.
+/// Waits until all missed output is there. Never returns if the CLI's end comes first.
 async fn reached(catching_up: &mut Option<oneshot::Receiver<()>>) {
     if let Some(caught_up) = catching_up {
         let told = caught_up.await;
@@ -115,7 +115,7 @@ impl Relay {
 
     /// The CLI exited, or the session does not listen to it any more.
     async fn ended(self, end: Option<tiller_agent::link::Exit>, inbox: Inbox) -> Exit {
-        // The inbox is not read any more, so the CLI must not wait for it.
+        // The inbox is no longer read, so the CLI must not wait for it.
         drop(inbox);
         match end {
             Some(exit) => describe(&exit),
@@ -123,7 +123,7 @@ impl Relay {
         }
     }
 
-    /// Tells what is in the inbox, and that nothing of it is left.
+    /// Sends the session everything in the inbox, and then that it has caught up.
     async fn catch_up(&mut self, inbox: &mut Inbox) -> Result<(), Option<tiller_agent::link::Exit>> {
         while let Some(inbound) = inbox.try_next() {
             self.hear_all(inbound, inbox).await?;
@@ -133,17 +133,17 @@ impl Relay {
         self.tell_session().await.map_err(|Unheard| None)
     }
 
-    /// Ends the CLI. What it says until then belongs to the session.
+    /// Ends the CLI. Its output until then is still recorded.
     async fn last_words(mut self, mut inbox: Inbox) -> Exit {
-        // A CLI whose input ends in the middle of a turn takes that for a 'no' to its open question, and goes on
-        // with the turn. So the turn is interrupted first, and a CLI that does not listen is killed.
+        // A CLI whose input ends during a turn treats that as a denial of its open question, and continues the turn. So
+        // the turn is interrupted first, and a CLI that does not react is killed.
         if self.busy
             && let Some(exit) = self.interrupted(&mut inbox).await
         {
             return exit;
         }
         let (link, busy) = (self.link.clone(), self.busy);
-        // In a task of its own: a CLI can exit by itself only while its output is read.
+        // In its own task: a CLI can exit by itself only while its output is read.
         tokio::spawn(async move {
             if busy {
                 link.kill().await
@@ -164,7 +164,7 @@ impl Relay {
         describe(&self.link.exited().await)
     }
 
-    /// Interrupts the turn and waits a little for its end; the CLI's own end, if that comes instead.
+    /// Interrupts the turn and waits a little for its end; returns the CLI's own exit, if that comes instead.
     async fn interrupted(&mut self, inbox: &mut Inbox) -> Option<Exit> {
         let deadline = tokio::time::Instant::now() + INTERRUPT_TIME;
         self.command(AgentCommand::Interrupt).await;
@@ -224,14 +224,14 @@ impl Relay {
                         let mode = Chosen(&options).mode();
                         self.configure(change, SetPermissionMode { mode }, "permission mode");
                     }
-                    // Nothing else is offered as a change that a running CLI can make.
+                    // Only these options can be changed while the CLI runs.
                     name => tracing::error!(name, "a running CLI can't change this option"),
                 }
             }
             AgentCommand::Interrupt => {
                 let link = self.link.clone();
-                // Not waited for here: what the CLI says meanwhile must be read. The next prompt comes after it, and is
-                // not what it is meant for.
+                // Not awaited here: the CLI's output must be read meanwhile. The next prompt comes after it, and is not
+                // affected.
                 aside(async move {
                     if let Err(error) = link.request(Interrupt {}).await {
                         tracing::debug!(%error, "the CLI did not take an interrupt");
@@ -241,7 +241,7 @@ impl Relay {
         }
     }
 
-    /// Changes how the CLI works from the next prompt on at the latest. If it won't, people are told.
+    /// Changes an option from the next prompt on at the latest. If the CLI refuses, the user is told.
     fn configure<R: ControlRequest<Answer: Send> + 'static>(
         &self,
         change: OptionChange,
@@ -260,7 +260,7 @@ impl Relay {
                 let text = format!("The agent did not change its {what}: {error}.");
                 heard.push(PositionedEvent::without_position(AgentEvent::notice(&text)));
             }
-            // A session that does not listen any more does not need it.
+            // A session that no longer listens does not need it.
             drop(events.send(heard).await);
         });
     }
@@ -304,8 +304,8 @@ impl Relay {
         }
     }
 
-    /// Takes what was just read from `inbox`, and what is there already. An error is the end: the CLI's, or the
-    /// session's.
+    /// Processes what was just read from `inbox`, and everything else in it. An error is the end of the CLI or of the
+    /// session.
     async fn hear_all(
         &mut self,
         first: Inbound,
@@ -334,9 +334,9 @@ impl Relay {
         exit.map_or(Ok(()), |exit| Err(Some(exit)))
     }
 
-    /// Takes what was just read from `inbox`.
+    /// Processes what was just read from `inbox`.
     async fn hear(&mut self, inbound: Inbound, inbox: &Inbox) {
-        // What it answered before it said this is known before this is told.
+        // An earlier answer of the CLI is processed before this message.
         if self
             .greeting
             .as_mut()
@@ -346,7 +346,7 @@ impl Relay {
         }
         self.position = self.run.is_some().then(|| inbox.position());
         match inbound {
-            // Says what becomes of a prompt that has an id, which is between the CLI and us.
+            // Reports the progress of a prompt with an id, which only concerns the CLI and us.
             Inbound::Message(message) if message.type_name() == "command_lifecycle" => {}
             Inbound::Message(message) => {
                 let raw = RawJson::checked(Arc::clone(message.shared()));
@@ -359,7 +359,7 @@ impl Relay {
             }
             Inbound::Request(request) => self.request(request).await,
             Inbound::Cancelled(id) => {
-                // Whichever of the two it was; the session knows the one it has.
+                // A question or a hook call; the session knows which.
                 for agent_request in [id.as_str().to_owned(), format!("{ELICITED}{}", id.as_str())] {
                     self.tell(AgentEvent::Withdrew { agent_request });
                 }
@@ -369,12 +369,12 @@ impl Relay {
                 // The first, and then with every doubling: there may be thousands in a second.
                 if self.malformed.is_power_of_two() {
                     let (so_far, length) = (self.malformed, line.len());
-                    tracing::warn!(%error, length, so_far, "the CLI wrote a line that is no message");
+                    tracing::warn!(%error, length, so_far, "the CLI wrote a line that is not a message");
                 }
                 match error {
                     // Not JSON: most likely the output of a tool that the CLI did not catch.
                     ParseError::Json { .. } => self.notice(&format!(
-                        "A line of the agent's was not understood and left out: {error}."
+                        "A line of the agent could not be read and was skipped: {error}."
                     )),
                     ParseError::Utf8 { .. } | ParseError::NotAnObject | ParseError::TooDeep => {
                         let line = UnreadableLine::new(error.reason(), &line);
@@ -383,9 +383,9 @@ impl Relay {
                 }
             }
             Inbound::Oversized { length } => {
-                self.notice(&format!("A message of {length} bytes was too long and left out."));
+                self.notice(&format!("A message of {length} bytes was too long and was skipped."));
             }
-            // Handled by the callers, for whom it is the end. There is nothing else.
+            // Handled by the callers, for whom it is the end.
             _ => {}
         }
     }
@@ -427,7 +427,7 @@ impl Relay {
                 })));
             }
             _ => {
-                let refusal = Reply::Error("This client does not offer that.".to_owned());
+                let refusal = Reply::Error("This client does not support that.".to_owned());
                 if let Err(error) = self.link.respond(&request.id, refusal).await {
                     tracing::debug!(%error, "a refusal came too late");
                 }
@@ -444,7 +444,7 @@ impl Relay {
         self.heard.push(PositionedEvent { event, position });
     }
 
-    /// Together what was heard together, so that the session is woken once.
+    /// Sends a batch, so that the session is woken once.
     async fn tell_session(&mut self) -> Result<(), Unheard> {
         if self.heard.is_empty() {
             return Ok(());
@@ -454,7 +454,7 @@ impl Relay {
     }
 }
 
-/// What runs is always named: older versions of the CLI insist on it.
+/// The input is always included: older versions of the CLI require it.
 fn permission_reply(answer: DecisionAnswer) -> Reply {
     let wire = match answer {
         DecisionAnswer::Allow { input, permissions } => PermissionReply::Allow {
@@ -470,8 +470,8 @@ fn permission_reply(answer: DecisionAnswer) -> Reply {
     wire.into()
 }
 
-/// An elicitation as those who decide see it. Its schema is passed on as it was written: the order of its fields is the
-/// form's.
+/// An elicitation as clients see it. Its schema is passed on unchanged: the order of its fields is the order of the
+/// form.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ElicitationInput<'a> {

@@ -1,4 +1,4 @@
-//! The CLIs that run, by the names of their runs: what is asked of one beside its work goes to its link directly.
+//! The running CLIs, by the names of their runs: requests beside their work go to their links directly.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ type Links = HashMap<String, watch::Receiver<Option<Link>>>;
 #[derive(Clone, Default)]
 pub(crate) struct Running(Arc<Mutex<Links>>);
 
-/// The place of one run. The run is forgotten when this is dropped.
+/// The place of one run, which is removed when this is dropped.
 pub(crate) struct RunPlace {
     running: Running,
     run: String,
@@ -19,7 +19,7 @@ pub(crate) struct RunPlace {
 }
 
 impl Running {
-    /// Makes a place for a run whose CLI is about to be started or found again.
+    /// Registers a run whose CLI is about to be started or found again.
     pub(crate) fn expect(&self, run: &str) -> RunPlace {
         let (link, receiver) = watch::channel(None);
         self.links().insert(run.to_owned(), receiver);
@@ -30,7 +30,7 @@ impl Running {
         }
     }
 
-    /// The link to the CLI of a run, once there is one. `None`: the run is over.
+    /// The link to the CLI of a run, once it is connected. `None`: the run is over.
     pub(crate) async fn link(&self, run: &str) -> Option<Link> {
         let mut place = self.links().get(run)?.clone();
         let link = place.wait_for(Option::is_some).await.ok()?;

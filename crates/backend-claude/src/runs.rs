@@ -1,7 +1,7 @@
-//! CLIs that connect to the server instead of speaking over pipes.
+//! CLIs that connect to the server instead of using pipes.
 //!
-//! Each run has a secret of its own, which the CLI is started with and which is valid for as long as the run lives,
-//! reconnects included. The server accepts the connection and hands it over; only this crate reads what comes over it.
+//! Each run has its own secret, with which the CLI is started and which is valid during the run, including reconnects.
+//! The server accepts the connection and passes it on; only this crate reads it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -13,7 +13,7 @@ use tiller_core::credentials::{Secret, SecretHash};
 use tiller_core::{SessionId, StoreError};
 use tiller_process::{Socket, SocketSender, Sockets, sockets};
 
-/// The runs that a connection may come from. Cheap to clone.
+/// The runs from which a connection may come. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Runs(Arc<Shared>);
 
@@ -44,7 +44,7 @@ pub(crate) struct Guard {
 }
 
 impl Runs {
-    /// Expects the agent of a session. A run before it is expected no more.
+    /// Expects the agent of a session. An earlier run of the session is no longer expected.
     pub(crate) fn expect(&self, session: SessionId) -> Result<Run, StoreError> {
         let address = self
             .0
@@ -71,7 +71,7 @@ impl Runs {
     fn find(&self, session: SessionId, secret: &str) -> Option<SocketSender> {
         let runs = self.0.expected.lock().unwrap_or_else(PoisonError::into_inner);
         let expected = runs.get(&session)?;
-        // Hashes of 256 random bits: how long the comparison takes tells nothing of use.
+        // Hashes of 256 random bits: the duration of the comparison reveals nothing useful.
         (expected.secret == SecretHash::of(secret)).then(|| expected.sender.clone())
     }
 }
@@ -103,7 +103,7 @@ impl Drop for Guard {
             .expected
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        // A newer run of the session has a secret of its own.
+        // A newer run of the session has its own secret.
         if runs
             .get(&self.session)
             .is_some_and(|expected| expected.secret == self.secret)

@@ -64,7 +64,7 @@ fn a_prompt_waits_until_the_conversation_is_open_and_its_mode_is_set() {
 }
 
 #[test]
-fn a_permission_can_be_answered_by_a_server_that_was_not_asked() {
+fn a_later_server_can_answer_a_permission_request() {
     let mut first = conversation(Options::default(), None);
     opened(&mut first);
     let options = json!([
@@ -105,7 +105,7 @@ fn a_permission_can_be_answered_by_a_server_that_was_not_asked() {
 }
 
 #[test]
-fn what_an_agent_wants_that_is_not_offered_is_refused() {
+fn unsupported_requests_of_an_agent_are_refused() {
     let mut conversation = conversation(Options::default(), None);
     let step = hear(
         &mut conversation,
@@ -186,7 +186,7 @@ fn a_mode_can_be_chosen_if_the_agent_offers_it() {
 }
 
 #[test]
-fn a_user_who_must_sign_in_is_told_how() {
+fn a_missing_sign_in_is_reported_with_instructions() {
     let mut conversation = conversation(Options::default(), None);
     let methods = json!([{ "id": "l", "name": "Log in", "description": "Run `test login`." }]);
     answer(&mut conversation, INITIALIZE, json!({ "authMethods": methods }));

@@ -12,7 +12,7 @@ use tiller_core::backend::Hooks as _;
 use crate::inquiry::{LastOffers, initialize};
 use crate::running::{RunPlace, Running};
 
-/// Lives for as long as the test.
+/// Lives as long as the test.
 struct Immortal;
 
 impl Process for Immortal {
@@ -33,7 +33,7 @@ impl Process for Immortal {
     }
 }
 
-/// A relay to an agent whose part the test plays.
+/// A relay to an agent that the test plays.
 struct Played {
     says: mpsc::Sender<Vec<Located>>,
     hears: mpsc::Receiver<Line>,
@@ -121,7 +121,7 @@ impl Played {
 }
 
 #[tokio::test]
-async fn a_callback_that_nobody_answers_does_not_stop_the_agent() {
+async fn an_unanswered_hook_call_does_not_stop_the_agent() {
     let mut agent = Played::start(Duration::from_millis(20));
     agent.call_back("h1").await;
     let AgentEvent::Hook(call) = agent.event().await else {
@@ -144,7 +144,7 @@ async fn a_callback_that_nobody_answers_does_not_stop_the_agent() {
     agent.say(json!({ "type": "system", "subtype": "status" })).await;
     assert!(matches!(agent.event().await, AgentEvent::Message { .. }));
 
-    // An answer that comes after all is not passed on: the next line is the answer to the next one.
+    // A late answer is not passed on: the next line is the answer to the next call.
     agent.answer_hook("h1", &json!({ "continue": false }));
     agent.call_back("h2").await;
     assert!(matches!(agent.event().await, AgentEvent::Hook(_)));
@@ -162,7 +162,7 @@ fn prompt(words: &str) -> AgentCommand {
 }
 
 #[tokio::test]
-async fn the_agent_hears_everything_in_the_order_in_which_it_was_said() {
+async fn the_agent_gets_everything_in_order() {
     let mut agent = Played::start(Duration::from_mins(1));
     for command in [
         AgentCommand::Configure(OptionChange::new(MODEL, "haiku")),
@@ -181,7 +181,7 @@ async fn the_agent_hears_everything_in_the_order_in_which_it_was_said() {
 }
 
 #[tokio::test]
-async fn the_session_is_told_whether_the_agent_has_changed() {
+async fn the_session_learns_whether_the_agent_made_a_change() {
     let mut agent = Played::start(Duration::from_mins(1));
     for (subtype, done) in [("success", true), ("error", false)] {
         let change = OptionChange::new(PERMISSION_MODE, "plan");
@@ -214,7 +214,7 @@ async fn the_session_is_told_whether_the_agent_has_changed() {
 }
 
 #[tokio::test]
-async fn what_the_agent_offers_is_known_before_it_introduces_itself() {
+async fn the_agents_offers_are_known_before_its_init() {
     let offers = LastOffers::default();
     let mut agent = Played::start_with(Duration::from_mins(1), |link| {
         initialize(link, &[], Duration::ZERO, offers.clone())
@@ -222,7 +222,7 @@ async fn what_the_agent_offers_is_known_before_it_introduces_itself() {
     let asked = agent.hear().await;
     let models = json!({ "models": [{ "value": "haiku" }], "commands": [] });
     let response = json!({ "subtype": "success", "request_id": asked["request_id"], "response": models });
-    // In one go, as a CLI writes that has much to say at once.
+    // In one go, as a busy CLI writes.
     let lines = [
         json!({ "type": "control_response", "response": response }),
         json!({ "type": "system", "subtype": "init" }),
@@ -237,15 +237,15 @@ async fn what_the_agent_offers_is_known_before_it_introduces_itself() {
 }
 
 #[tokio::test]
-async fn an_answered_callback_is_not_answered_again() {
-    // Enough for us to be in time on a busy machine.
+async fn an_answered_hook_call_is_not_answered_again() {
+    // Enough to be in time on a busy machine.
     let mut agent = Played::start(Duration::from_secs(3));
     agent.call_back("h1").await;
     assert!(matches!(agent.event().await, AgentEvent::Hook(_)));
     let output = json!({ "decision": "block" });
     agent.answer_hook("h1", &output);
     assert_eq!(agent.hear().await["response"]["response"], output);
-    // The second one's time is up after the first one's.
+    // The second one times out after the first one.
     agent.call_back("h2").await;
     assert!(matches!(agent.event().await, AgentEvent::Hook(_)));
     assert_eq!(agent.hear().await["response"]["request_id"], "h2");

@@ -43,7 +43,7 @@ client_events! {
     }
     /// Sends a prompt to a session. While a turn runs, the prompt is queued.
     SessionContinue(prompts::SessionContinue) = "session.continue" {
-        chinese: "向会话发送一条消息；回合进行中时排队",
+        chinese: "向会话发送一条消息；轮次进行中时排队",
         session: session_id,
         scope: Run,
         order: Command,
@@ -52,7 +52,7 @@ client_events! {
     }
     /// Stops the running turn. Without a running turn, nothing happens.
     SessionStop(SessionRef) = "session.stop" {
-        chinese: "停止当前回合；没有进行中的回合时无效果",
+        chinese: "停止当前轮次；没有进行中的轮次时无效果",
         session: session_id,
         scope: Run,
         order: Command,
@@ -115,7 +115,7 @@ client_events! {
     }
     /// Sends the first queued prompt, if no turn runs.
     SessionFlush(SessionRef) = "session.flush" {
-        chinese: "没有回合进行时，发送排队中的第一条消息",
+        chinese: "没有轮次进行时，发送排队中的第一条消息",
         session: session_id,
         scope: Run,
         order: Command,
@@ -188,7 +188,7 @@ client_events! {
     }
     /// Registers for `hook.callback` on these events, from the next turn on, replacing earlier registrations.
     SessionHooks(hooks::SessionHooks) = "session.hooks" {
-        chinese: "登记这些事件的 hook.callback，自下一回合起生效，并替换之前的登记",
+        chinese: "登记这些事件的 hook.callback，自下一轮次起生效，并替换之前的登记",
         session: session_id,
         scope: Approve,
         order: Command,
@@ -275,7 +275,7 @@ server_events! {
     /// A session was deleted.
     SessionDeleted(delete::SessionDeleted) = "session.deleted" { chinese: "会话已删除", seq: false }
     /// The session's queue: the prompts that wait for the running turn to end.
-    SessionQueue(prompts::SessionQueue) = "session.queue" { chinese: "等待当前回合结束的消息", seq: false }
+    SessionQueue(prompts::SessionQueue) = "session.queue" { chinese: "等待当前轮次结束的消息", seq: false }
     /// A session's entry in the list changed in a way that `session.status` does not report.
     SessionUpdated(list::SessionUpdated) = "session.updated" {
         chinese: "会话的列表条目发生了 session.status 未包含的变化",

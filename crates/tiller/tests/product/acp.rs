@@ -271,7 +271,7 @@ async fn a_mode_that_an_acp_agent_offers_can_be_chosen() {
         )
         .await;
     let failed = client.until_status("error").await;
-    assert_eq!(failed["error"], "The agent refused to go on.");
+    assert_eq!(failed["error"], "The agent refused to continue.");
 
     client.send("session.configure", configure("dreamy")).await;
     let notice = client
@@ -290,7 +290,10 @@ async fn a_mode_that_an_acp_agent_offers_can_be_chosen() {
         )
         .await;
     let refused = client.until_type("runner.error").await;
-    assert_eq!(refused["message"], "scripted has no option 'temperature'.");
+    assert_eq!(
+        refused["message"],
+        "scripted does not have the option 'temperature'."
+    );
     server.stop().await;
     until_nothing_is_left(&world).await;
 }
