@@ -257,7 +257,7 @@ impl Language {
             .collect();
         // Stable: of equal ones the first.
         wanted.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-        // Someone who reads neither is better served by English.
+        // A reader of neither language is better served by English.
         wanted.first().map_or(Self::English, |(_, language)| *language)
     }
 }

@@ -1,4 +1,4 @@
-//! The contracts, one function each. Every function gets a place without data.
+//! The contracts, one function each. Every function gets an empty place.
 #![allow(
     clippy::unwrap_used,
     reason = "a contract that can't go on fails, and says where"

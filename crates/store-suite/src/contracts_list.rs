@@ -1,6 +1,6 @@
 //! The list of contracts. Each becomes a test of the store that runs the suite.
 
-/// Makes a test of every contract, for the store of this [`Harness`](crate::Harness).
+/// Creates a test of every contract, for the store of this [`Harness`](crate::Harness).
 #[macro_export]
 macro_rules! conformance {
     ($harness:ident) => {
@@ -78,7 +78,7 @@ macro_rules! conformance {
 
 #[cfg(test)]
 mod tests {
-    /// A contract that no store checks would look like one that every store keeps.
+    /// A contract that no store checks would look like one that every store fulfils.
     #[test]
     fn every_contract_is_in_the_list() {
         let list = include_str!("contracts_list.rs");

@@ -15,7 +15,7 @@ use tiller_core::{
 };
 use tiller_message::Summary;
 
-/// Totals of a session in which something has happened.
+/// Totals of a session with some activity.
 fn summary() -> Summary {
     let mut summary = Summary::default();
     summary.turn_started(1);
@@ -86,7 +86,7 @@ pub fn prompt(text: &str) -> EventBody {
     }
 }
 
-/// The same for the same text.
+/// The same id for the same text.
 pub(crate) fn id_of(text: &str) -> PromptId {
     let session = "7b3f9d1c-52a5-4c3b-9d0a-1d6d1f0f3a10".parse().unwrap();
     let bytes = text.bytes().map(u64::from);
@@ -149,7 +149,7 @@ pub async fn own(store: &dyn Store, record: &SessionRecord, last_seq: u64) -> Ep
     store.create(record).await.unwrap()
 }
 
-/// Writes nothing but the record and images.
+/// Writes only the record and images.
 pub async fn put(store: &dyn Store, record: &SessionRecord, images: Vec<Image>) {
     let commit = Commit {
         epoch: own(store, record, record.last_seq).await,
@@ -162,7 +162,7 @@ pub async fn put(store: &dyn Store, record: &SessionRecord, images: Vec<Image>) 
     store.commit(commit).await.unwrap();
 }
 
-/// All sessions, the last changed first.
+/// All sessions, the most recently changed first.
 pub async fn all(store: &dyn Store) -> Vec<(SessionRecord, Vec<DecisionRequest>)> {
     let mut all = Vec::new();
     for session in store.list(SessionQuery::default()).await.unwrap() {
@@ -214,7 +214,7 @@ pub(crate) fn texts(entries: &[HistoryEntry]) -> Vec<(u64, &str)> {
     texts.collect()
 }
 
-/// A piece of a streamed message.
+/// A fragment of a streamed message.
 pub fn piece(text: &str) -> EventBody {
     let raw = RawJson::parse(&format!(
         r#"{{"uuid":"u","type":"stream_event","event":"{text}"}}"#
@@ -223,7 +223,7 @@ pub fn piece(text: &str) -> EventBody {
     EventBody::Message { raw, uuid: None }
 }
 
-/// A session in which nothing runs and nothing waits.
+/// A session without a running turn and without pending decisions.
 pub fn quiet(title: &str, updated_at: i64) -> SessionRecord {
     SessionRecord {
         status: SessionStatus::Completed,
@@ -261,7 +261,7 @@ impl Backend for NoAgents {
     }
 }
 
-/// Takes every option, and changes none while an agent runs.
+/// Accepts every option, and changes none while an agent runs.
 #[derive(Debug)]
 pub struct AnyOptions;
 

@@ -1,8 +1,8 @@
-//! What every store must do. A store implements [`Harness`] and runs all contracts with one line in its tests,
+//! The contract of stores. A store implements [`Harness`] and runs all contracts with one line in its tests,
 //! [`conformance!`]. [`MemoryStore`] is the store for tests that need no disk.
 //!
-//! The suite knows the core's traits and types only: no SQL, no files, no HTTP. How a store stores is not checked here;
-//! a store has tests of its own for that.
+//! The suite knows only the core's traits and types: no SQL, no files, no HTTP. How a store stores data is not checked
+//! here; a store has its own tests for that.
 
 mod contracts_list;
 
@@ -15,14 +15,14 @@ use tiller_core::credentials::CredentialStore;
 
 pub use memory::{Damage, HeldWrites, MemoryStore};
 
-/// A place in which a store keeps its data, and how to open it.
+/// The place of a store's data, and how to open it.
 pub trait Harness: Sized {
     type Store: Store + CredentialStore + Clone;
 
-    /// Whether copying or removing a long session takes long, so that the store must let others write meanwhile.
+    /// Whether copying or deleting a long session takes long, so that the store must let others write meanwhile.
     const COPIES_IN_STEPS: bool;
 
-    /// A place without data.
+    /// An empty place.
     fn new() -> Self;
 
     /// Opens the store. It has everything that was committed at this place, whether the stores that committed it are

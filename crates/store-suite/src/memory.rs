@@ -1,6 +1,6 @@
-//! A store in memory, for tests: it keeps every contract but the one that data survives the process.
+//! A store in memory, for tests: it fulfils every contract except that data survives the process.
 //!
-//! Clones share their data. A test can hold writes up, refuse them, and damage sessions, which with a store on disk takes
+//! Clones share their data. A test can delay writes, refuse them, and damage sessions, which with a store on disk takes
 //! a full disk or a second process.
 
 mod arrangement;
@@ -28,13 +28,13 @@ pub struct MemoryStore {
 struct Shared {
     /// Held for one operation, never across an await.
     data: Mutex<Data>,
-    /// One write at a time, in the order in which they were asked for.
+    /// One write at a time, in the order of the calls.
     writing: Arc<Semaphore>,
     /// Why writes are refused, if they are.
     refusal: Mutex<Option<StoreError>>,
 }
 
-/// Writes wait for as long as this exists.
+/// Writes wait while this exists.
 #[must_use]
 #[derive(Debug)]
 pub struct HeldWrites {
@@ -46,7 +46,7 @@ pub struct HeldWrites {
 pub enum Damage {
     /// The record: the session can't be loaded.
     Record,
-    /// The log: the record can be read, but not what the agent was told.
+    /// The log: the record can be read, but not the agent's inputs.
     Log,
 }
 
@@ -69,7 +69,7 @@ struct MemorySession {
     decisions: Vec<Decision>,
     images: BTreeMap<String, Image>,
     notes: BTreeMap<String, RawJson>,
-    /// Up to which event streamed pieces were removed.
+    /// The event up to which streamed fragments were removed.
     compacted: u64,
     damage: Option<Damage>,
 }
@@ -104,14 +104,14 @@ impl MemoryStore {
         }
     }
 
-    /// Makes every write wait until what this returns is dropped. Waits for a write that is under way.
+    /// Makes all writes wait until the returned value is dropped. Waits for a write in progress.
     pub async fn hold_writes(&self) -> Result<HeldWrites, StoreError> {
         let turn = Arc::clone(&self.shared.writing).acquire_owned().await;
         turn.map(|turn| HeldWrites { _turn: turn })
             .map_err(|error| StoreError::Unavailable(error.to_string()))
     }
 
-    /// Refuses every write from now on, with this error, as a full disk does. `None`: takes them again.
+    /// Refuses all writes from now on with this error, as a full disk does. `None`: accepts them again.
     pub fn refuse_writes(&self, error: Option<StoreError>) {
         *self.refusal() = error;
     }
@@ -124,7 +124,7 @@ impl MemoryStore {
     }
 
     fn data(&self) -> MutexGuard<'_, Data> {
-        // Every operation checks before it changes anything, so a panic leaves the data whole.
+        // Every operation checks before it changes anything, so a panic leaves the data consistent.
         self.shared.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -174,7 +174,7 @@ impl MemorySession {
         }
     }
 
-    /// The decisions that wait, the oldest first.
+    /// The pending decisions, oldest first.
     fn pending(&self) -> Vec<DecisionRequest> {
         let mut open: Vec<_> = self
             .decisions
@@ -234,7 +234,7 @@ impl MemorySession {
 
 const DAMAGED: &str = "a test has damaged it";
 
-/// What an event is in a session's history, if it is a prompt or a message.
+/// The kind of an event in a session's history, if it is a prompt or a message.
 fn entry(body: &EventBody) -> Result<Option<RawJson>, StoreError> {
     match body {
         EventBody::UserPrompt { prompt } => {

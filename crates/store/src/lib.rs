@@ -1,6 +1,6 @@
 //! Tiller's own data on SQLite: sessions, their events, decisions, credentials.
 //!
-//! It owns the schema and every SQL statement. It knows nothing of agents or HTTP; what a session is, the core says.
+//! It owns the schema and every SQL statement. It does not know agents or HTTP; the core defines what a session is.
 
 mod sqlite;
 

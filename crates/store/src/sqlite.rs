@@ -1,4 +1,4 @@
-//! One file, one writer thread, readers beside it.
+//! One file, one writer thread, several readers.
 
 mod arrangement;
 mod codec;
@@ -19,7 +19,7 @@ use tiller_core::StoreError;
 
 use self::writer::Writer;
 
-/// Everything in one SQLite file. Cheap to clone; the file is closed when the last clone is gone.
+/// The store in one SQLite file. Cheap to clone; the file is closed when the last clone is dropped.
 #[derive(Clone)]
 pub struct SqliteStore {
     shared: Arc<Shared>,
@@ -32,7 +32,7 @@ struct Shared {
     idle_readers: Mutex<Vec<Connection>>,
 }
 
-/// More than this many readers at once open a connection of their own and close it again.
+/// Further readers open a connection of their own and close it again.
 const KEPT_READERS: usize = 4;
 
 impl SqliteStore {
@@ -54,7 +54,7 @@ impl SqliteStore {
         })
     }
 
-    /// Copies what is only in the log beside the file into the file, so that it can be copied alone. To be called when
+    /// Copies the content of the write-ahead log into the file, so that the file can be copied alone. Call it when
     /// nothing more is written. If it fails, the next process that opens the file does it.
     pub async fn settle(&self) {
         let path = self.shared.path.clone();
@@ -70,7 +70,7 @@ impl SqliteStore {
         }
     }
 
-    /// Writes, and comes back with what the work found out when it is on disk.
+    /// Writes, and returns the result of the work when it is on disk.
     async fn write_returning<T: Send + 'static>(
         &self,
         mut work: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -85,13 +85,13 @@ impl SqliteStore {
                 Ok(())
             })
             .await?;
-        // A group that failed is run again: the last value counts.
+        // A failed group is run again: the last value counts.
         let last = receiver.try_iter().last();
         last.ok_or_else(|| StoreError::Unavailable("the writer has ended".to_owned()))
     }
 
-    /// Runs a query on a connection that can't write. The whole query reads one snapshot: a session that is read from
-    /// several tables has each commit whole, or not at all.
+    /// Runs a query on a read-only connection. The whole query reads one snapshot: a session that is read from several
+    /// tables has each commit completely, or not at all.
     async fn read<T: Send + 'static>(
         &self,
         query: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
@@ -134,17 +134,17 @@ impl Shared {
     }
 }
 
-/// The program's other commands (`tiller key`, `tiller link`) write to the same file, for a moment.
+/// The program's other commands (`tiller key`, `tiller link`) briefly write to the same file.
 const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// How long the end waits for someone who reads. There are ten seconds for all of it.
+/// How long closing waits for readers. Stopping may take ten seconds in all.
 const SETTLE_TIME: std::time::Duration = std::time::Duration::from_secs(1);
 
 const JOURNAL_LIMIT: u32 = 32 << 20;
 
 const CHECKPOINT_PAGES: u32 = 4000;
 
-/// Deleted rows give their space back to the system. A file that was created without that is rewritten, once.
+/// Deleted rows return their space to the system. A file that was created without that is rewritten once.
 fn make_shrinkable(connection: &Connection) -> rusqlite::Result<()> {
     const INCREMENTAL: u32 = 2;
     let found: u32 = connection.pragma_query_value(None, "auto_vacuum", |row| row.get(0))?;
@@ -158,20 +158,20 @@ fn make_shrinkable(connection: &Connection) -> rusqlite::Result<()> {
 fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // What we have acknowledged must survive a power cut, not only a crash of ours.
+    // Acknowledged data must survive a power cut, not only a crash of the process.
     connection.pragma_update(None, "synchronous", "FULL")?;
-    // Every commit writes its session's row first, and what is deleted is deleted by name: looking that up again for
-    // each of a million rows would cost a fifth of writing them.
+    // Every commit writes its session's row first, and rows are deleted by name: checking foreign keys for each of a
+    // million rows would cost a fifth of writing them.
     connection.pragma_update(None, "foreign_keys", false)?;
-    // Four times as much as SQLite would: what changes often is copied back less often.
+    // Four times SQLite's default: pages that change often are copied back less often.
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-    // After a burst the log beside the file shrinks again.
+    // After a burst the write-ahead log shrinks again.
     connection.pragma_update(None, "journal_size_limit", JOURNAL_LIMIT)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(())
 }
 
-/// The file holds conversations: no other user of the machine may read it, from its creation on.
+/// The file contains conversations: no other user of the machine may read it, from its creation on.
 fn create_private(path: &Path) -> Result<(), StoreError> {
     let unavailable = |error: std::io::Error| StoreError::Unavailable(error.to_string());
     if let Some(folder) = path.parent() {
@@ -184,7 +184,7 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
     options.open(path).map(drop).map_err(unavailable)
 }
 
-/// Ends a write for a reason of ours; [`store_error`] finds it again.
+/// Aborts a write for a reason of ours; [`store_error`] recognises it.
 fn refuse(reason: StoreError) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(Box::new(reason))
 }
@@ -195,7 +195,7 @@ fn store_error(error: rusqlite::Error) -> StoreError {
     {
         return reason.clone();
     }
-    // What does not fit its column's type was not written by us.
+    // A value that does not fit its column's type was not written by us.
     if matches!(
         error,
         rusqlite::Error::FromSqlConversionFailure(..)

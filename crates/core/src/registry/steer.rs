@@ -341,7 +341,7 @@ impl Sessions {
         Some(driver)
     }
 
-    /// Ends an agent that rests, because someone else has taken its place.
+    /// Ends an idle agent because another process has taken over its conversation.
     pub(super) async fn yield_to(&self, session: SessionId, driver: &Driver) {
         tracing::info!(pid = driver.pid, %session, "another process drives the conversation; the agent that rests is ended");
         // A session that was deleted meanwhile has no agent either.

@@ -15,7 +15,7 @@ use crate::event::{DecisionRequest, Event, EventBody};
 use crate::ids::Timestamp;
 use crate::session::SessionRecord;
 
-/// What is on disk, and what a keeper has seen.
+/// What is stored, and what a keeper has seen.
 #[derive(Clone)]
 struct Disk {
     record: SessionRecord,
@@ -32,7 +32,7 @@ impl Disk {
         }
     }
 
-    /// The next server's state, and what it does first.
+    /// The next server's state, and its first effects.
     fn recover(&self) -> Story {
         let said = |event: &&Event| {
             matches!(
@@ -81,7 +81,7 @@ fn caught_up() -> Input {
 }
 
 #[test]
-fn what_was_answered_stays_answered() {
+fn an_answer_survives_a_crash() {
     let mut story = Story::running();
     story.take(asks(1, false)).take(allow("t1"));
     let mut next = disk_of(&story).recover();
@@ -90,7 +90,7 @@ fn what_was_answered_stays_answered() {
 }
 
 #[test]
-fn a_turn_goes_on_with_the_agent_that_an_earlier_server_started() {
+fn a_turn_continues_with_the_agent_of_an_earlier_server() {
     let mut story = Story::running();
     story.take(asks(1, false));
     let disk = disk_of(&story);
@@ -112,7 +112,7 @@ fn a_turn_goes_on_with_the_agent_that_an_earlier_server_started() {
 }
 
 #[test]
-fn what_the_agent_has_not_heard_is_said_again() {
+fn inputs_that_the_agent_missed_are_sent_again() {
     let mut story = Story::running();
     story.take(asks(1, false)).take(allow("t1"));
     let disk = disk_of(&story);
@@ -143,7 +143,7 @@ fn an_agent_that_was_never_started_is_started() {
 }
 
 #[test]
-fn a_prompt_waits_until_it_is_known_whether_the_agent_is_there() {
+fn a_prompt_waits_until_the_reconnect_has_finished() {
     let mut story = Story::running();
     story.take(success());
     let disk = disk_of(&story);
@@ -160,13 +160,13 @@ fn a_prompt_waits_until_it_is_known_whether_the_agent_is_there() {
 }
 
 #[test]
-fn what_was_said_without_a_server_comes_before_what_is_told_then() {
+fn output_without_a_server_comes_before_later_events() {
     let mut story = Story::running();
     story.take(asks(1, false)).take(Input::Stop);
     let disk = disk_of(&story);
     let mut story = disk.recover();
     story.tale();
-    // Its prompt has not reached it, so the stop ends the turn; but not before what it has said.
+    // The agent did not get the prompt, so the stop ends the turn; but not before the agent's output.
     story
         .take(attached(0))
         .take(message("meanwhile", None, Meaning::Nothing))
@@ -175,7 +175,7 @@ fn what_was_said_without_a_server_comes_before_what_is_told_then() {
 }
 
 #[test]
-fn a_prompt_for_the_next_process_gets_one_though_the_server_died() {
+fn a_prompt_for_the_next_process_survives_a_crash() {
     for end in [
         exited("gone"),
         Input::Agent(AgentEvent::Exited(Exit::NeverStarted)),
@@ -192,7 +192,7 @@ fn a_prompt_for_the_next_process_gets_one_though_the_server_died() {
 }
 
 #[test]
-fn a_wish_that_the_agent_has_not_confirmed_is_told_it_again() {
+fn an_unconfirmed_change_of_options_is_sent_again() {
     let mut story = Story::running();
     story.take(mode(Some("plan")));
     let disk = disk_of(&story);
@@ -209,7 +209,7 @@ fn a_wish_that_the_agent_has_not_confirmed_is_told_it_again() {
 }
 
 #[test]
-fn a_stop_is_not_forgotten() {
+fn a_stop_survives_a_crash() {
     let mut story = Story::running();
     story.take(Input::Stop);
     let mut story = disk_of(&story).recover();
@@ -232,7 +232,7 @@ fn a_stop_is_not_forgotten() {
 }
 
 #[test]
-fn an_agent_that_is_gone_ends_the_turn_after_its_last_words() {
+fn a_vanished_agent_ends_the_turn_after_its_last_messages() {
     let mut story = Story::running();
     story.take(asks(1, false));
     let mut story = disk_of(&story).recover();
@@ -245,7 +245,7 @@ fn an_agent_that_is_gone_ends_the_turn_after_its_last_words() {
 }
 
 #[test]
-fn an_idle_agent_sleeps_and_the_next_message_wakes_it() {
+fn an_idle_agent_hibernates_and_the_next_message_starts_it() {
     let mut story = Story::running();
     story.take(Input::Hibernate);
     assert_eq!(story.tale().last().unwrap(), r#"message "init""#, "it works");
@@ -270,17 +270,17 @@ fn an_idle_agent_sleeps_and_the_next_message_wakes_it() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// What an agent says is shown before it is on disk. Whenever the server dies, the next one reads the same again
-    /// and must come to the same events, and an agent must get every prompt and every answer once.
+    /// An agent's messages are published before they are stored. Whenever the server dies, the next one reads the same
+    /// output again and must produce the same events, and an agent must get every prompt and every answer once.
     #[test]
-    fn a_crash_changes_nothing_that_was_shown(
+    fn a_crash_changes_no_published_event(
         inputs in prop::collection::vec((any_input(), any::<bool>()), 0..40),
         written in any::<u8>(),
     ) {
         let mut state = State::new(record(), Vec::new(), Arc::new(TestRules));
         let mut log: Vec<Event> = Vec::new();
         let mut disk = Disk::of(&state, &log);
-        // What the agent has said since what is on disk.
+        // The agent's output since the last write.
         let mut unread: Vec<Input> = Vec::new();
         let mut delivered: Vec<u64> = Vec::new();
         for (at, (input, crash)) in inputs.into_iter().enumerate() {
@@ -288,7 +288,7 @@ proptest! {
             if from_agent && state.agent == AgentState::Absent {
                 continue;
             }
-            // Hooks are forgotten with the server; they are not part of this.
+            // Hooks are forgotten with the server; they are not tested here.
             if matches!(input, Input::Hooks(_) | Input::AnswerHook { .. }) {
                 continue;
             }
@@ -335,10 +335,10 @@ proptest! {
                 prop_assert_eq!(&story.state.pending, &state.pending);
                 let turn = |state: &State| state.turn.as_ref().map(|turn| (turn.stopping, turn.undelivered.clone()));
                 prop_assert_eq!(turn(&story.state), turn(&state));
-                // A new server counts its turns anew; nothing else may differ.
+                // A new server counts its turns from zero; nothing else may differ.
                 state = story.state;
                 if ending {
-                    // It was to end, and has: what waits for another agent gets one.
+                    // The agent was told to end, and has: a queued prompt gets another agent.
                     let effects = step(&mut state, exited("x"), Timestamp(3)).expect("not refused");
                     deliver(&effects, &mut delivered);
                     log.extend(events(&effects));
@@ -360,12 +360,12 @@ fn events(effects: &[Effect]) -> impl Iterator<Item = Event> {
     })
 }
 
-/// As a keeper does: a number that has been here before is not passed on.
+/// As a keeper does: a number that was already forwarded is dropped.
 fn deliver(effects: &[Effect], delivered: &mut Vec<u64>) {
     for effect in effects {
         let number = match effect {
             Effect::Launch(_) => {
-                // Another agent has heard nothing.
+                // Another agent has got nothing.
                 delivered.clear();
                 continue;
             }

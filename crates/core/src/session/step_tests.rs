@@ -16,8 +16,8 @@ use crate::ids::{Cause, PromptId, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Prompt;
 
-/// An agent that can change its model and its mode while it runs; the mode `all`, in which it asks for nothing, only if
-/// it was started in it.
+/// An agent that can change its model and its mode while it runs; but to the mode `all`, in which it asks for nothing,
+/// only if it was started in it.
 #[derive(Debug)]
 pub(super) struct TestRules;
 
@@ -82,7 +82,7 @@ pub(super) fn record() -> SessionRecord {
     }
 }
 
-/// A session with its story so far.
+/// A session, and the effects so far.
 pub(super) struct Story {
     pub(super) state: State,
     pub(super) effects: Vec<Effect>,
@@ -96,7 +96,7 @@ impl Story {
         }
     }
 
-    /// A session whose first turn runs and has said its id.
+    /// A session whose first turn runs and has reported its id.
     pub(super) fn running() -> Self {
         let mut story = Self::new();
         story.take(prompt("hello"));
@@ -121,9 +121,9 @@ impl Story {
         refusal
     }
 
-    /// The effects since the last time, in short.
+    /// The effects since the last call, in short.
     pub(super) fn tale(&mut self) -> Vec<String> {
-        // What only the store needs is no part of any story but that of a crash.
+        // Effects that only the store needs are left out.
         let effects = std::mem::take(&mut self.effects);
         effects
             .iter()
@@ -204,7 +204,7 @@ pub(super) fn prompt(text: &str) -> Input {
     Input::Prompt(text.into())
 }
 
-/// Prompts by their words.
+/// Prompts by their texts.
 fn queue(prompts: &[&str], expected: Option<&[&str]>) -> Input {
     let items = |texts: &[&str]| texts.iter().map(|text| item(None, text)).collect();
     Input::Queue {
@@ -213,7 +213,7 @@ fn queue(prompts: &[&str], expected: Option<&[&str]>) -> Input {
     }
 }
 
-/// Prompts by their ids, or by their words.
+/// Prompts by their ids, or by their texts.
 fn edit(prompts: &[(Option<PromptId>, &str)], expected: Option<&[(Option<PromptId>, &str)]>) -> Input {
     let items = |items: &[(Option<PromptId>, &str)]| items.iter().map(|(id, text)| item(*id, text)).collect();
     Input::Queue {
@@ -355,7 +355,7 @@ fn a_turn_runs_in_the_order_of_the_contract() {
 }
 
 #[test]
-fn a_conversation_goes_on_with_its_id_when_the_agent_is_gone() {
+fn a_conversation_is_resumed_by_its_id_when_the_agent_has_ended() {
     let mut story = Story::running();
     story.take(success()).take(exited("bye")).tale();
     assert_eq!(story.status(), SessionStatus::Completed);
@@ -364,7 +364,7 @@ fn a_conversation_goes_on_with_its_id_when_the_agent_is_gone() {
 }
 
 #[test]
-fn a_session_without_an_id_can_not_go_on() {
+fn a_session_without_a_resume_id_can_not_continue() {
     let mut story = Story::new();
     story.take(prompt("hello")).take(exited("no such file"));
     assert_eq!(story.status(), SessionStatus::Error);
@@ -388,7 +388,7 @@ fn an_agent_that_dies_in_mid_turn_ends_it_in_error() {
 }
 
 #[test]
-fn a_stop_ends_in_idle_whatever_the_agent_says() {
+fn a_stop_ends_in_idle_whatever_the_result_is() {
     for last in [success(), failure("interrupted"), exited("gone")] {
         let mut story = Story::running();
         story.take(asks(1, false)).tale();
@@ -483,7 +483,7 @@ fn an_answer_counts_once_and_for_what_was_shown() {
 }
 
 #[test]
-fn auto_approval_asks_people_only_what_is_theirs() {
+fn auto_approval_asks_people_only_questions_and_plans() {
     let mut story = Story::running();
     story.state.record.settings.approval = Approval::Auto;
     story.tale();
@@ -513,7 +513,7 @@ fn a_persons_title_is_never_replaced() {
 }
 
 #[test]
-fn a_callback_is_answered_once() {
+fn a_hook_call_is_answered_once() {
     let mut story = Story::running();
     story
         .take(Input::Hooks(vec!["PreToolUse".to_owned()]))
@@ -551,7 +551,7 @@ fn a_callback_is_answered_once() {
 }
 
 #[test]
-fn a_discarded_session_stops_and_can_come_back() {
+fn a_session_with_a_scheduled_deletion_stops_and_can_be_restored() {
     let mut story = Story::running();
     story.take(asks(1, false)).take(prompt("later")).tale();
     story.take(Input::Discard { at: Timestamp(9) });
@@ -573,7 +573,7 @@ fn a_discarded_session_stops_and_can_come_back() {
 }
 
 #[test]
-fn a_fork_goes_on_under_its_own_id() {
+fn a_fork_continues_under_its_own_id() {
     let mut story = Story::new();
     story.state.record.fork_of = Some("c0".to_owned());
     story.state.record.last_seq = 7;
@@ -588,7 +588,7 @@ fn a_fork_goes_on_under_its_own_id() {
 }
 
 #[test]
-fn an_agent_can_be_woken_without_a_prompt() {
+fn an_agent_can_be_started_without_a_prompt() {
     assert_eq!(Story::new().refuse(Input::EnsureAgent), Refusal::NoResumeId);
     let mut story = Story::running();
     story
@@ -615,7 +615,7 @@ fn a_tool_that_was_not_listed_is_denied() {
 }
 
 #[test]
-fn an_agent_in_the_background_may_ask_after_the_turn() {
+fn a_background_task_may_ask_after_the_turn() {
     let mut story = Story::running();
     story.take(asks(1, false)).take(success()).tale();
     story.take(asks(2, false)).take(allow("t1"));
@@ -628,7 +628,7 @@ fn an_agent_in_the_background_may_ask_after_the_turn() {
 }
 
 #[test]
-fn the_agent_may_take_a_question_back() {
+fn the_agent_may_withdraw_a_question() {
     let mut story = Story::running();
     story.take(asks(1, false)).tale();
     story.take(Input::Agent(AgentEvent::Withdrew {
@@ -639,7 +639,7 @@ fn the_agent_may_take_a_question_back() {
 }
 
 #[test]
-fn a_call_that_runs_while_its_permission_is_asked_for_raises_an_alarm() {
+fn a_call_that_runs_while_its_permission_is_pending_raises_an_alarm() {
     let result = |id: &str, is_error: bool| {
         let raw = format!(
             r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"{id}","is_error":{is_error}}}]}}}}"#
@@ -657,7 +657,7 @@ fn a_call_that_runs_while_its_permission_is_asked_for_raises_an_alarm() {
             .any(|effect| matches!(effect, Effect::EndAgent))
     };
 
-    // What was answered here, what is not waited for, and what did not run.
+    // Calls that were answered here, that are not pending, and that did not run.
     let mut story = Story::running();
     story
         .take(asks(1, false))
@@ -677,7 +677,7 @@ fn a_call_that_runs_while_its_permission_is_asked_for_raises_an_alarm() {
     assert!(story.tale().iter().any(|line| line.contains("Alarm: ")));
     assert!(story.state.pending.is_empty());
 
-    // Stopped by the user: what was under way may come to its end.
+    // Stopped by the user: a running call may finish.
     let mut story = Story::running();
     story
         .take(asks(1, false))
@@ -706,7 +706,7 @@ fn an_expired_conversation_starts_afresh_with_the_next_message() {
 }
 
 #[test]
-fn what_is_said_before_an_expired_conversations_agent_has_ended_starts_afresh() {
+fn a_prompt_before_the_end_of_an_expired_conversations_agent_starts_afresh() {
     let mut story = Story::running();
     story
         .take(success())
@@ -735,7 +735,7 @@ fn what_is_said_before_an_expired_conversations_agent_has_ended_starts_afresh() 
 }
 
 #[test]
-fn a_doubled_line_is_taken_once() {
+fn a_duplicate_line_is_recorded_once() {
     let mut story = Story::running();
     story.tale();
     let twin = || message("hi", Some("uuid-1"), Meaning::Nothing);
@@ -744,7 +744,7 @@ fn a_doubled_line_is_taken_once() {
 }
 
 #[test]
-fn a_server_that_comes_back_ends_what_it_can_not_go_on_with() {
+fn the_next_server_ends_turns_that_it_can_not_continue() {
     let mut story = Story::running();
     story.take(asks(1, false));
     let pending = story.state.pending.clone();

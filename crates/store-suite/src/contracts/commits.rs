@@ -1,4 +1,4 @@
-//! What is committed can be read again, whole, in order, and by everyone.
+//! Committed data can be read again: complete, in order, and by all.
 
 use std::sync::Arc;
 
@@ -146,7 +146,7 @@ pub async fn a_session_never_gets_what_belongs_to_its_neighbours<H: Harness>(har
         []
     );
 
-    // The newest goes, and its room is used by the next one.
+    // The newest is removed, and its space is used by the next one.
     store.delete(after.id).await.unwrap();
     let mut next = record("next");
     append(&store, &mut next, vec![message("next-0")]).await;
@@ -189,7 +189,7 @@ pub async fn a_commit_is_all_or_nothing_and_hurts_no_other<H: Harness>(harness: 
     append(&*store, &mut bad, vec![prompt("p")]).await;
     let before = all(&*store).await;
 
-    // The second event has a number that is taken.
+    // The second event has a number that is already used.
     let event = |record: &SessionRecord, seq, body| {
         Arc::new(Event {
             session: record.id,
@@ -382,7 +382,7 @@ pub async fn what_was_committed_survives_a_crash<H: Harness>(harness: &H) {
     let mut session = record("committed");
     let written = append(&store, &mut session, vec![prompt("p"), message("one")]).await;
     let crashed = harness.after_crash();
-    // What the first process goes on to write is not in what the second one found.
+    // Later writes of the first process are not in what the second one found.
     append(&store, &mut session.clone(), vec![message("later")]).await;
 
     let next = crashed.open();
@@ -404,7 +404,7 @@ pub async fn totals_are_stored_with_their_commit<H: Harness>(harness: &H) {
     append(&store, &mut session, vec![message("counted")]).await;
     assert_eq!(all(&harness.open()).await, [(session.clone(), Vec::new())]);
 
-    // A commit that is refused changes no totals.
+    // A refused commit changes no totals.
     let refused = Commit {
         epoch: own(&store, &session, session.last_seq).await,
         expected_last_seq: 7,

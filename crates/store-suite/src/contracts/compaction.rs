@@ -36,7 +36,7 @@ pub async fn streamed_pieces_go_and_everything_else_stays_with_its_number<H: Har
     assert_eq!(seqs(done.id).await, [1, 2, 5, 6]);
     assert_eq!(seqs(running.id).await, [1, 2, 3, 4, 5, 6], "a turn runs");
 
-    // The next events get the next numbers, and are compacted in their time.
+    // The next events get the next numbers, and are compacted later.
     append(&store, &mut done, bodies()).await;
     assert_eq!(seqs(done.id).await, [1, 2, 5, 6, 7, 8, 9, 10, 11, 12]);
     assert_eq!(store.compact(Timestamp(31)).await.unwrap(), 2);

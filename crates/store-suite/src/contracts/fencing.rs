@@ -7,7 +7,7 @@ use tiller_core::{Commit, Epoch, Event, SessionRecord, Store, StoreError, Timest
 use crate::Harness;
 use crate::fixtures::{all, append, image, message, own, record};
 
-/// A session has one owner at a time, however many believe that they own it.
+/// A session has one owner at a time, however many owners believe to be the one.
 pub async fn a_stale_owner_writes_nothing_and_hurts_no_other<H: Harness>(harness: &H) {
     let store = harness.open();
     let (mut session, mut other) = (record("session"), record("other"));
@@ -36,7 +36,7 @@ pub async fn a_stale_owner_writes_nothing_and_hurts_no_other<H: Harness>(harness
     let fresh = own(&store, &session, 1).await;
     assert!(fresh > stale);
     let theirs = own(&store, &other, 1).await;
-    // In one group.
+    // In one transaction.
     let (refused, taken, others) = tokio::join!(
         store.commit(commit(&session, stale, message("stale"))),
         store.commit(commit(&session, fresh, message("fresh"))),
@@ -57,7 +57,7 @@ pub async fn a_stale_owner_writes_nothing_and_hurts_no_other<H: Harness>(harness
     let ahead = store.commit(commit(&session, fresh, message("ahead"))).await;
     assert!(matches!(ahead, Err(StoreError::Stale)), "{ahead:?}");
 
-    // A session that exists is not made again, and one that is gone does not come back.
+    // An existing session is not created again, and a deleted one does not come back.
     let made = store.create(session.clone()).await;
     assert!(matches!(made, Err(StoreError::Stale)), "{made:?}");
     session.last_seq = 2;

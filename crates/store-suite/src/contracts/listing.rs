@@ -1,4 +1,4 @@
-//! Which sessions a list finds, and which a server that starts.
+//! Which sessions a list finds, and which a starting server finds.
 
 use std::sync::Arc;
 

@@ -72,7 +72,7 @@ pub async fn one_of_two_that_accept_an_id_at_once_is_refused_and_no_other<H: Har
     let id = PromptId::random();
     let mut commits = tokio::task::JoinSet::new();
     for (number, record) in sessions.iter().enumerate() {
-        // Half of them want the same.
+        // Half of them have the same id.
         let id = if number % 2 == 0 { id } else { PromptId::random() };
         let (store, commit) = (store.clone(), accepts(&store, record, &[id]).await);
         commits.spawn(async move { store.commit(commit).await });

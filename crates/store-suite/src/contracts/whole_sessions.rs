@@ -1,4 +1,4 @@
-//! Sessions with all that belongs to them: copied, removed, named.
+//! Whole sessions: copied, deleted, named.
 
 use tiller_core::{EventBody, Page, RawJson, SessionId, SessionRecord, SessionStatus, Store, Timestamp};
 
@@ -107,7 +107,7 @@ pub async fn a_fork_begins_with_the_messages_of_its_source<H: Harness>(harness: 
         store.image(fork.id, "a1".to_owned()).await.unwrap(),
         Some(image("a1"))
     );
-    // Each goes its own way.
+    // Each continues on its own.
     append(&store, &mut fork, vec![message("three")]).await;
     assert_eq!(store.replay(source.id, 4, 100).await.unwrap(), []);
     let loaded = all(&store).await;
@@ -152,7 +152,7 @@ pub async fn notes_are_kept_with_their_session_and_go_with_it<H: Harness>(harnes
 /// Enough to keep a store busy for a while.
 const LONG: u64 = 40_000;
 
-/// Whether the ends of a long session are there, looked at one after the other.
+/// Whether both ends of a long session exist, read one after the other.
 async fn ends(store: &dyn Store, session: SessionId, backwards: bool) -> [bool; 2] {
     let first = async || {
         let page = Page::After { seq: 0, limit: 1 };
@@ -166,12 +166,12 @@ async fn ends(store: &dyn Store, session: SessionId, backwards: bool) -> [bool; 
     }
 }
 
-/// A store that copies or removes a session in one step lets at most three commits through: one before it, one with it, one
-/// after it.
+/// A store that copies or deletes a session in one step lets at most three commits through: one before it, one with it,
+/// one after it.
 const COMMITS_BESIDE_ONE_STEP: u32 = 3;
 
-/// How often a copy and a removal are tried until enough commits came through beside them: a busy machine may not let the
-/// test run while the store works.
+/// How often a copy and a deletion are tried until enough commits came through beside them: a busy machine may not let
+/// the test run while the store works.
 const ROUNDS: u32 = 20;
 
 pub async fn others_go_on_while_a_long_session_is_copied_and_removed<H: Harness>(harness: &H) {
@@ -236,7 +236,7 @@ async fn commits_during_removal<S: Store + Clone>(
     while !removed.is_finished() {
         append(store, other, vec![message("other")]).await;
         commits += 1;
-        // A reader misses all of it or nothing.
+        // A reader sees all of it or nothing.
         assert_ne!(ends(store, long, commits % 2 == 0).await, [false, true]);
     }
     removed.await.unwrap();

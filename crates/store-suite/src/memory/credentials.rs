@@ -12,7 +12,7 @@ use super::MemoryStore;
 #[derive(Clone)]
 pub(super) struct Credentials {
     instance: String,
-    /// With the time at which each ends.
+    /// With the time at which each expires.
     codes: HashMap<SecretHash, Timestamp>,
     sign_ins: Vec<(SignIn, SignInSecrets)>,
     keys: Vec<(ApiKey, SecretHash)>,
@@ -28,14 +28,14 @@ impl Credentials {
         }
     }
 
-    /// Those that are good at that time.
+    /// Those that are valid at that time.
     fn good(&self, now: Timestamp) -> impl Iterator<Item = &(SignIn, SignInSecrets)> {
         self.sign_ins
             .iter()
             .filter(move |(sign_in, _)| is_good(sign_in, now))
     }
 
-    /// Removes the sign-ins of which `is_over` says so; whether there were any.
+    /// Removes the sign-ins for which `is_over` returns true. Returns whether there were any.
     fn end(&mut self, is_over: impl Fn(&SignIn, &SignInSecrets) -> bool) -> bool {
         let before = self.sign_ins.len();
         self.sign_ins
@@ -130,7 +130,7 @@ impl CredentialStore for MemoryStore {
     fn end_all_sign_ins(&self) -> StoreFuture<'_, ()> {
         self.write(|data| {
             data.credentials.sign_ins.clear();
-            // A link that was printed and not used would sign in again.
+            // A printed link that was not used would sign in again.
             data.credentials.codes.clear();
             Ok(())
         })

@@ -1,4 +1,4 @@
-//! Sessions, their events, and what is kept with them.
+//! Sessions, their events, and their notes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -14,7 +14,7 @@ use tiller_message::{PieceEntry, StreamedPieces, Summary};
 
 use super::{DAMAGED, Data, Decision, MemorySession, MemoryStore, entry};
 
-/// That of a session which its creator owns.
+/// The epoch of a new session, which its creator owns.
 const FIRST_EPOCH: u64 = 1;
 
 impl Store for MemoryStore {
@@ -308,7 +308,7 @@ fn is_message(event: &Event) -> bool {
     )
 }
 
-/// Everything that a commit can be refused for. Changes nothing.
+/// Checks everything for which a commit can be refused. Changes nothing.
 fn check(data: &Data, commit: &Commit) -> Result<(), StoreError> {
     let session = data.find(commit.record.id).ok_or(StoreError::Stale)?;
     if Epoch(session.epoch) != commit.epoch || session.record.last_seq != commit.expected_last_seq {
@@ -400,7 +400,7 @@ fn apply(data: &mut Data, commit: Commit) {
     }
 }
 
-/// The sessions of these owners, the last changed first; of two that changed at the same time, the smaller id first.
+/// The sessions of these owners, the most recently changed first; ties are ordered by id.
 fn newest_first<'a>(data: &'a Data, owners: &Owners) -> impl Iterator<Item = &'a MemorySession> {
     let is_theirs = |session: &&MemorySession| match owners {
         Owners::All => true,
@@ -464,7 +464,7 @@ fn history(data: &Data, session: SessionId, page: Page) -> Result<Vec<HistoryEnt
     Ok(entries)
 }
 
-/// Removes the pieces of finished messages that are older than that; how many.
+/// Removes the fragments of finished messages that are older than that. Returns their number.
 fn compact(session: &mut MemorySession, before: Timestamp) -> u64 {
     let new = session.events.range(session.compacted + 1..);
     let messages: Vec<_> = new.filter(|(_, event)| is_message(event)).collect();
@@ -477,7 +477,7 @@ fn compact(session: &mut MemorySession, before: Timestamp) -> u64 {
         if *seq > to && pieces.first_undecided().is_none() {
             break;
         }
-        // A prompt and a line that can't be read decide nothing.
+        // Prompts and unreadable lines don't matter here.
         if let EventBody::Message { raw, .. } = &event.body {
             pieces.push(PieceEntry::read(*seq, raw.as_str().as_bytes()), *seq <= to);
         }

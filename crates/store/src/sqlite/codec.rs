@@ -16,19 +16,19 @@ use tiller_message::UnreadableReason;
 
 use super::store_error;
 
-/// What a row of `messages` or `events` is. The row's `kind` says it; the shape of a text never does, because
-/// an agent may write any text.
+/// The kind of a row of `messages` or `events`. The column `kind` says it; the text of a row never does, because an
+/// agent may write any text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
     /// A prompt of the user, in `messages`.
     Prompt,
-    /// A message of the agent, as it was written, in `messages`.
+    /// A message of the agent, unchanged, in `messages`.
     Message,
-    /// A line of the agent that is no message, whole, in `messages`.
+    /// A line of the agent that is not a message, complete, in `messages`.
     Unreadable,
     /// A change of the session's status, in `events`.
     Status,
-    /// A decision that was asked for, in `events`.
+    /// A requested decision, in `events`.
     Requested,
     /// The end of a decision, in `events`.
     Resolved,
@@ -60,10 +60,10 @@ impl Kind {
     }
 }
 
-/// How much of a row that can't be read is shown in its place.
+/// How much of an unreadable row is shown in its place.
 const SHOWN: usize = 64 << 10;
 
-/// A prompt in the queue. In older files one that is nothing but words is a string, and none has an id.
+/// A prompt in the queue. In older files a prompt with text only is a string, and none has an id.
 #[derive(Deserialize, Serialize)]
 #[serde(untagged)]
 enum QueuedPrompt {
@@ -94,7 +94,7 @@ impl From<&Prompt> for QueuedPrompt {
 }
 
 impl QueuedPrompt {
-    /// `new_id` is for one that has none.
+    /// `new_id` creates the id of one that has none.
     fn into_prompt(self, new_id: PromptId) -> Result<Prompt, StoreError> {
         Ok(match self {
             Self::Words(text) => Prompt::new(new_id, text),
@@ -162,7 +162,7 @@ struct StoredResolution {
     reply: Option<StoredReply>,
 }
 
-/// What the agent was answered.
+/// The answer to the agent.
 #[derive(Deserialize, Serialize)]
 struct StoredReply {
     agent_request: String,
@@ -229,7 +229,7 @@ impl StoredReply {
 struct StoredTurn {
     prompt_seq: u64,
     stopping: bool,
-    /// Not known in older files.
+    /// Absent in older files.
     #[serde(default)]
     undelivered: bool,
     #[serde(default)]
@@ -245,7 +245,7 @@ pub(super) fn encode_turn(turn: TurnRecord) -> serde_json::Result<String> {
     })
 }
 
-/// An agent's process and what it was started with. How much of its output was read is a column of its own.
+/// The run of an agent: its process and options. The position in its output is a column of its own.
 #[derive(Deserialize, Serialize)]
 struct StoredRun {
     name: String,
@@ -265,7 +265,7 @@ pub(super) fn encode_run(run: &RunRecord) -> serde_json::Result<String> {
     })
 }
 
-/// The name of a run that may be damaged otherwise.
+/// The name of a run whose other data may be damaged.
 pub(super) fn run_name(json: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Name {
@@ -286,7 +286,7 @@ fn decode_run(json: &str, position: u64) -> Result<RunRecord, StoreError> {
     })
 }
 
-/// Where an event goes.
+/// The table of an event.
 pub(super) enum Encoded<'a> {
     Message {
         kind: Kind,
@@ -299,7 +299,7 @@ pub(super) enum Encoded<'a> {
     },
 }
 
-/// The id that a message of the agent's has, or gets.
+/// The id of an agent's message, or a new one.
 pub(super) fn message_id(uuid: Option<&str>) -> Cow<'_, str> {
     uuid.map_or_else(|| uuid::Uuid::new_v4().to_string().into(), Cow::from)
 }
@@ -372,8 +372,8 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded<'_>> {
     }
 }
 
-/// A row of `seq, created_at, kind, id, data`, where a row that can't be read is an event as well: one that says so. Its
-/// number stays taken, and what comes before and after it is as readable as ever.
+/// A row of `seq, created_at, kind, id, data`. An unreadable row becomes an event that says so: its number stays used,
+/// and the rows before and after it can be read as usual.
 pub(super) fn decode_event_or_damage(session: SessionId, row: &Row<'_>) -> Result<Event, StoreError> {
     match decode_event(session, row) {
         Err(StoreError::Damaged(reason)) => {
@@ -392,7 +392,7 @@ pub(super) fn decode_event_or_damage(session: SessionId, row: &Row<'_>) -> Resul
     }
 }
 
-/// A row of `seq, kind, data` as clients see it. In place of one that can't be read stands a message that says so.
+/// A row of `seq, kind, data` as clients see it. An unreadable row is replaced by a message that says so.
 pub(super) fn history_entry(row: &Row<'_>) -> Result<HistoryEntry, StoreError> {
     let read = || {
         let data = text(row, 2)?;
@@ -413,7 +413,7 @@ pub(super) fn history_entry(row: &Row<'_>) -> Result<HistoryEntry, StoreError> {
     })
 }
 
-/// A line of an agent that is no message, as it is stored.
+/// A line of an agent that is not a message, as it is stored.
 #[derive(Deserialize, Serialize)]
 struct StoredLine<'a> {
     reason: String,
@@ -428,7 +428,7 @@ fn unreadable(data: &str) -> Result<UnreadableLine, StoreError> {
     })
 }
 
-/// The message that replaces a row that can't be read.
+/// The message that replaces an unreadable row.
 fn damaged(row: &Row<'_>, data: usize) -> Result<RawJson, StoreError> {
     #[derive(Serialize)]
     struct Unreadable<'a> {
@@ -464,8 +464,8 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
     let data = text(row, 4)?;
     let body = match kind {
         Kind::Prompt => {
-            // Entries of older versions have their id in the row only. Without any id, the prompt gets one that is the
-            // same every time.
+            // Entries of older versions have their id only in the row. Without any id, the prompt gets a deterministic
+            // one.
             let row_id = text(row, 3)?.parse().ok();
             let id_without = || row_id.unwrap_or_else(|| PromptId::of_event(session, seq));
             let prompt = Prompt::from_entry(data, id_without)
@@ -604,7 +604,7 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
     })
 }
 
-/// Says in which column of a session something can't be read.
+/// Says which column of a session can't be read.
 fn in_column<T>(column: &str, read: Result<T, StoreError>) -> Result<T, StoreError> {
     read.map_err(|error| match error {
         StoreError::Damaged(reason) => StoreError::Damaged(format!("the {column} of the session: {reason}")),

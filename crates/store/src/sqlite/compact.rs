@@ -1,4 +1,4 @@
-//! Removes streamed pieces that are no longer needed, in steps, so that other writers wait for milliseconds only.
+//! Removes streamed fragments that are no longer needed, in steps, so that other writers wait only for milliseconds.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tiller_core::{StoreError, Timestamp};
@@ -7,16 +7,16 @@ use tiller_message::{PieceEntry, StreamedPieces};
 use super::sessions::{END, START};
 use super::{SqliteStore, store_error};
 
-/// How many messages of a session are looked at in one go.
+/// How many messages of a session are read at once.
 const STRETCH: u32 = 2000;
 
-/// How many sessions may fail before it is taken for something that is not about a session.
+/// How many sessions may fail before the failure is assumed not to concern a session.
 const MOST_FAILURES: usize = 10;
 
-/// How many pages are given back to the system in one transaction.
+/// How many pages are returned to the system in one transaction.
 const PAGES: u32 = 1000;
 
-/// A session that may have something to take out, and from where to where.
+/// A session that may have fragments to remove, and their range.
 #[derive(Clone)]
 struct Candidate {
     session: String,
@@ -32,7 +32,7 @@ impl SqliteStore {
         let (mut removed, mut failures) = (0, Vec::new());
         for candidate in candidates {
             let session = candidate.session.clone();
-            // One that can't be read or written must not keep the others as they are, now and at every later time.
+            // A session that can't be read or written must not block the others, now or later.
             match self.remove_pieces_of(candidate).await {
                 Ok(count) => removed += count,
                 Err(error) => {
@@ -62,7 +62,7 @@ impl SqliteStore {
                 let old = entry.seq <= to;
                 pieces.push(entry, old);
             }
-            // Entries that are not old matter only for messages that begin before them.
+            // Recent entries matter only for messages that begin before them.
             let undecided = pieces.first_undecided();
             let over = last.is_none_or(|last| last >= to && undecided.is_none());
             if over {
@@ -73,7 +73,7 @@ impl SqliteStore {
                 (false, Some(undecided)) => undecided - 1,
                 (false, None) => last.unwrap_or(to),
             };
-            // The whole of a long message decides about very many at once.
+            // The whole of a long message decides about very many fragments at once.
             let mut removable = pieces.take_removable();
             loop {
                 let later = removable.split_off(removable.len().min(STRETCH as usize));
@@ -102,7 +102,7 @@ impl SqliteStore {
     }
 }
 
-/// What to take out of a session, and up to where that is then done.
+/// The fragments to remove from a session, and the position up to which that is then done.
 struct Stretch {
     session: String,
     removable: Vec<u64>,
@@ -117,7 +117,7 @@ fn entries(connection: &Connection, session: &str, after: u64) -> Result<Vec<Pie
     );
     let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
     let rows = statement.query_map(params![session, after, STRETCH], |row| {
-        // Not with SQLite's own JSON functions: they take nothing that is nested more than a thousand times.
+        // Not with SQLite's own JSON functions: they reject more than a thousand levels.
         let data = row.get_ref(1)?.as_bytes().unwrap_or_default();
         Ok(PieceEntry::read(row.get(0)?, data))
     });
@@ -147,7 +147,7 @@ fn candidates(connection: &Connection, before: Timestamp) -> Result<Vec<Candidat
     all.map_err(store_error)
 }
 
-/// How many were removed. `None`: a turn has begun since, or the session was deleted; it is tried again later.
+/// The number of removed rows. `None`: a turn has begun since, or the session was deleted; retried later.
 fn remove_stretch(connection: &Connection, stretch: &Stretch) -> rusqlite::Result<Option<u64>> {
     let sql = "UPDATE sessions SET compacted_seq = max(compacted_seq, ?2) \
                WHERE id = ?1 AND status <> 'running' RETURNING number";
@@ -165,7 +165,7 @@ fn remove_stretch(connection: &Connection, stretch: &Stretch) -> rusqlite::Resul
     Ok(Some(removed))
 }
 
-/// How many pages were given back.
+/// The number of returned pages.
 fn give_back(connection: &Connection) -> rusqlite::Result<u64> {
     let free = |connection: &Connection| {
         connection.pragma_query_value(None, "freelist_count", |row| row.get::<_, u64>(0))
@@ -174,7 +174,7 @@ fn give_back(connection: &Connection) -> rusqlite::Result<u64> {
     if before == 0 {
         return Ok(0);
     }
-    // Gives back a page for each row that is asked of it.
+    // Returns one page for each row that is read from it.
     let mut statement = connection.prepare(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
     let mut rows = statement.query([])?;
     while rows.next()?.is_some() {}

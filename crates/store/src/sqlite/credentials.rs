@@ -13,7 +13,7 @@ use tiller_core::{Approval, StoreError, StoreFuture, Timestamp};
 use super::{SqliteStore, store_error};
 
 impl SqliteStore {
-    /// A write that tells whether it changed anything.
+    /// A write that reports whether it changed anything.
     async fn change(
         &self,
         mut work: impl FnMut(&Connection) -> rusqlite::Result<bool> + Send + 'static,
@@ -150,7 +150,7 @@ impl CredentialStore for SqliteStore {
 
     fn end_all_sign_ins(&self) -> StoreFuture<'_, ()> {
         Box::pin(self.shared.writer.write(|connection| {
-            // Links that were printed and not used would sign in again.
+            // Printed links that were not used would sign in again.
             connection.execute("DELETE FROM login_codes", [])?;
             connection.execute("DELETE FROM sign_ins", []).map(drop)
         }))
@@ -254,7 +254,7 @@ fn decode_key(row: &Row<'_>) -> rusqlite::Result<ApiKey> {
         scopes,
         ceiling,
         created_at: Timestamp(row.get(2)?),
-        // What this version does not know is asked.
+        // An unknown value means `ask`.
         approval: row
             .get::<_, Option<String>>(3)?
             .map(|name| Approval::parse(&name).unwrap_or(Approval::Ask)),

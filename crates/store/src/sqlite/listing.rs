@@ -1,5 +1,5 @@
-//! Finding sessions: by id, by page, by what is to be done with them. A session whose rows can't be read is found as
-//! well, and says so; it hides no other.
+//! Finds sessions: by id, by page, by pending work. A session whose rows can't be read is found as well, marked as
+//! damaged; it hides no other.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
@@ -18,7 +18,7 @@ const DECISION_COLUMNS: &str =
     "id, agent_request_id, tool_use_id, tool_name, input, suggestions, description, blocked_path";
 
 impl SqliteStore {
-    /// Raises the session's epoch, so that what an earlier owner still writes is refused.
+    /// Raises the session's epoch, so that later writes of an earlier owner are refused.
     pub(super) async fn take_ownership(
         &self,
         session: SessionId,
@@ -33,7 +33,7 @@ impl SqliteStore {
             })
             .await?;
         let Some(epoch) = epoch else { return Ok(None) };
-        // Earlier owners can't write to it any more, so what is read afterwards is final.
+        // Earlier owners can't write to it any more, so the data that is read afterwards is final.
         let stored = self.read(move |connection| load(connection, session)).await?;
         Ok(stored.map(|stored| (Epoch(epoch), stored)))
     }
@@ -57,7 +57,7 @@ pub(super) fn load(connection: &Connection, session: SessionId) -> Result<Option
     }
 }
 
-/// The decisions of a session that wait.
+/// The pending decisions of a session.
 fn pending(connection: &Connection, session: SessionId) -> Result<Vec<DecisionRequest>, StoreError> {
     let sql = format!(
         "SELECT {DECISION_COLUMNS} FROM decisions WHERE session_id = ?1 AND behavior IS NULL \
@@ -72,7 +72,7 @@ fn pending(connection: &Connection, session: SessionId) -> Result<Vec<DecisionRe
     Ok(pending)
 }
 
-/// What can be told of a session that can't be read. `None` if not even its id can be.
+/// What is known about an unreadable session. `None` if not even its id can be read.
 fn damaged(row: &Row<'_>, reason: String) -> Result<Option<DamagedSession>, StoreError> {
     let text = |column: &str| -> Result<Option<String>, StoreError> {
         let value = row.get_ref(column).map_err(store_error)?;
@@ -100,7 +100,7 @@ fn damaged(row: &Row<'_>, reason: String) -> Result<Option<DamagedSession>, Stor
 }
 
 pub(super) fn unfinished(connection: &Connection) -> Result<Vec<UnfinishedSession>, StoreError> {
-    // Both halves are found by indexes that have nothing else in them.
+    // Both halves are found by indexes that contain nothing else.
     let sql = format!(
         "SELECT id, run FROM sessions INDEXED BY sessions_unfinished WHERE {IS_UNFINISHED} \
          UNION \

@@ -1,11 +1,11 @@
-//! Which prompts were accepted, and where: an id runs once for each owner, for as long as its session is kept.
+//! The accepted prompts: an id runs once per owner, for the lifetime of its session.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tiller_core::{AcceptedPrompt, PromptId, SessionId, SessionRecord, StoreError};
 
 use super::{refuse, store_error};
 
-/// Remembers that these prompts were accepted. Refused if one of them was before.
+/// Stores that these prompts were accepted. Refused if one of them was accepted before.
 pub(super) fn accept(
     connection: &Connection,
     record: &SessionRecord,
@@ -23,7 +23,7 @@ pub(super) fn accept(
     Ok(())
 }
 
-/// Remembers the number of a prompt's event.
+/// Stores the number of a prompt's event.
 pub(super) fn begin(
     connection: &Connection,
     record: &SessionRecord,

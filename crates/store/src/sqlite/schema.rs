@@ -1,11 +1,11 @@
-//! The tables, and how an older file becomes a newer one.
+//! The tables, and the migrations of older files.
 
 use rusqlite::{Connection, TransactionBehavior};
 use tiller_core::StoreError;
 
 use super::store_error;
 
-/// Each entry takes the schema one version further. Entries are never changed once released, only added.
+/// Each entry raises the schema by one version. Released entries are never changed; new ones are added.
 const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE sessions (

@@ -14,18 +14,18 @@ use super::codec::{self, Encoded, Kind};
 use super::whole::make_room;
 use super::{SqliteStore, arrangement, listing, prompts, refuse, store_error};
 
-/// Where in `messages` the session `?1` begins. The place of a message is this plus its `seq`.
+/// Where the rows of session `?1` begin in `messages`. The position of a message is this plus its `seq`.
 pub(super) const START: &str = "(SELECT number << 32 FROM sessions WHERE id = ?1)";
 
-/// The number of a new session: no session has it, and no rows are left of a deleted session that had it.
+/// The number of a new session: no session has it, and no rows of a deleted session with this number are left.
 pub(super) const NEXT_NUMBER: &str = "(SELECT 1 + max( \
     coalesce((SELECT max(number) FROM sessions), 0), \
     coalesce((SELECT max(number) FROM unfinished_sessions), 0)))";
 
-/// Holds for rows of the session `?1` in any table, unless it is being copied or removed.
+/// True for rows of the session `?1` in any table, unless it is being copied or deleted.
 const IS_WHOLE: &str = "EXISTS (SELECT 1 FROM sessions WHERE id = ?1)";
 
-/// Beyond every `seq`; here the next session begins. A larger number from a client is taken for this one.
+/// Beyond every `seq`; here the next session begins. A larger number from a client is treated as this one.
 pub(super) const END: u64 = 1 << 32;
 
 /// The epoch of a new session, which its creator owns.
@@ -153,7 +153,7 @@ impl Store for SqliteStore {
 
     fn note(&self, session: SessionId, key: String, value: RawJson) -> StoreFuture<'_, ()> {
         Box::pin(self.shared.writer.write(move |connection| {
-            // A session that is gone needs no notes.
+            // A deleted session needs no notes.
             let sql = "INSERT INTO session_notes (session_id, key, value) \
                        SELECT id, ?2, ?3 FROM sessions WHERE id = ?1 \
                        ON CONFLICT (session_id, key) DO UPDATE SET value = ?3";
@@ -259,7 +259,7 @@ fn create(connection: &Connection, record: &SessionRecord) -> rusqlite::Result<(
         .map(drop)
 }
 
-/// Refuses what comes from a stale owner, or does not follow what is stored.
+/// Refuses a commit of a stale owner, or one that does not follow the stored events.
 fn check_owner(connection: &Connection, commit: &Commit) -> rusqlite::Result<()> {
     let sql = "SELECT 1 FROM sessions WHERE id = ?1 AND epoch = ?2 AND last_seq = ?3";
     let values = params![
@@ -294,7 +294,7 @@ fn write_commit(connection: &Connection, commit: &Commit) -> rusqlite::Result<()
     let mut groups = messages.chunks_exact(TOGETHER);
     for group in &mut groups {
         write_messages(connection, &owner, group)?;
-        // What was shown long ago is in no hurry; what is about to be shown may wait for this processor.
+        // Events that were published long ago are not urgent; those about to be published may need this processor.
         std::thread::yield_now();
     }
     for event in groups.remainder().iter().chain(&others) {
@@ -306,14 +306,14 @@ fn write_commit(connection: &Connection, commit: &Commit) -> rusqlite::Result<()
     Ok(())
 }
 
-/// A session as its rows name it.
+/// A session, as its rows refer to it.
 pub(super) struct Owner {
     id: String,
     pub(super) number: i64,
 }
 
 impl Owner {
-    /// The place of a message.
+    /// The position of a message.
     fn place(&self, seq: u64) -> rusqlite::Result<i64> {
         let seq =
             u32::try_from(seq).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
@@ -321,13 +321,13 @@ impl Owner {
     }
 }
 
-/// `TOGETHER` messages of the agent's in one statement, which is most of what is ever written: what a statement costs
-/// is paid once for all of them.
+/// `TOGETHER` messages of the agent in one statement, which is most of what is ever written: the cost of a statement is
+/// paid once for all of them.
 fn write_messages(connection: &Connection, session: &Owner, events: &[&Arc<Event>]) -> rusqlite::Result<()> {
     static SQL: LazyLock<String> = LazyLock::new(|| {
         let rows = vec!["(?, ?, ?, ?, ?, ?)"; TOGETHER].join(", ");
-        // What fails takes the whole transaction with it, so half a statement need not be undone: SQLite would copy every
-        // page that it touches to be able to.
+        // A failure rolls back the whole transaction, so a partial statement need not be undone: SQLite would have to
+        // copy every page that it touches.
         format!("INSERT OR FAIL INTO messages (kind, id, session_id, data, created_at, place) VALUES {rows}")
     });
     let mut statement = connection.prepare_cached(&SQL)?;
@@ -559,7 +559,7 @@ fn replay(
             events.push(codec::decode_event_or_damage(session, row)?);
         }
     }
-    // Two runs in order, which this merges.
+    // Two sorted runs, which this merges.
     events.sort_by_key(|event| event.seq);
     events.truncate(limit as usize);
     Ok(events)

@@ -1,8 +1,8 @@
-//! Copies and removes whole sessions in steps, so that other writers wait for milliseconds only.
+//! Copies and deletes whole sessions in steps, so that other writers wait only for milliseconds.
 //!
-//! While that lasts, the session has no row in `sessions` but one in `unfinished_sessions`, which keeps its number. So
-//! nobody sees half of it: a copy appears with its last stretch, and what is removed is gone with the first. What is left
-//! when the process dies in between is removed at the next start.
+//! Meanwhile the session has no row in `sessions` but one in `unfinished_sessions`, which keeps its number. So nobody
+//! sees half of it: a copy appears with its last step, and a deleted session disappears with the first. If the process
+//! dies in between, the rest is removed at the next start.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tiller_core::{SessionId, SessionRecord, StoreError};
@@ -10,14 +10,14 @@ use tiller_core::{SessionId, SessionRecord, StoreError};
 use super::sessions::{NEXT_NUMBER, write_session_as};
 use super::{SqliteStore, store_error};
 
-/// How much one transaction copies or removes: this many rows, or as many as have this much in them.
+/// How much one transaction copies or deletes: this many rows, or this many bytes.
 const ROWS: u32 = 2000;
 const BYTES: u64 = 1 << 20;
 
-/// The tables of which a session may have so much that it is removed in stretches.
+/// The tables of which a session may have so much that it is deleted in steps.
 const LARGE: [&str; 4] = ["messages", "events", "decisions", "images"];
 
-/// A session that is not whole.
+/// A session that is not complete.
 #[derive(Clone, Debug)]
 struct Part {
     number: i64,
@@ -29,16 +29,16 @@ struct Part {
 struct Copy {
     source: Part,
     target: Part,
-    /// The place of the last message that is to be copied.
+    /// The position of the last message to copy.
     to: i64,
-    /// The place of the last message that was copied, and how many were.
+    /// The position of the last copied message, and how many were copied.
     copied: i64,
     count: u32,
 }
 
 impl SqliteStore {
-    /// Removes what whoever wrote to this file before has left unfinished. For the one server that uses it, before it
-    /// writes anything itself.
+    /// Removes what earlier processes left unfinished. For the one server that uses the file, before it writes anything
+    /// itself.
     pub async fn remove_remains(&self) -> Result<(), StoreError> {
         for part in self.read(remains).await? {
             self.clear(&part).await?;
@@ -52,7 +52,7 @@ impl SqliteStore {
             .await?;
         let Some(part) = removed else { return Ok(()) };
         let store = self.clone();
-        // In a task of its own: the caller may go away meanwhile.
+        // In its own task: the caller may be dropped meanwhile.
         let outcome = tokio::spawn(async move { store.clear(&part).await }).await;
         // No reader sees it any more, so this is not an error: the rest is removed at the next start.
         match outcome {
@@ -66,7 +66,7 @@ impl SqliteStore {
     /// The number of the copy's last event.
     pub(super) async fn copy(&self, source: SessionId, record: SessionRecord) -> Result<u64, StoreError> {
         let store = self.clone();
-        // In a task of its own: the caller may go away meanwhile.
+        // In its own task: the caller may be dropped meanwhile.
         let copied = tokio::spawn(async move {
             let id = record.id;
             let copy = store
@@ -166,7 +166,7 @@ fn put_aside(connection: &Connection, session: SessionId) -> rusqlite::Result<Op
     Ok(Some(part))
 }
 
-/// Those whose rows belong to a session, and go with it.
+/// The tables whose rows belong to a session and are deleted with it.
 fn tables_of_sessions(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let sql = "SELECT tables.name FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns \
                WHERE tables.type = 'table' AND columns.name = 'session_id'";
@@ -182,7 +182,7 @@ fn set_aside(connection: &Connection, part: &Part) -> rusqlite::Result<()> {
         .map(drop)
 }
 
-/// Another session of that id may have begun since, and then what the two tables say of it is that one's.
+/// Another session with that id may have begun since; then the rows in the two tables belong to it.
 fn is_set_aside(connection: &Connection, part: &Part) -> rusqlite::Result<bool> {
     let sql = "SELECT 1 FROM unfinished_sessions WHERE number = ?1 AND id = ?2";
     connection
@@ -190,7 +190,7 @@ fn is_set_aside(connection: &Connection, part: &Part) -> rusqlite::Result<bool> 
         .exists(params![part.number, part.id])
 }
 
-/// Removes a stretch of it. False if that was the last.
+/// Deletes one step of it. False if that was the last one.
 fn clear_some(connection: &Connection, part: &Part) -> rusqlite::Result<bool> {
     if !is_set_aside(connection, part)? {
         return Ok(false);
@@ -215,7 +215,7 @@ fn clear_some(connection: &Connection, part: &Part) -> rusqlite::Result<bool> {
     Ok(false)
 }
 
-/// Where the next stretch of messages ends that begins after `after` and goes no further than `to`.
+/// Where the next step of messages ends that begins after `after` and goes no further than `to`.
 fn stretch(connection: &Connection, after: i64, to: i64) -> rusqlite::Result<Option<i64>> {
     let sql = "SELECT place, octet_length(data) FROM messages WHERE place > ?1 AND place <= ?2 \
                ORDER BY place LIMIT ?3";
@@ -246,14 +246,14 @@ fn begin_copy(connection: &Connection, source: SessionId, id: SessionId) -> rusq
     Ok(Copy {
         source: Part { number, id },
         target,
-        // As it is now; what is said from here on is not part of it.
+        // The current state; later messages are not part of it.
         to: (number << 32) + last_seq,
         copied: number << 32,
         count: 0,
     })
 }
 
-/// How far it is copied then. `None` if it was already.
+/// How far it is copied then. `None` if it was already complete.
 fn copy_messages(connection: &Connection, copy: &Copy) -> rusqlite::Result<Option<Copy>> {
     let Copy {
         source,
@@ -289,7 +289,7 @@ fn copy_messages(connection: &Connection, copy: &Copy) -> rusqlite::Result<Optio
     }))
 }
 
-/// Copies the image that comes next after that one: its id. `None` if that was the last.
+/// Copies the next image after that one and returns its id. `None` if there are no more.
 fn copy_image(connection: &Connection, copy: &Copy, after: &str) -> rusqlite::Result<Option<String>> {
     if !is_set_aside(connection, &copy.target)? {
         return Err(gone());
@@ -303,7 +303,7 @@ fn copy_image(connection: &Connection, copy: &Copy, after: &str) -> rusqlite::Re
         .optional()
 }
 
-/// From now on there is such a session.
+/// From now on the session exists.
 fn appear(connection: &Connection, part: &Part, record: &SessionRecord) -> rusqlite::Result<()> {
     let sql = "DELETE FROM unfinished_sessions WHERE number = ?1 AND id = ?2";
     let was_set_aside = connection
@@ -364,7 +364,7 @@ mod tests {
         SqliteStore::open(&folder.join("sessions.db")).unwrap()
     }
 
-    /// A session with more than a stretch of everything that can be long.
+    /// A session with more than one step of everything that can be long.
     async fn long(store: &SqliteStore, id: SessionId, text: &str) -> SessionRecord {
         let mut record = record(id);
         let mut events = Vec::new();
@@ -425,7 +425,7 @@ mod tests {
         counted.await.unwrap()
     }
 
-    /// Neither is in sight, and nothing of either is left after the next start.
+    /// Neither is visible, and nothing of either is left after the next start.
     async fn is_finished_by_the_next(folder: &Path, lost: SessionId, whole: &[u32]) {
         let store = open(folder);
         assert_ne!(rows(&store).await, whole);
@@ -481,7 +481,7 @@ mod tests {
         let work = move |connection: &Connection| put_aside(connection, id);
         let before = store.write_returning(work).await.unwrap().unwrap();
         let again = long(&store, id, "again").await;
-        // The task that was removing it goes on.
+        // The task that was deleting it continues.
         store.clear(&before).await.unwrap();
         let found = store.history(id, Page::All).await.unwrap();
         assert_eq!(found.len(), ROWS as usize + 1);

@@ -1,4 +1,4 @@
-//! The only thread that writes. Whatever waits for it is written in one transaction: one sync for all.
+//! The only thread that writes. All waiting writes share one transaction and one sync.
 
 use std::thread;
 
@@ -8,16 +8,16 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::store_error;
 
-/// How many writes may wait. Beyond it writers wait themselves, which slows the agents down and nothing else.
+/// How many writes may wait. Beyond it writers wait themselves, which only slows the agents down.
 const QUEUE: usize = 1024;
 
-/// How many writes share a transaction at most: bounds how long the first of them waits.
+/// The maximum number of writes per transaction: bounds how long the first of them waits.
 const GROUP: usize = 256;
 
 type Work = Box<dyn FnMut(&Connection) -> rusqlite::Result<()> + Send>;
 
 struct Job {
-    /// May be run again, if the group that it was in failed.
+    /// May be run again if its group failed.
     work: Work,
     done: oneshot::Sender<Result<(), StoreError>>,
 }
@@ -37,7 +37,7 @@ impl Writer {
         Ok(Self { jobs })
     }
 
-    /// Comes back when the work is on disk. The order of calls is the order of writes.
+    /// Returns when the work is on disk. The order of calls is the order of writes.
     pub(super) async fn write(
         &self,
         work: impl FnMut(&Connection) -> rusqlite::Result<()> + Send + 'static,
@@ -63,7 +63,7 @@ fn run(mut connection: Connection, mut queue: mpsc::Receiver<Job>) {
         for mut job in group.drain(..) {
             let outcome = match &whole {
                 Ok(()) => Ok(()),
-                // One bad write must not take the others with it.
+                // One bad write must not fail the others.
                 Err(_) if !alone => transact(&mut connection, std::slice::from_mut(&mut job)),
                 Err(error) => Err(error.clone()),
             };

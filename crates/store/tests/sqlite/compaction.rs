@@ -1,4 +1,4 @@
-//! What compaction does with the file.
+//! The effect of compaction on the file.
 
 use tiller_core::{Store, Timestamp};
 use tiller_store_suite::fixtures::{append, message, piece, quiet};

@@ -18,7 +18,7 @@ async fn a_damaged_session_is_listed_and_deleted_and_stops_nobody() {
     let store = open(folder.path());
     let mut whole = quiet("whole", 20);
     append(&store, &mut whole, vec![message("a")]).await;
-    // What is damaged, and how.
+    // The kind of damage, and how it is caused.
     let damages = [
         ("queue", "UPDATE sessions SET queue = '[1' WHERE id = ?1"),
         ("turn", "UPDATE sessions SET turn = '{}' WHERE id = ?1"),
@@ -53,7 +53,7 @@ async fn a_damaged_session_is_listed_and_deleted_and_stops_nobody() {
             )
             .await;
         } else if title == "prompt" {
-            // The next server would have to say it again.
+            // The next server would have to send it again.
             session.status = SessionStatus::Running;
             session.turn = Some(TurnRecord {
                 prompt_seq: 2,

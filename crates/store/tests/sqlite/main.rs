@@ -1,4 +1,5 @@
-//! The store on SQLite keeps every contract of stores; and what is particular to SQLite: its file, damaged rows, room.
+//! The SQLite store fulfils the contract of stores; and tests of what is particular to SQLite: its file, damaged rows,
+//! space.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where, and ends")]
 
 mod compaction;

@@ -210,7 +210,7 @@ async fn odd_sessions_stay_what_they_were() {
     );
     assert_eq!(discarded.owner.as_deref(), Some("gone key"));
     assert_eq!(store.deletions().await.unwrap(), [(session(5), Timestamp(9999))]);
-    // A cookie without the page's own secret is worth nothing any more; links that were printed are.
+    // A cookie without the page's own secret is no longer valid; printed links are.
     assert_eq!(store.sign_ins(Timestamp(10)).await.unwrap(), []);
 }
 
@@ -218,7 +218,7 @@ async fn odd_sessions_stay_what_they_were() {
 async fn totals_are_counted_from_the_log_and_then_stored() {
     let folder = tempfile::tempdir().unwrap();
     let store = migrated(folder.path());
-    // Nobody is here to go on with its agent.
+    // Nobody is here to continue with its agent.
     store.delete(session(2)).await.unwrap();
     let home = folder.path();
     let paths = PathPolicy::new(home, &[home.to_owned()], home, &home.join("data")).unwrap();

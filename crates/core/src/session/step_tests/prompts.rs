@@ -1,4 +1,4 @@
-//! Prompts that wait: their order, their ids, and how they are edited.
+//! The queue: its order, the prompts' ids, and edits.
 
 use super::*;
 
@@ -29,8 +29,8 @@ fn prompts_wait_for_the_turn_to_end() {
 }
 
 #[test]
-fn what_is_said_after_a_stop_comes_next() {
-    // However the stopped turn ends: by itself, or with its agent.
+fn a_prompt_after_a_stop_is_sent_next() {
+    // Whether the stopped turn ends by itself or with its agent.
     for end in [success(), exited("killed")] {
         let mut story = Story::running();
         story.take(prompt("before")).take(Input::Stop);
@@ -52,7 +52,7 @@ fn what_is_said_after_a_stop_comes_next() {
 }
 
 #[test]
-fn waiting_prompts_are_edited_and_keep_what_they_carry() {
+fn queued_prompts_are_edited_and_keep_their_attachments() {
     let mut story = Story::running();
     let mut picture = Prompt::from("look");
     picture.context = Some(crate::prompt::UiContext::default());
@@ -84,7 +84,7 @@ fn waiting_prompts_are_edited_and_keep_what_they_carry() {
 }
 
 #[test]
-fn prompts_with_the_same_words_are_told_apart_by_their_ids() {
+fn prompts_with_the_same_text_are_distinguished_by_their_ids() {
     let mut story = Story::running();
     let twins = [Prompt::from("same"), Prompt::from("same"), Prompt::from("same")];
     for prompt in &twins {
@@ -121,7 +121,7 @@ fn prompts_with_the_same_words_are_told_apart_by_their_ids() {
         story.refuse(edit(&[(Some(first), " "), (None, "")], None)),
         Refusal::EmptyPrompt
     );
-    // Of one that is named by its id and one by its words, the former comes first.
+    // A prompt that is named by its id is matched before one that is named by its text.
     story.take(edit(&[(None, "same"), (Some(third), "same")], None));
     let after = ids(&story);
     assert_eq!(after[1], third);

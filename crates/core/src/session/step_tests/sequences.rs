@@ -1,4 +1,4 @@
-//! Sequences of inputs that nobody thought of, and what none of them may break.
+//! Generated sequences of inputs, and the rules that none of them may break.
 
 use std::collections::HashSet;
 
@@ -51,13 +51,13 @@ pub(in crate::session) fn any_input() -> impl Strategy<Value = Input> {
     ]
 }
 
-/// What no sequence of inputs may break.
+/// The rules that no sequence of inputs may break.
 #[derive(Default)]
 struct Watcher {
     seq: u64,
     running: bool,
     open: Vec<(RequestId, String)>,
-    /// What the agents that live have asked and have no answer to, by their own ids.
+    /// The unanswered questions of running agents, by the agents' own ids.
     asked: HashSet<String>,
     /// Questions whose decision was recorded in this step, and whose answer must follow in it.
     owed: Vec<String>,
@@ -114,7 +114,7 @@ impl Watcher {
                 self.running = true;
             }
             EventBody::Status(change) => {
-                // Once for each turn. A stop is told also where no turn runs.
+                // Once per turn. A stop is also sent if no turn runs.
                 assert!(
                     self.running || change.status == SessionStatus::Idle,
                     "a turn ended that never began, or twice"
@@ -149,7 +149,7 @@ impl Watcher {
     }
 }
 
-/// An agent's questions have ids of their own, and people answer what they see.
+/// An agent's questions have their own ids, and people answer what they see.
 fn addressed(input: Input, number: usize, state: &State) -> Input {
     match input {
         Input::Agent(AgentEvent::Asked(question)) => {
@@ -186,7 +186,7 @@ proptest! {
         for (number, input) in inputs.into_iter().chain(ending).enumerate() {
             let input = addressed(input, number, &state);
             let from_agent = matches!(input, Input::Agent(_));
-            // An agent that is not there says nothing.
+            // An agent that does not run sends nothing.
             if from_agent && state.agent == AgentState::Absent {
                 continue;
             }
@@ -221,7 +221,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_derived_from_an_event_is_the_same_again() {
+fn derived_ids_are_deterministic() {
     let session = SessionId::random();
     assert_eq!(
         crate::ids::RequestId::of(session, 7),

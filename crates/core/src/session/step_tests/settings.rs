@@ -1,9 +1,9 @@
-//! What changes while an agent runs, and what only the next one hears of.
+//! Settings that a running agent can change, and those that need a new process.
 
 use super::*;
 
 #[test]
-fn other_settings_take_another_process_for_the_next_turn() {
+fn changed_settings_start_a_new_process_for_the_next_turn() {
     let mut story = Story::running();
     story
         .take(configure(SettingsPatch::default()))
@@ -29,7 +29,7 @@ fn other_settings_take_another_process_for_the_next_turn() {
 }
 
 #[test]
-fn a_running_agent_is_told_what_it_can_change() {
+fn a_running_agent_gets_the_changes_that_it_can_make() {
     let mut story = Story::running();
     story.tale();
     story.take(model(Some("opus"))).take(mode(Some("plan")));
@@ -44,7 +44,7 @@ fn a_running_agent_is_told_what_it_can_change() {
         "> more",
         "the same process goes on: {tale:?}"
     );
-    // Who approves is not the process's business.
+    // The approval mode does not concern the process.
     story.take(configure(SettingsPatch {
         approval: Some(Approval::Auto),
         ..SettingsPatch::default()
@@ -54,7 +54,7 @@ fn a_running_agent_is_told_what_it_can_change() {
 }
 
 #[test]
-fn everything_may_be_allowed_at_any_time() {
+fn bypassing_permissions_can_be_chosen_at_any_time() {
     let mut story = Story::running();
     story.tale();
     story.take(mode(Some("all")));
@@ -78,7 +78,7 @@ fn everything_may_be_allowed_at_any_time() {
 }
 
 #[test]
-fn a_mode_that_the_agent_chose_is_the_sessions() {
+fn a_mode_that_the_agent_chose_becomes_the_sessions() {
     let mut story = Story::running();
     let status = |mode| message("status", None, Meaning::Option(mode_change(mode)));
     story.take(mode(Some("plan"))).tale();
@@ -108,7 +108,7 @@ fn a_mode_that_the_agent_chose_is_the_sessions() {
 }
 
 #[test]
-fn what_the_agent_does_not_change_takes_another_process() {
+fn a_refused_change_starts_a_new_process() {
     let configured = |done| {
         let change = mode_change(Some("plan"));
         Input::Agent(AgentEvent::Configured { change, done })
@@ -120,7 +120,7 @@ fn what_the_agent_does_not_change_takes_another_process() {
         let last = if done { "> more" } else { "end agent" };
         assert_eq!(story.tale().last().unwrap(), last);
     }
-    // A second wish before the answer to the first.
+    // A second change before the answer to the first.
     let mut story = Story::running();
     story.take(mode(Some("plan"))).take(mode(Some("edit")));
     story.take(configured(true)).take(success()).take(prompt("more"));

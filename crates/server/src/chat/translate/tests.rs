@@ -1,4 +1,4 @@
-//! Turns written down as the agent's lines, and the frames that clients get.
+//! Turns as the agent's lines, and the frames that clients get.
 
 use tiller_core::{Behavior, Prompt, RequestId, SessionId, Timestamp};
 
@@ -98,7 +98,7 @@ fn resolved(tool_use_id: &str, behavior: Behavior) -> EventBody {
     }
 }
 
-/// Everything that a client hears that has seen events up to `seen`, with a quiet moment at the end.
+/// All frames for a client that has seen events up to `seen`, with a pause at the end.
 fn heard_after(seen: u64, bodies: &[EventBody]) -> Vec<Value> {
     let mut translator = Translator::new("demo", seen, &Introduction::default());
     let mut frames = Vec::new();
@@ -190,7 +190,7 @@ fn a_question_comes_before_the_call_that_it_is_about() {
 }
 
 #[test]
-fn a_question_may_come_after_the_end_of_its_message() {
+fn a_permission_request_may_follow_the_end_of_its_message() {
     let turn = [
         prompt("delete it"),
         said("m1", call("t1")),
@@ -208,10 +208,10 @@ fn a_question_may_come_after_the_end_of_its_message() {
         "6 assistant tool_result",
     ];
     assert_eq!(in_short(&heard(&turn)), all);
-    // Whoever comes back gets the rest, once.
+    // A reconnecting client gets the rest once.
     assert_eq!(in_short(&heard_after(4, &turn)), all[3..]);
     assert_eq!(in_short(&heard_after(5, &turn)), all[5..]);
-    // A client that had to do without the question for a moment got the call with the end of its message.
+    // A client that connected before the request got the call with the end of its message.
     assert_eq!(
         in_short(&heard(&turn[..3])),
         ["1 user_message", "3 stream", "3 assistant tool_use"]
@@ -235,12 +235,12 @@ fn a_stopped_turn_is_interrupted_and_no_error() {
     ];
     let frames = heard(&turn);
     insta::assert_json_snapshot!(frames[frames.len() - 2..]);
-    // Stopping what does not run.
+    // A stop without a running turn.
     assert_eq!(
         in_short(&heard(&[status(SessionStatus::Idle, None)])),
         ["1 system interrupted"]
     );
-    // Stopped before the agent had said anything.
+    // Stopped before the agent sent anything.
     let frames = heard(&[prompt("wait"), status(SessionStatus::Idle, None)]);
     assert_eq!(
         in_short(&frames),
@@ -287,7 +287,7 @@ fn failures_say_why() {
 }
 
 #[test]
-fn a_tool_that_failed_is_an_error_once_the_agent_goes_on() {
+fn a_failed_tool_is_an_error_once_the_agent_continues() {
     let failed = |id: &str| {
         let block =
             json!({ "type": "tool_result", "tool_use_id": id, "content": "Exit code 1", "is_error": true });
@@ -308,7 +308,7 @@ fn a_tool_that_failed_is_an_error_once_the_agent_goes_on() {
             "code": "TOOL_ERROR", "tool": "Bash", "tool_use_id": "t1", "message": "Exit code 1",
         } })
     );
-    // What a person stopped or refused has not failed.
+    // A call that a person stopped or denied has not failed.
     turn[4] = status(SessionStatus::Idle, None);
     assert!(heard(&turn).iter().all(|frame| frame["type"] != "error"));
     let denied = [
@@ -325,7 +325,7 @@ fn a_tool_that_failed_is_an_error_once_the_agent_goes_on() {
 }
 
 #[test]
-fn what_happens_in_the_background_does_not_end_the_turn() {
+fn background_tasks_do_not_end_the_turn() {
     let mut notification = json!({ "type": "result", "subtype": "success", "is_error": false });
     notification["origin"] = json!({ "kind": "task-notification" });
     let subagents = line(json!({
@@ -358,7 +358,7 @@ fn what_happens_in_the_background_does_not_end_the_turn() {
 }
 
 #[test]
-fn what_is_no_object_is_refused() {
+fn frames_that_are_not_objects_are_refused() {
     for frame in [
         "",
         "5",
@@ -490,7 +490,7 @@ fn commands_get_their_descriptions_from_the_agents_list() {
 }
 
 #[test]
-fn a_callback_has_the_clients_name_for_the_session() {
+fn a_hook_call_has_the_clients_name_for_the_session() {
     let call = HookCall {
         agent_request: "r1".to_owned(),
         event: "PreToolUse".to_owned(),

@@ -1,4 +1,4 @@
-//! Turns written down as the agent's lines, and what clients hear of them.
+//! Turns as the agent's lines, and the events that clients get.
 
 use tiller_core::{Prompt, PromptId, RawJson, RequestId, SessionId};
 
@@ -37,7 +37,7 @@ fn prompt() -> EventBody {
     }
 }
 
-/// What clients hear: the type of each event and its data.
+/// The events of clients: the type of each event and its data.
 fn heard(
     translator: &mut Translator,
     bodies: impl IntoIterator<Item = EventBody>,
@@ -97,7 +97,7 @@ fn starts(message: &str) -> EventBody {
 }
 
 #[test]
-fn what_came_in_pieces_is_not_told_again_as_a_whole() {
+fn a_streamed_block_is_not_sent_again_as_a_whole() {
     let turn = || {
         [
             prompt(),
@@ -121,7 +121,7 @@ fn what_came_in_pieces_is_not_told_again_as_a_whole() {
     let whole = [piece("Hello", 0), piece("!", 1), piece("Bye", 2)];
     let (events, _) = heard(&mut translator(Granularity::Block), turn());
     assert_eq!(events, whole);
-    // Once pieces are compacted away, the whole stands for them.
+    // Once fragments are compacted, the whole block is sent instead.
     let compacted = turn().into_iter().filter(|body| match body {
         EventBody::Message { raw, .. } => !raw.as_str().contains("stream_event"),
         _ => true,
@@ -170,7 +170,7 @@ fn changed_files_tools_and_cost_are_added_up() {
 }
 
 #[test]
-fn a_process_that_counts_from_zero_is_noticed() {
+fn a_process_that_counts_from_zero_is_detected() {
     let result = json!({ "type": "result", "total_cost_usd": 0.125 });
     let turn = [prompt(), line(result), status(SessionStatus::Completed, None)];
     let (_, response) = heard(&mut translator(Granularity::Piece), turn);
@@ -178,7 +178,7 @@ fn a_process_that_counts_from_zero_is_noticed() {
 }
 
 #[test]
-fn every_end_is_told_as_what_it_was() {
+fn every_outcome_is_reported() {
     let kinds =
         |events: Vec<(&'static str, Value)>| -> Vec<_> { events.into_iter().map(|(kind, _)| kind).collect() };
     let died = [prompt(), status(SessionStatus::Error, Some("It crashed."))];
@@ -203,7 +203,7 @@ fn every_end_is_told_as_what_it_was() {
         Some("The task was interrupted.".to_owned())
     );
 
-    // A change of status before the task's prompt is another turn's.
+    // A change of status before the task's prompt belongs to another turn.
     let earlier = [status(SessionStatus::Error, Some("before")), prompt()];
     assert_eq!(
         heard(&mut translator(Granularity::Piece), earlier),
@@ -220,7 +220,7 @@ fn every_end_is_told_as_what_it_was() {
 }
 
 #[test]
-fn to_do_lists_are_told_whichever_tool_keeps_them() {
+fn to_dos_of_all_tools_are_reported() {
     let written = json!({ "todos": [
         { "content": "a", "status": "completed", "activeForm": "doing a" },
         { "content": "b", "status": "pending", "activeForm": "doing b" },
@@ -285,7 +285,7 @@ fn to_do_lists_are_told_whichever_tool_keeps_them() {
 }
 
 #[test]
-fn a_subagents_words_are_marked() {
+fn a_subagents_text_is_marked() {
     let (events, _) = heard(
         &mut translator(Granularity::Piece),
         [
@@ -300,7 +300,7 @@ fn a_subagents_words_are_marked() {
 }
 
 #[test]
-fn questions_and_permissions_are_told_apart() {
+fn questions_and_permissions_are_distinguished() {
     let session = SessionId::random();
     let asked = |tool: &str, input: Value| DecisionRequest {
         id: RequestId::of(session, 1),
