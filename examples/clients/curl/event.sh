@@ -1,6 +1,6 @@
 #!/bin/sh
-# Watches all sessions through the event API while a task runs. curl asks for the WebSocket and prints what the server
-# sends. It can't answer: for that see the other languages. Needs GNU sed.
+# Watches all sessions through the event API while a task runs. curl opens the WebSocket and prints the server's
+# frames. It can't send any: see the other languages for that. Needs GNU sed.
 set -eu
 prompt=${1:?what should the agent do?}
 body=$(printf '%s' "$prompt" | sed 's/\\/\\\\/g; s/"/\\"/g')
@@ -18,5 +18,5 @@ curl --silent --show-error --fail-with-body --output /dev/null "$TILLER_URL/api/
   --data "{\"prompt\": \"$body\"}"
 kill "$watching"
 
-# Each message begins with a few bytes that say how long it is: a line for each instead.
+# Each frame begins with a few bytes for its length, which are replaced by a newline.
 LC_ALL=C sed 's/\x81.\{1,9\}{"type":/\n{"type":/g' "$heard" | LC_ALL=C grep --text --only-matching '{"type":.*}'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Lists projects and searches in everything that was said.
+# Lists projects and searches all conversations.
 set -eu
 words=${1:?what to search for?}
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs a task, whole and then as a stream of events. A stream that asks for permission waits for
+# Runs a task, first synchronously and then as a stream of events. A stream that asks for permission waits for
 # POST /api/task/permission, which this script does not send: see the other languages.
 set -eu
 prompt=${1:?what should the agent do?}

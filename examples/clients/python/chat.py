@@ -1,4 +1,4 @@
-"""Says something in a chat and answers every permission request with yes. Needs `websockets`."""
+"""Sends a chat message and allows every permission request. Needs `websockets`."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Starts a session over the event API, follows it to its end, and allows what it asks for. Needs `websockets`."""
+"""Starts a session over the event API, follows it to its end, and allows every permission request. Needs `websockets`."""
 
 import json
 import os
@@ -22,7 +22,7 @@ with connect(f"{URL}/ws/events", additional_headers={"Authorization": f"Bearer {
             sys.exit(payload["message"])
         if kind == "session.started":
             session = payload["sessionId"]
-            # From the beginning: what came before this frame comes again.
+            # From the beginning: events before this frame are sent again.
             send("session.subscribe", sessionId=session)
         if session is None or payload.get("sessionId") != session:
             continue

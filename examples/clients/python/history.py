@@ -1,4 +1,4 @@
-"""Lists the newest conversations of every project and searches in them. Only the standard library."""
+"""Lists the newest conversations of every project and searches them. Only the standard library."""
 
 import json
 import os

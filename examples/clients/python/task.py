@@ -1,4 +1,4 @@
-"""Runs a task as a stream of events and answers what it asks. Only the standard library."""
+"""Runs a task as a stream of events and answers its requests. Only the standard library."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def post(path, body):
 
 
 def events(response):
-    """The events of a stream: a block of lines each, of which `data` has it all."""
+    """The events of a stream: each is a block of lines, of which `data` has everything."""
     for line in response:
         if line.startswith(b"data: "):
             yield json.loads(line[len("data: ") :])

@@ -1,4 +1,4 @@
-// Says something in a chat and answers every permission request with yes.
+// Sends a chat message and allows every permission request.
 
 const url = process.env.TILLER_URL!.replace('http', 'ws');
 // Node's WebSocket can send headers; a browser's can't, and uses the page's cookie.

@@ -1,4 +1,4 @@
-// Starts a session over the event API, follows it to its end, and allows what it asks for.
+// Starts a session over the event API, follows it to its end, and allows every permission request.
 
 const url = process.env.TILLER_URL!.replace('http', 'ws');
 const options: any = { headers: { Authorization: `Bearer ${process.env.TILLER_KEY}` } };
@@ -12,7 +12,7 @@ socket.onmessage = ({ data }) => {
   if (type === 'runner.error') throw new Error(payload.message);
   if (type === 'session.started') {
     session = payload.sessionId as string;
-    // From the beginning: what came before this frame comes again.
+    // From the beginning: events before this frame are sent again.
     send('session.subscribe', { sessionId: session });
   }
   if (session === undefined || payload.sessionId !== session) return;

@@ -1,4 +1,4 @@
-// Lists the newest conversations of every project and searches in them.
+// Lists the newest conversations of every project and searches them.
 
 const url = process.env.TILLER_URL!;
 const headers = { Authorization: `Bearer ${process.env.TILLER_KEY}` };

@@ -1,4 +1,4 @@
-// Runs a task as a stream of events and answers what it asks.
+// Runs a task as a stream of events and answers its requests.
 
 const url = process.env.TILLER_URL!;
 const headers = { Authorization: `Bearer ${process.env.TILLER_KEY}`, 'Content-Type': 'application/json' };
