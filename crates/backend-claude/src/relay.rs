@@ -383,7 +383,9 @@ impl Relay {
                 }
             }
             Inbound::Oversized { length } => {
-                self.notice(&format!("A message of {length} bytes was too long and was skipped."));
+                self.notice(&format!(
+                    "A message of {length} bytes was too long and was skipped."
+                ));
             }
             // Handled by the callers, for whom it is the end.
             _ => {}
