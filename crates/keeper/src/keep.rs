@@ -19,6 +19,7 @@ use tiller_process::{Ended, RUN_MARK, Tree};
 
 use crate::callers::Callers;
 use crate::files::{write_exit, write_pid};
+use crate::long_lines::LongLines;
 use crate::output::Appender;
 use crate::signs::{Doing, waited_in_vain};
 use crate::waiting::{Ready, Waiting};
@@ -154,6 +155,7 @@ struct Keeper {
     /// Output that was read from the agent and not written yet because the disk is full.
     stuck: Vec<u8>,
     doing: Doing,
+    long_lines: LongLines,
     ending: Ending,
     exit: Option<(Option<i32>, Option<i32>, Instant)>,
     /// The agent's end as it was reported, once the output is complete.
@@ -279,6 +281,7 @@ impl Keeper {
             output,
             stuck: Vec::new(),
             doing: Doing::new(signs),
+            long_lines: LongLines::default(),
             ending: Ending::No,
             exit: None,
             ended: None,
@@ -489,16 +492,15 @@ impl Keeper {
 
     /// When an agent without a program is ended. `None`: not while it works.
     fn given_up_at(&self) -> Option<Instant> {
-        let patience = self.doing.patience(self.grace, self.decision_grace)?;
-        self.quiet_since.checked_add(patience)
+        self.quiet_since
+            .checked_add(self.doing.patience(self.grace, self.decision_grace)?)
     }
 
     /// Ends an agent that waits for an answer, and says why in its last words. At once: an agent whose input ends, or that is
     /// asked to end, may take that for the answer 'no' and go on with its turn.
     fn end_waiting(&mut self) {
         self.stderr = None;
-        self.stderr_tail
-            .extend(waited_in_vain(self.decision_grace).as_bytes());
+        self.stderr_tail.extend(waited_in_vain(self.decision_grace));
         self.ask_to_end();
         self.tree.living();
         self.tree.kill();
@@ -586,7 +588,8 @@ impl Keeper {
                 let bytes = &buffer[..count];
                 self.doing.says(bytes);
                 self.quiet_since = Instant::now();
-                self.append(bytes);
+                let kept = self.long_lines.cut(bytes);
+                self.append(&kept);
             }
             Err(error) if is_transient(&error) => {}
             Err(_) => self.stdout = None,

@@ -13,6 +13,7 @@ mod client;
 mod files;
 mod keep;
 mod lines;
+mod long_lines;
 mod output;
 mod signs;
 mod waiting;

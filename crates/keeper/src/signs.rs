@@ -110,12 +110,13 @@ impl Doing {
 }
 
 /// Why an agent was ended that waited for an answer for so long, for its last words.
-pub(crate) fn waited_in_vain(patience: Duration) -> String {
+pub(crate) fn waited_in_vain(patience: Duration) -> Vec<u8> {
     format!(
         "\nThe agent waited for an answer, and for {} s no Tiller was running that could give one, so the agent was ended. Send a \
          message to go on; the agent will ask again.",
         patience.as_secs()
     )
+    .into_bytes()
 }
 
 #[cfg(test)]

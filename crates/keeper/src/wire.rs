@@ -279,7 +279,7 @@ impl Instruction {
             turn_end,
             ..Signs::default()
         };
-        let mut decision_grace = Duration::MAX;
+        let mut decision_grace = Duration::from_millis(u64::MAX);
         if !reader.0.is_empty() {
             decision_grace = Duration::from_millis(reader.number()?);
             signs.asks = reader.text()?.to_vec();

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use tiller_keeper::{Signs, attach, start};
+use tiller_keeper::{Signs, attach, remove, start};
+use tiller_process::Frame;
 
-use crate::{Place, in_a_program_that_dies, is_alive, line, read, say, until};
+use crate::{PATIENCE, Place, in_a_program_that_dies, is_alive, line, next, read, say, until};
 
 fn place() -> Place {
     let mut place = Place::new(Duration::from_millis(200));
@@ -71,4 +72,21 @@ async fn an_agent_that_got_its_answer_or_took_its_question_back_goes_on() {
         let exit = place.run_folder(run).join("exit.json");
         until("it goes on for ever", || exit.exists()).await;
     }
+}
+
+/// More than a keeper keeps for a program that does not read. Nobody reads such a line, so the agent must not wait for that.
+#[tokio::test]
+async fn a_line_without_end_stops_no_agent_and_fills_no_disk() {
+    let place = Place::new(PATIENCE);
+    let script = "head -c 600000000 /dev/zero | tr '\\0' x; echo; echo after; cat > /dev/null";
+    let mut kept = start(&place.keeping, "endless", &place.script(script))
+        .await
+        .unwrap();
+    let frame = next(&mut kept).await.unwrap().frame;
+    assert!(matches!(frame, Frame::Oversized { .. }), "{frame:?}");
+    assert_eq!(line(&mut kept).await.0, "after");
+    let files = std::fs::read_dir(place.run_folder("endless")).unwrap().flatten();
+    let size: u64 = files.map(|file| file.metadata().unwrap().len()).sum();
+    assert!(size < 100_000_000, "{size} bytes are kept");
+    remove(&place.keeping, "endless").await;
 }
