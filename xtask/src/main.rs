@@ -1,6 +1,7 @@
 //! Developer commands: `cargo xtask COMMAND`.
 
 mod bench;
+mod fuzz;
 mod project;
 mod run;
 mod setup;
@@ -25,6 +26,7 @@ cargo xtask COMMAND
                          bubblewrap
   test [--only STEP…]    runs every check and test, after installing what they need
   gen-types              writes web/src/gen anew from the Rust types
+  fuzz [SECONDS]         sends generated input to the code that reads foreign input, for so long each (60)
   bench [NAME]           measures; without a name, lists what can be measured
   dist                   builds the release executable
 
@@ -49,6 +51,11 @@ fn dispatch() -> Result<ExitCode> {
         ["setup"] => setup::everything(&project)?,
         ["test", selection @ ..] => return test::run(&project, &steps_of(selection)?),
         ["gen-types"] => generate_types(&project)?,
+        ["fuzz"] => fuzz::run(&project, 60)?,
+        ["fuzz", seconds] => fuzz::run(
+            &project,
+            seconds.parse().context("`fuzz` takes a number of seconds")?,
+        )?,
         ["bench"] => bench::list(&project),
         ["bench", name] => bench::run(&project, name)?,
         [bench::BASELINE] => bench::serve_baseline()?,

@@ -3,6 +3,7 @@
 //! All steps run even if one fails, except those that need the failed one; the summary has a line for each. A step that
 //! could not run counts as failed.
 
+mod advisories;
 mod steps;
 
 use std::ffi::OsString;

@@ -161,9 +161,8 @@ impl Framer {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let length = line.len();
         let frame = if length > self.limit {
-            Some(Frame::Oversized {
-                length: length as u64,
-            })
+            // With the `\r`, as where the line was too long before its end came: the same bytes give the same frame.
+            Some(Frame::Oversized { length: end as u64 })
         } else if length == 0 {
             None
         } else {

@@ -5,9 +5,12 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-use super::{Need, Outcome, Step, Workbench};
-use crate::run;
+use super::{Need, Outcome, Step, Workbench, advisories};
 use crate::setup::Part;
+use crate::{fuzz, run};
+
+/// For each part that is fuzzed.
+const FUZZ_SECONDS: u32 = 4;
 
 const WEB: Need = Need::Installed(Part::WebPackages);
 
@@ -64,9 +67,9 @@ pub(crate) const STEPS: &[Step] = &[
     },
     Step {
         name: "deny",
-        what: "advisories, licences and sources of dependencies",
+        what: "what is known against the dependencies: yanked, deprecated, advisories",
         needs: &[],
-        run: deny,
+        run: advisories::check,
     },
     Step {
         name: "rust",
@@ -81,6 +84,12 @@ pub(crate) const STEPS: &[Step] = &[
             Need::Executables,
         ],
         run: rust_tests,
+    },
+    Step {
+        name: "fuzz",
+        what: "generated input for the code that reads foreign input, for a few seconds (`cargo xtask fuzz` runs longer)",
+        needs: &[],
+        run: |workbench| passes(fuzz::run_in(workbench.project, workbench.target, FUZZ_SECONDS)),
     },
     Step {
         name: "doc",
@@ -111,17 +120,6 @@ pub(crate) const STEPS: &[Step] = &[
 
 fn passes(result: Result<()>) -> Result<Outcome> {
     result.map(|()| Outcome::Passed)
-}
-
-/// Only if cargo-deny is installed: it takes longer to compile than everything else, and its advisories come over the
-/// network. The tidy test always checks licences and sources.
-fn deny(workbench: &Workbench) -> Result<Outcome> {
-    if run::which(&format!("cargo-deny{}", std::env::consts::EXE_SUFFIX)).is_none() {
-        return Ok(Outcome::NotHere(
-            "cargo-deny is not installed, so advisories were not checked (the tidy test checks licences and sources)",
-        ));
-    }
-    passes(run::show(&mut workbench.cargo(["deny", "--workspace", "check"])))
 }
 
 fn rust_tests(workbench: &Workbench) -> Result<Outcome> {
