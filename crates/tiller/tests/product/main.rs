@@ -10,6 +10,7 @@ mod access;
 mod acp;
 mod arrangement;
 mod bubblewrap;
+mod canary;
 mod chat;
 mod chat_faults;
 mod client;
