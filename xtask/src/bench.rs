@@ -2,6 +2,7 @@
 
 mod lists;
 mod server;
+mod shield;
 mod start;
 
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ const CCUSAGE_VERSION: &str = "18.0.11";
 pub(crate) fn list(project: &Project) {
     println!("start      release executable: size, time to the first page, idle memory");
     println!("lists      release executable: the lists of a large history over HTTP, and memory afterwards");
+    println!("shield     release executable: what the shield and the sandbox cost an agent");
     println!("against    the history's own scanner and index beside sonic-rs, serde_json, tantivy and FTS5");
     println!("events     from an agent to a client: rate, delay, CPU and memory, beside a bare bridge");
     println!("sessions   100,000 stored sessions: start, memory and lists, beside an empty store");
@@ -36,6 +38,9 @@ pub(crate) fn run(project: &Project, name: &str) -> Result<()> {
     let _turn = target.take_turn(project)?;
     if name == "start" {
         return start::measure(project, &target);
+    }
+    if name == "shield" {
+        return shield::measure(project, &target);
     }
     if name == "lists" {
         return lists::measure(project, &target);
