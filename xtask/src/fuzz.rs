@@ -97,7 +97,6 @@ pub(crate) fn run_in(project: &Project, target: &Target, seconds: u32) -> Result
                 "-max_len=4096",
                 "-timeout=20",
                 "-rss_limit_mb=2048",
-                "-print_final_stats=1",
                 "-verbosity=0",
             ])
             // What broke something stays here, to be tried again with `fuzz`.
@@ -106,7 +105,7 @@ pub(crate) fn run_in(project: &Project, target: &Target, seconds: u32) -> Result
                 corpus.parent().unwrap_or(&corpus).display()
             ))
             .arg(&corpus);
-        run::show(&mut fuzz)?;
+        run::quietly(&mut fuzz)?;
     }
     Ok(())
 }
