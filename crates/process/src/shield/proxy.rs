@@ -255,6 +255,11 @@ struct Request {
 impl Request {
     fn read(head: &[u8]) -> Result<Self, &'static str> {
         let head = std::str::from_utf8(head).map_err(|_| "The head of the request is no text.")?;
+        // A host that takes other endings of lines for one would read another request than this.
+        let is_control = |character: char| character.is_control() && character != '\t';
+        if head.split("\r\n").any(|line| line.contains(is_control)) {
+            return Err("The head of the request has a control character.");
+        }
         let mut lines = head.split("\r\n");
         let mut words = lines.next().unwrap_or_default().split(' ');
         let (Some(method), Some(target), Some(version), None) =
@@ -289,7 +294,7 @@ impl Request {
         let mut forwarded =
             format!("{method} {slash}{path} {version}\r\nHost: {authority}\r\nConnection: close\r\n");
         for line in lines.take_while(|line| !line.is_empty()) {
-            let name = line.split(':').next().unwrap_or_default().trim();
+            let (name, _) = line.split_once(':').ok_or("A header has a name and a value.")?;
             let left_out = [
                 "host",
                 "connection",
@@ -297,9 +302,9 @@ impl Request {
                 "proxy-connection",
                 "proxy-authorization",
             ];
-            // A line that goes on with a space belongs to the one before; nobody sends those any more.
-            if line.starts_with([' ', '\t']) {
-                return Err("A header must be in one line.");
+            // A line that begins with a space belongs to the one before; nobody sends those any more.
+            if name.is_empty() || name.contains([' ', '\t']) {
+                return Err("A header is one line, and its name has no spaces.");
             }
             if !left_out.iter().any(|other| name.eq_ignore_ascii_case(other)) {
                 forwarded.push_str(line);
@@ -408,6 +413,9 @@ mod tests {
             "GET http://a@b/ HTTP/1.1\r\n\r\n",
             "GET http:///x HTTP/1.1\r\n\r\n",
             "GET http://example.com/ HTTP/1.1\r\nA: b\r\n c\r\n\r\n",
+            "GET http://example.com/ HTTP/1.1\r\nA: b\nHost: c\r\n\r\n",
+            "GET http://example.com/ HTTP/1.1\r\nHost : c\r\n\r\n",
+            "GET http://example.com/ HTTP/1.1\r\nHost\r\n\r\n",
         ] {
             assert!(Request::read(wrong.as_bytes()).is_err(), "{wrong:?}");
         }
