@@ -48,7 +48,9 @@ test("a host that is none is refused with what to write", async ({ page, product
   await form.getByRole("radio", { name: /^Files and network/ }).check();
   await form.getByRole("textbox", { name: "More hosts that it can reach" }).fill("http://example.com");
   await form.getByRole("button", { name: "Save" }).click();
-  await page.getByRole("textbox", { name: "Task" }).fill("hello");
-  await page.getByRole("button", { name: "Start session" }).click();
-  await expect(page.getByRole("alert")).toContainText("A host is a name");
+  await expect(form.getByRole("alert")).toContainText("“http://example.com” is no host");
+  await form.getByRole("textbox", { name: "More hosts that it can reach" }).fill("example.com");
+  await expect(form.getByRole("alert")).toBeHidden();
+  await form.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByRole("button", { name: "Sandbox: Files and network" })).toBeVisible();
 });

@@ -108,6 +108,12 @@ fn look_at_processes(server: &Server, canaries: &[Canary]) -> usize {
     all.len()
 }
 
+fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+}
+
 fn look_at_files(folder: &Path, canaries: &[Canary]) {
     for path in files(folder) {
         let bytes = std::fs::read(&path).unwrap_or_default();
@@ -205,7 +211,7 @@ async fn no_credential_shows_where_it_does_not_belong() {
         for name in ["cmdline", "environ"] {
             let bytes = std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
             for secret in &secrets {
-                let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+                let hex = hex(secret);
                 let shows = |needle: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
                 assert!(
                     !shows(secret) && !shows(hex.as_bytes()),
@@ -296,7 +302,7 @@ async fn no_credential_shows_where_it_does_not_belong() {
     );
     look_at_text("the log", &log, &canaries);
     for secret in &secrets {
-        let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = hex(secret);
         assert!(!log.contains(&hex), "a run's secret is in the log");
     }
     until_nothing_is_left(&world).await;

@@ -5,6 +5,7 @@ import { useTranslation } from "react-i18next";
 import type { SandboxInfo, SandboxLevel, SessionInfo } from "../../gen/events";
 import { cn } from "../../lib/cn";
 import { lines } from "../../lib/lines";
+import { wrongFolder, wrongHost } from "../../session/sandbox";
 import { configureSession } from "../../store/controller";
 import { Button } from "../../ui/Button";
 
@@ -96,11 +97,18 @@ function SandboxForm({
   const [level, setLevel] = useState(value.level);
   const [hosts, setHosts] = useState(value.hosts.join("\n"));
   const [folders, setFolders] = useState(value.folders.join("\n"));
+  const [checked, setChecked] = useState(false);
+  // Said when the user wants to save, and from then on as they type.
+  const host = checked && level === "on" ? wrongHost(lines(hosts)) : undefined;
+  const folder = checked && level !== "off" ? wrongFolder(lines(folders)) : undefined;
   return (
     <form
       className="mt-2 space-y-3"
       onSubmit={(event) => {
         event.preventDefault();
+        setChecked(true);
+        if (level === "on" && wrongHost(lines(hosts)) !== undefined) return;
+        if (level !== "off" && wrongFolder(lines(folders)) !== undefined) return;
         onChange({ level, hosts: lines(hosts), folders: lines(folders) });
         onDone();
       }}
@@ -139,6 +147,7 @@ function SandboxForm({
           placeholder={t("sandbox.hostsExample")}
           value={hosts}
           onChange={setHosts}
+          problem={host && t("sandbox.wrongHost", { entry: host })}
         />
       )}
       {level !== "off" && (
@@ -148,6 +157,7 @@ function SandboxForm({
           placeholder={t("sandbox.foldersExample")}
           value={folders}
           onChange={setFolders}
+          problem={folder && t("sandbox.wrongFolder", { entry: folder })}
         />
       )}
       {effective && (
@@ -175,12 +185,14 @@ function Lines({
   placeholder,
   value,
   onChange,
+  problem,
 }: {
   label: string;
   hint: string;
   placeholder: string;
   value: string;
   onChange: (value: string) => void;
+  problem: string | undefined;
 }) {
   const id = useId();
   return (
@@ -197,11 +209,16 @@ function Lines({
         autoComplete="off"
         placeholder={placeholder}
         aria-describedby={`${id}-hint`}
+        aria-invalid={problem !== undefined || undefined}
         onChange={(event) => onChange(event.target.value)}
-        className="mt-1 block w-full rounded-md border border-line-strong bg-canvas px-2 py-1.5 font-mono text-xs placeholder:text-ink-3"
+        className="mt-1 block w-full rounded-md border border-line-strong bg-canvas px-2 py-1.5 font-mono text-xs placeholder:text-ink-3 aria-invalid:border-bad"
       />
-      <p id={`${id}-hint`} className="mt-1 text-xs text-ink-3">
-        {hint}
+      <p
+        id={`${id}-hint`}
+        role={problem === undefined ? undefined : "alert"}
+        className={cn("mt-1 text-xs wrap-anywhere", problem === undefined ? "text-ink-3" : "text-bad")}
+      >
+        {problem ?? hint}
       </p>
     </div>
   );
