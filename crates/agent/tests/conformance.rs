@@ -476,9 +476,17 @@ async fn settings(agent: &mut Checked, column: &mut Column) {
             usage.total_tokens > 0 && usage.max_tokens > usage.total_tokens && !usage.categories.is_empty()
         );
     });
-    column.answered("get_usage", client.request(GetUsage {}).await, |usage| {
-        assert!(usage.session.total_cost_usd > 0.0);
-    });
+    column.answered(
+        "get_usage",
+        client
+            .request(GetUsage {
+                skip_behaviors: false,
+            })
+            .await,
+        |usage| {
+            assert!(usage.session.total_cost_usd > 0.0);
+        },
+    );
     column.answered(
         "get_session_cost",
         client.request(GetSessionCost {}).await,

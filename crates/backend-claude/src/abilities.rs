@@ -224,7 +224,7 @@ impl TitleWriter for Titles {
                     return None;
                 }
             };
-            let _in_line = initialize(&link, &[], HOOK_TIME, LastOffers::default());
+            let _in_line = initialize(&link, &[], HOOK_TIME, LastOffers::default(), None);
             let asked = title(&link, &prompt);
             // Its other output is read so that the CLI does not wait for a reader.
             let reading = async { while inbox.next().await.is_some() {} };

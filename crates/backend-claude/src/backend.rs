@@ -48,11 +48,16 @@ impl ClaudeBackend {
             claude_home: claude_home.clone(),
             ..Sandboxing::default()
         };
+        let version = Arc::default();
         Self {
             info,
             account: Arc::new(CliAccount::new(executable.clone(), claude_home.clone())),
-            version: Arc::default(),
-            rules: Arc::new(ClaudeOptions::new(offers.clone(), sandboxing.clone())),
+            rules: Arc::new(ClaudeOptions::new(
+                offers.clone(),
+                sandboxing.clone(),
+                Arc::clone(&version),
+            )),
+            version,
             launcher: Launcher {
                 executable,
                 claude_home,
@@ -109,7 +114,7 @@ impl ClaudeBackend {
     pub fn sandboxed_with(mut self, configured: SandboxLists) -> Self {
         self.launcher.sandboxing.configured = configured;
         let (offers, sandboxing) = (self.launcher.offers.clone(), self.launcher.sandboxing.clone());
-        self.rules = Arc::new(ClaudeOptions::new(offers, sandboxing));
+        self.rules = Arc::new(ClaudeOptions::new(offers, sandboxing, Arc::clone(&self.version)));
         self
     }
 

@@ -13,9 +13,10 @@ use tiller_agent::control::{
     RequestError, RewindFiles,
 };
 use tiller_agent::link::Link;
+use tokio::sync::mpsc;
 
 use tiller_core::RawJson;
-use tiller_core::backend::{Catalogue, Inquiry, InquiryFailed, Offers, Rewound};
+use tiller_core::backend::{AgentEvent, Catalogue, Inquiry, InquiryFailed, Offers, PositionedEvent, Rewound};
 
 /// What the CLI offers, as the last one that was started reported it.
 #[derive(Clone, Default)]
@@ -78,6 +79,7 @@ pub(crate) fn initialize(
     hooks: &[String],
     hook_time: Duration,
     offers: LastOffers,
+    events: Option<mpsc::Sender<Vec<PositionedEvent>>>,
 ) -> Option<Exchange> {
     let link = link.clone();
     let request = Initialize {
@@ -89,6 +91,19 @@ pub(crate) fn initialize(
             Ok(told) => offers.put(&told),
             Err(error) => tracing::debug!(%error, "the CLI did not say what it offers"),
         }
+        let Some(events) = events else { return };
+        // Releases that can't tell count from zero in each process.
+        let usd = match link.request(GetUsage { skip_behaviors: true }).await {
+            Ok(usage) => usage.session.total_cost_usd,
+            Err(RequestError::Unsupported { .. }) => 0.0,
+            Err(error) => {
+                tracing::debug!(%error, "the CLI did not say what its conversation has cost");
+                return;
+            }
+        };
+        let told = PositionedEvent::without_position(AgentEvent::CountsFrom { usd });
+        // A session that does not listen any more does not need it.
+        drop(events.send(vec![told]).await);
     })
 }
 
@@ -113,7 +128,7 @@ pub(crate) async fn inquire(link: &Link, inquiry: Inquiry) -> Result<RawJson, In
         Inquiry::FileSuggestions { query } => ask(link, FileSuggestions { query }).await,
         Inquiry::PermissionRules => ask(link, ListPermissionRules {}).await,
         Inquiry::Hooks => ask(link, GetHooksListing {}).await,
-        Inquiry::Usage => ask(link, GetUsage {}).await,
+        Inquiry::Usage => ask(link, GetUsage { skip_behaviors: true }).await,
         Inquiry::Settings => ask(link, GetSettings {}).await,
         Inquiry::Models => ask(link, ListModels {}).await,
         // Reported only when the CLI was started.

@@ -88,7 +88,13 @@ impl Launcher {
                 Ok(started) => started,
                 Err(message) => return agent.exited(Exit::NotStarted { message }, None).await,
             };
-            let greeting = initialize(&started.link, &launch.hooks, launcher.hook_time, launcher.offers);
+            let greeting = initialize(
+                &started.link,
+                &launch.hooks,
+                launcher.hook_time,
+                launcher.offers,
+                Some(agent.ends.events.clone()),
+            );
             agent.relay(started, greeting, Found::New, Some(lease)).await;
         });
         channels
@@ -221,7 +227,7 @@ fn options(
     if let Some(home) = claude_home {
         options = options.claude_home(home);
     }
-    let options = Chosen(&launch.options).applied_to(options);
+    let options = Chosen(&launch.options).applied_to(options, launch.spent_usd);
     match (&launch.conversation, origin) {
         (ConversationStart::Resume(id), _) => options.resume(id),
         (ConversationStart::New(id), None) => options.session_id(id),

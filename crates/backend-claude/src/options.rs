@@ -1,8 +1,11 @@
 //! The options of a session with Claude Code: their names and values, which of them a running CLI can change, and how
 //! they become a command line.
 
+use std::sync::{Arc, OnceLock};
+
 use serde_json::Value;
 use tiller_agent::PermissionMode;
+use tiller_agent::cli::Version;
 use tiller_core::backend::{
     Grants, OptionChange, OptionInfo, OptionKind, OptionRefused, OptionRules, Options, SandboxView, Verdict,
     check_sandbox_option, sandbox_options,
@@ -24,13 +27,20 @@ const MAX_TURNS: &str = "maxTurns";
 /// The maximum cost of the conversation.
 const MAX_BUDGET_USD: &str = "maxBudgetUsd";
 
+/// What a CLI is given to spend at least: it takes no budget of nothing. A session without anything left gets no CLI.
+const LEAST_BUDGET_USD: f64 = 0.0001;
+
 /// The modes of a session. The CLI has others, which concern only the user and the CLI.
 const MODES: &[PermissionMode] = &[
     PermissionMode::Default,
     PermissionMode::AcceptEdits,
     PermissionMode::Plan,
+    PermissionMode::Auto,
     PermissionMode::BypassPermissions,
 ];
+
+/// The first release that is known to have the mode `auto`.
+const WITH_AUTO: Version = Version::new(2, 1, 113);
 
 /// The mode with this name, if a session can have it.
 pub(crate) fn mode(name: &str) -> Option<PermissionMode> {
@@ -87,12 +97,21 @@ impl Chosen<'_> {
         self.0.get(MAX_BUDGET_USD)?.as_f64()
     }
 
+    /// What a session that has spent so much may still spend.
+    fn budget_left(&self, spent_usd: f64) -> Option<f64> {
+        Some((self.max_budget_usd()? - spent_usd).max(LEAST_BUDGET_USD))
+    }
+
     fn bypasses(&self) -> bool {
         self.mode() == PermissionMode::BypassPermissions
     }
 
-    /// Applies these to the CLI's options.
-    pub(crate) fn applied_to(&self, mut options: tiller_agent::Options) -> tiller_agent::Options {
+    /// The CLI's options with these, for a session that has spent so much. The CLI counts what its own process spends.
+    pub(crate) fn applied_to(
+        &self,
+        mut options: tiller_agent::Options,
+        spent_usd: f64,
+    ) -> tiller_agent::Options {
         options = options.permission_mode(self.mode());
         if let Some(model) = self.model() {
             options = options.model(model);
@@ -109,7 +128,7 @@ impl Chosen<'_> {
         if let Some(effort) = self.effort() {
             options = options.effort(effort);
         }
-        if let Some(budget) = self.max_budget_usd() {
+        if let Some(budget) = self.budget_left(spent_usd) {
             options = options.max_budget_usd(budget);
         }
         if let Some(turns) = self.max_turns() {
@@ -137,12 +156,36 @@ fn is_root() -> bool {
 /// Checks options against what the CLI last reported to offer.
 pub(crate) struct ClaudeOptions {
     offers: LastOffers,
+    /// Of the CLI, once it is known.
+    version: Arc<OnceLock<String>>,
     sandboxing: Sandboxing,
 }
 
 impl ClaudeOptions {
-    pub(crate) fn new(offers: LastOffers, sandboxing: Sandboxing) -> Self {
-        Self { offers, sandboxing }
+    pub(crate) fn new(offers: LastOffers, sandboxing: Sandboxing, version: Arc<OnceLock<String>>) -> Self {
+        Self {
+            offers,
+            version,
+            sandboxing,
+        }
+    }
+
+    /// A mode that the CLI would not start with is refused with what to do about it.
+    fn check_mode(&self, value: &Value) -> Result<(), OptionRefused> {
+        let refused = |message: String| OptionRefused::new(PERMISSION_MODE, message);
+        let Some(mode) = value.as_str().and_then(mode) else {
+            return Err(refused(format!("There is no permission mode {value}.")));
+        };
+        let version = self
+            .version
+            .get()
+            .and_then(|version| version.parse::<Version>().ok());
+        match version {
+            Some(version) if mode == PermissionMode::Auto && version < WITH_AUTO => Err(refused(format!(
+                "Claude Code {version} does not have the permission mode 'auto'. Update it, or choose another mode."
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// A name that can't be mistaken for anything else on a command line, and that the CLI knows, as far as it has
@@ -270,7 +313,10 @@ impl OptionRules for ClaudeOptions {
                     self.check_effort(value)?;
                     true
                 }
-                PERMISSION_MODE => value.as_str().and_then(mode).is_some(),
+                PERMISSION_MODE => {
+                    self.check_mode(value)?;
+                    true
+                }
                 ALLOWED_TOOLS => value.as_str().is_some_and(|rules| !rules.contains('\0')),
                 TOOLS => value
                     .as_array()
@@ -343,6 +389,10 @@ impl OptionRules for ClaudeOptions {
         self.sandboxing.view(options)
     }
 
+    fn budget_usd(&self, options: &Options) -> Option<f64> {
+        Chosen(options).max_budget_usd()
+    }
+
     fn within_budget(&self, options: Options, limit: f64) -> Option<Options> {
         match Chosen(&options).max_budget_usd() {
             Some(budget) => (budget <= limit).then_some(options),
@@ -370,7 +420,33 @@ mod tests {
     use super::*;
 
     fn rules() -> ClaudeOptions {
-        ClaudeOptions::new(LastOffers::default(), Sandboxing::default())
+        ClaudeOptions::new(LastOffers::default(), Sandboxing::default(), Arc::default())
+    }
+
+    #[test]
+    fn a_version_without_the_mode_auto_is_named() {
+        let auto = Options::default().with(PERMISSION_MODE, "auto");
+        for (version, fits) in [("2.1.325", true), ("2.1.113", true), ("2.1.49", false)] {
+            let known = Arc::new(OnceLock::from(version.to_owned()));
+            let checked = ClaudeOptions::new(LastOffers::default(), Sandboxing::default(), known)
+                .check(auto.clone(), None);
+            assert_eq!(checked.is_ok(), fits, "{version}: {checked:?}");
+        }
+        assert!(
+            rules().check(auto.clone(), None).is_ok(),
+            "a version that is not known"
+        );
+        assert!(!rules().grants(&auto).asks);
+    }
+
+    #[test]
+    fn a_budget_is_what_the_session_has_left() {
+        let options = Options::default().with(MAX_BUDGET_USD, 0.5);
+        let left = |spent| Chosen(&options).budget_left(spent);
+        assert_eq!(left(0.0), Some(0.5));
+        assert_eq!(left(0.375), Some(0.125));
+        assert_eq!(left(0.75), Some(LEAST_BUDGET_USD));
+        assert_eq!(Chosen(&Options::default()).budget_left(0.75), None);
     }
 
     fn check(name: &str, value: Value) -> Result<Options, OptionRefused> {

@@ -138,6 +138,8 @@ pub struct Launch {
     /// The name of the agent's run, by which the next server finds the agent. Never used twice.
     pub run: String,
     pub options: Options,
+    /// What the session has spent before, in dollars. A budget among the options is for the whole session.
+    pub spent_usd: f64,
     pub conversation: ConversationStart,
     /// The events for which the agent calls hooks. Empty if the backend does not have the ability [`Hooks`].
     pub hooks: Vec<String>,
@@ -307,6 +309,9 @@ pub enum AgentEvent {
     Withdrew { agent_request: String },
     /// Whether the agent made a requested change.
     Configured { change: OptionChange, done: bool },
+    /// What the conversation has cost when the agent's process began, by the agent's own account. The sums that the
+    /// agent reports later include it.
+    CountsFrom { usd: f64 },
     /// The agent ended. Always the last event, and exactly one.
     Exited(Exit),
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tiller_message::{Message, UnreadableReason};
+use tiller_message::{Message, TurnFigures, UnreadableReason};
 
 use crate::arrangement::Arranged;
 use crate::backend::HookCall;
@@ -83,12 +83,24 @@ impl UnreadableLine {
     }
 }
 
+impl Reply {
+    /// What runs in place of what was asked for.
+    pub fn edited_input(&self) -> Option<&RawJson> {
+        match &self.answer {
+            DecisionAnswer::Allow { input, .. } if self.edited => input.as_ref(),
+            _ => None,
+        }
+    }
+}
+
 /// An answer on its way to the agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reply {
     /// The agent's own id of the request.
     pub agent_request: String,
     pub answer: DecisionAnswer,
+    /// A person changed what was asked for, and allowed that.
+    pub edited: bool,
     /// The key that answered. `None`: the person at the machine answered, or there was no answer.
     pub by: Option<String>,
 }
@@ -99,6 +111,8 @@ pub struct StatusChange {
     pub title: Option<String>,
     pub cwd: Option<String>,
     pub error: Option<String>,
+    /// What the turn took that ends with this change.
+    pub turn: Option<TurnFigures>,
     /// The command that began the turn, if a client of this process sent it and wants to be told. Not part of the log.
     pub cause: Option<Cause>,
 }

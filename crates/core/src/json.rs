@@ -32,6 +32,12 @@ impl RawJson {
         &self.0
     }
 
+    /// Whether both are the same value, however they are written.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        let value = |json: &Self| serde_json::from_str::<serde_json::Value>(json.as_str()).ok();
+        self == other || value(self).is_some_and(|own| value(other) == Some(own))
+    }
+
     /// The text, shared, not copied.
     pub fn shared(&self) -> &Arc<str> {
         &self.0

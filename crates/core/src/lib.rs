@@ -35,16 +35,16 @@ pub use json::RawJson;
 pub use paths::{FileText, FolderListing, PathPolicy, PathRefused};
 pub use prompt::{Attachment, Image, NewImage, NewPrompt, Prompt, PromptRefused};
 pub use registry::{
-    Accepted, AgentUsage, BackendChoice, CommandError, HibernationPolicy, HistoryPage, Page, Retention,
-    SessionPage, Sessions, StartSession, TitlePolicy,
+    Accepted, AgentUsage, BackendChoice, CommandError, HibernationPolicy, HistoryPage, KnownConversation,
+    Page, Retention, SessionPage, Sessions, StartSession, TitlePolicy,
 };
 pub use session::{
     AgentStatus, Approval, DecisionAnswer, DecisionRef, QueueItem, Refusal, RunRecord, SessionRecord,
     SessionStatus, Settings, SettingsPatch, TitleSource, TurnRecord,
 };
 pub use store::{
-    AcceptedPrompt, Commit, DamagedSession, Epoch, HistoryEntry, HistoryKind, InvalidCursor, ListFilter,
-    ListedSession, Owners, SessionCursor, SessionQuery, Store, StoreError, StoreFuture, StoredSession,
-    UnfinishedSession,
+    AcceptedPrompt, Commit, DamagedSession, Decided, Epoch, HistoryEntry, HistoryKind, InvalidCursor,
+    ListFilter, ListedSession, Owners, SessionCursor, SessionQuery, Store, StoreError, StoreFuture,
+    StoredSession, UnfinishedSession,
 };
 pub use title::{title_from_model, title_from_prompt};

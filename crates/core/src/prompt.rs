@@ -86,6 +86,8 @@ pub struct NewPrompt {
     pub images: Vec<NewImage>,
     pub context: Option<UiContext>,
     pub parent_tool_use_id: Option<String>,
+    /// In a session that never had a conversation, this prompt begins one instead of being refused.
+    pub afresh: bool,
 }
 
 #[derive(Clone, Debug)]

@@ -25,7 +25,7 @@ use crate::session::{
     Acknowledged, ActorHandle, AgentStatus, Command, CommandFailed, Deletion, Input, Refusal, SessionRecord,
     SessionStatus, Settings, TitleSource,
 };
-use crate::store::{HistoryEntry, HistoryKind, Store, StoreError, StoredSession};
+use crate::store::{Decided, HistoryEntry, Store, StoreError, StoredSession};
 use crate::title::{MAX_TITLE, title_as_given, title_from_prompt};
 
 /// How long agents get to end when the server stops. The product promises ten seconds for everything.
@@ -41,14 +41,15 @@ mod decide;
 mod hibernate;
 mod load;
 mod notes;
+mod reading;
 mod steer;
 mod upkeep;
 
 use abilities::{check_installed, check_start};
 pub use accept::Accepted;
 pub use hibernate::{AgentUsage, HibernationPolicy};
-pub use load::SessionPage;
 use load::Slot;
+pub use load::{KnownConversation, SessionPage};
 pub use upkeep::Retention;
 
 /// The sessions of this server, as one viewer may see and use them. Cheap to clone.
@@ -153,6 +154,10 @@ pub struct HistoryPage {
     pub record: SessionRecord,
     pub pending: Vec<DecisionRequest>,
     pub entries: Vec<HistoryEntry>,
+    /// The changes of status between the first and the last entry, and right after it.
+    pub statuses: Vec<Event>,
+    /// How the decisions of the whole session ended that were not simply allowed as they were asked for.
+    pub decided: Vec<Decided>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -540,10 +545,16 @@ impl Sessions {
         {
             return Ok(accepted);
         }
+        let afresh = prompt.afresh;
         let (prompt, images) = prompt.checked()?;
         let id = prompt.id;
         self.check_driver(session).await?;
-        match self.input_with(session, Input::Prompt(prompt), images).await? {
+        let input = if afresh {
+            Input::PromptAfresh(prompt)
+        } else {
+            Input::Prompt(prompt)
+        };
+        match self.input_with(session, input, images).await? {
             Acknowledged::New(after) => Ok(Accepted {
                 session,
                 prompt: id,
@@ -617,41 +628,6 @@ impl Sessions {
         Ok(true)
     }
 
-    pub async fn history(&self, session: SessionId, page: Page) -> Result<HistoryPage, CommandError> {
-        allowed(!self.viewer.only_decides())?;
-        // Read first: later events come from the live feed.
-        let (mut record, pending) = self.find(session).await?;
-        self.complete_totals(&mut record).await?;
-        let tail = self.tail(session);
-        let entries = self.shared.store.history(session, page).await?;
-        let entries = with_tail(entries, &tail, page);
-        Ok(HistoryPage {
-            record,
-            pending,
-            entries,
-        })
-    }
-
-    /// The first `limit` events after `after`.
-    pub async fn replay(
-        &self,
-        session: SessionId,
-        after: u64,
-        limit: u32,
-    ) -> Result<Vec<Event>, CommandError> {
-        self.find(session).await?;
-        let tail = self.tail(session);
-        let mut events = self.shared.store.replay(session, after, limit).await?;
-        let last = events.last().map_or(after, |event| event.seq);
-        let room = usize::try_from(limit)
-            .unwrap_or(usize::MAX)
-            .saturating_sub(events.len());
-        let newer = tail.iter().filter(|event| event.seq > last).take(room);
-        events.extend(newer.map(|event| Event::clone(event)));
-        events.retain(|event| self.viewer.may_hear(event));
-        Ok(events)
-    }
-
     /// Stores everything and leaves the agents to the next server. Sessions can't be used afterwards, and the process
     /// must exit without dropping the sessions: an agent whose channels are dropped ends.
     pub async fn leave(&self) {
@@ -715,7 +691,6 @@ impl Sessions {
     ) -> Result<Acknowledged, CommandError> {
         let actor = self.loaded_actor(session).await?;
         let (reply, outcome) = oneshot::channel();
-        // If the actor has ended in the meantime, the session was deleted.
         actor
             .commands
             .send(Command::Input {
@@ -725,47 +700,21 @@ impl Sessions {
                 reply,
             })
             .await
-            .map_err(|_| CommandError::UnknownSession)?;
+            .map_err(|_| self.actor_ended())?;
         outcome
             .await
-            .map_err(|_| CommandError::UnknownSession)?
+            .map_err(|_| self.actor_ended())?
             .map_err(CommandError::from)
     }
 
-    /// The events of a session that were published but may not be stored yet. Must be read before the store is.
-    fn tail(&self, session: SessionId) -> Vec<Arc<Event>> {
-        self.actor(session)
-            .map_or_else(Vec::new, |actor| actor.tail.events())
-    }
-}
-
-/// A page of the log, including the events that are not stored yet.
-fn with_tail(mut entries: Vec<HistoryEntry>, tail: &[Arc<Event>], page: Page) -> Vec<HistoryEntry> {
-    let (after, before, limit) = match page {
-        Page::All => (0, u64::MAX, u32::MAX),
-        Page::After { seq, limit } => (seq, u64::MAX, limit),
-        Page::Before { seq, limit } => (0, seq, limit),
-        Page::Last { limit } => (0, u64::MAX, limit),
-    };
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let last = entries.last().map_or(after, |entry| entry.seq);
-    for event in tail.iter().filter(|event| event.seq > last && event.seq < before) {
-        // A prompt is never published before it is stored.
-        if let Some(json) = event.body.message() {
-            entries.push(HistoryEntry {
-                seq: event.seq,
-                kind: HistoryKind::Message,
-                json,
-            });
+    /// Why an actor takes no more commands: the server stops, or the session was deleted.
+    fn actor_ended(&self) -> CommandError {
+        if self.is_stopping() {
+            CommandError::Stopping
+        } else {
+            CommandError::UnknownSession
         }
     }
-    if matches!(page, Page::Before { .. } | Page::Last { .. }) {
-        let extra = entries.len().saturating_sub(limit);
-        entries.drain(..extra);
-    } else {
-        entries.truncate(limit);
-    }
-    entries
 }
 
 fn allowed(scope: bool) -> Result<(), CommandError> {

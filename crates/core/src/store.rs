@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use tiller_message::Summary;
 
 use crate::arrangement::{Arrange, Arranged, Arrangement};
-use crate::event::{DecisionRequest, Event};
+use crate::event::{Behavior, DecisionRequest, Event};
 use crate::ids::{PromptId, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Image;
@@ -72,6 +72,13 @@ pub trait Store: Send + Sync + 'static {
 
     /// A page of prompts and messages, oldest first.
     fn history(&self, session: SessionId, page: Page) -> StoreFuture<'_, Vec<HistoryEntry>>;
+
+    /// The changes of status from event `first` to event `last`, in order.
+    fn statuses(&self, session: SessionId, first: u64, last: u64) -> StoreFuture<'_, Vec<Event>>;
+
+    /// How the decisions of a session ended that were not simply allowed as they were asked for. A fork knows those of
+    /// its source.
+    fn decided(&self, session: SessionId) -> StoreFuture<'_, Vec<Decided>>;
 
     /// The first `limit` events after `after`, in order.
     fn replay(&self, session: SessionId, after: u64, limit: u32) -> StoreFuture<'_, Vec<Event>>;
@@ -267,6 +274,22 @@ pub enum HistoryKind {
     Prompt,
     /// A message of the agent, or the notice that replaces an unreadable one.
     Message,
+}
+
+/// How a decision ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decided {
+    pub tool_use_id: String,
+    pub behavior: Behavior,
+    /// What ran, where a person changed what was asked for.
+    pub edited: Option<RawJson>,
+}
+
+impl Decided {
+    /// Not one that was simply allowed as it was asked for.
+    pub fn is_worth_telling(&self) -> bool {
+        self.behavior != Behavior::Allow || self.edited.is_some()
+    }
 }
 
 /// A position in the list of sessions.

@@ -37,7 +37,7 @@ pub use people::{ASK_TOOL, PLAN_TOOL, is_for_people};
 pub use pieces::{PieceEntry, StreamedPieces};
 pub use rules::split_rules;
 pub use stopped::turn_stopped;
-pub use summary::{Summary, SummaryView};
+pub use summary::{Summary, SummaryView, TurnFigures};
 pub use tasks::{RunningTask, RunningTasks};
 pub use todos::{Todo, TodoStatus, Todos};
 pub use tools::{ToolCalls, ToolStatus, succeeded_calls};

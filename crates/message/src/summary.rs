@@ -50,11 +50,35 @@ pub struct Summary {
     /// When the running turn began.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_began: Option<i64>,
+    /// The totals of the session when the running turn began, as figures of a turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before_turn: Option<TurnFigures>,
+    /// The figures of the turn that ended last, until they are taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_turn: Option<TurnFigures>,
     /// The agent's working directory.
     cwd: String,
     /// Calls of editing tools without a result.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     edits: BTreeSet<String>,
+}
+
+/// What one turn took.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS), ts(export_to = "messages.ts"))]
+pub struct TurnFigures {
+    /// From the prompt to the result, in milliseconds.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub duration_ms: u64,
+    /// Tokens that models have read, from caches too.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub tokens_in: u64,
+    /// Tokens that models have written.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub tokens_out: u64,
+    /// The cost in dollars.
+    pub cost_usd: f64,
 }
 
 /// The totals of a session.
@@ -205,16 +229,49 @@ impl Summary {
 
     /// A turn ended, stopped or not.
     fn result(&mut self, result: &TurnResult, at: i64) {
-        self.turn_ended(at);
         self.cost.push(result);
         self.tokens_in = self.tokens_in.saturating_add(tokens_read(&result.usage));
         self.tokens_out = self.tokens_out.saturating_add(result.usage.output_tokens);
+        // The user's own turn goes on while something in the background reports.
+        if !result.is_background() {
+            self.turn_ended(at);
+        }
     }
 
     /// A prompt was sent, and a turn begins.
     pub fn turn_started(&mut self, at: i64) {
         self.last_activity = at;
-        self.turn_began.get_or_insert(at);
+        if self.turn_began.is_none() {
+            self.turn_began = Some(at);
+            self.before_turn = Some(self.so_far());
+            self.last_turn = None;
+        }
+    }
+
+    /// The totals as figures of one turn.
+    fn so_far(&self) -> TurnFigures {
+        TurnFigures {
+            duration_ms: self.working_ms,
+            tokens_in: self.tokens_in,
+            tokens_out: self.tokens_out,
+            cost_usd: self.cost.spent_usd,
+        }
+    }
+
+    /// What the turn took that ended last. `None` if that was told before, or a turn runs.
+    pub fn take_last_turn(&mut self) -> Option<TurnFigures> {
+        self.last_turn.take()
+    }
+
+    /// A process of the agent has begun, for which the conversation has cost so much, in dollars. An agent that was killed
+    /// knows less than it had reported, so the sums of two processes can't be compared.
+    pub fn counts_from(&mut self, usd: f64) {
+        self.cost.total_usd = usd;
+    }
+
+    /// What was spent in this session, in dollars.
+    pub fn spent_usd(&self) -> f64 {
+        self.cost.spent_usd
     }
 
     /// The turn has ended, also one that came to no result.
@@ -222,6 +279,16 @@ impl Summary {
         if let Some(began) = self.turn_began.take() {
             self.turns += 1;
             self.working_ms += u64::try_from(at.saturating_sub(began)).unwrap_or(0);
+            // A session that an earlier version stored in the middle of a turn does not know what the turn began with.
+            if let Some(before) = self.before_turn.take() {
+                let now = self.so_far();
+                self.last_turn = Some(TurnFigures {
+                    duration_ms: now.duration_ms - before.duration_ms,
+                    tokens_in: now.tokens_in - before.tokens_in,
+                    tokens_out: now.tokens_out - before.tokens_out,
+                    cost_usd: now.cost_usd - before.cost_usd,
+                });
+            }
         }
     }
 
@@ -236,6 +303,8 @@ impl Summary {
     pub fn forked(&self) -> Self {
         let mut fork = self.clone();
         fork.turn_began = None;
+        fork.before_turn = None;
+        fork.last_turn = None;
         fork.agent_ended();
         fork
     }
@@ -329,6 +398,57 @@ mod tests {
             assert_eq!(read, whole);
             stored = serde_json::to_string(&read).unwrap();
         }
+    }
+
+    #[test]
+    fn a_turn_has_figures_of_its_own() {
+        let mut summary = Summary::default();
+        turn(&mut summary, 100);
+        summary.turn_started(200);
+        assert_eq!(summary.take_last_turn(), None, "a turn runs");
+        let result = r#"{"type":"result","subtype":"success","total_cost_usd":0.75,"usage":{"input_tokens":5,"output_tokens":6}}"#;
+        summary.push(&Message::parse(result).unwrap(), 230);
+        let took = TurnFigures {
+            duration_ms: 30,
+            tokens_in: 5,
+            tokens_out: 6,
+            cost_usd: 0.5,
+        };
+        assert_eq!(summary.take_last_turn(), Some(took), "without the turn before");
+        assert_eq!(summary.take_last_turn(), None, "told once");
+        summary.turn_started(300);
+        summary.turn_ended(304);
+        let died = TurnFigures {
+            duration_ms: 4,
+            ..TurnFigures::default()
+        };
+        assert_eq!(summary.take_last_turn(), Some(died), "a turn without a result");
+    }
+
+    #[test]
+    fn what_a_killed_agent_forgot_is_spent_all_the_same() {
+        let mut summary = Summary::default();
+        let result = |total: f64| {
+            Message::parse(format!(
+                r#"{{"type":"result","subtype":"success","total_cost_usd":{total}}}"#
+            ))
+            .unwrap()
+        };
+        summary.push(&result(0.5), 1);
+        // The next process knows of the first quarter only, and spends another one.
+        summary.counts_from(0.25);
+        summary.push(&result(0.5), 2);
+        assert!((summary.spent_usd() - 0.75).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_report_from_the_background_does_not_end_the_turn() {
+        let mut summary = Summary::default();
+        summary.turn_started(100);
+        let report = r#"{"type":"result","subtype":"success","total_cost_usd":0.1,"origin":{"kind":"task-notification"}}"#;
+        summary.push(&Message::parse(report).unwrap(), 150);
+        assert_eq!((summary.view().turns, summary.view().turn_began), (0, Some(100)));
+        assert!((summary.spent_usd() - 0.1).abs() < 1e-9);
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub struct RunningTask {
     /// The tool call that started it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_use_id: Option<String>,
+    /// Whether the conversation goes on without waiting for it.
+    #[cfg_attr(feature = "ts", ts(optional, as = "Option<bool>"))]
+    pub background: bool,
 }
 
 /// The tasks that run beside the conversation.
@@ -60,10 +63,18 @@ impl RunningTasks {
             SystemMessage::TaskUpdated(report) => {
                 let patched = report.patch.get("status").and_then(|status| status.as_str());
                 if is_over(patched.or(report.status.as_deref())) {
-                    self.by_id.remove(&report.task_id).is_some()
-                } else {
-                    false
+                    return self.by_id.remove(&report.task_id).is_some();
                 }
+                let patched = report
+                    .patch
+                    .get("is_backgrounded")
+                    .and_then(serde_json::Value::as_bool);
+                let Some(task) = self.by_id.get_mut(&report.task_id) else {
+                    return false;
+                };
+                let before = task.background;
+                task.background = patched.unwrap_or(before || report.is_backgrounded);
+                task.background != before
             }
             SystemMessage::TaskNotification(report) => self.by_id.remove(&report.task_id).is_some(),
             SystemMessage::BackgroundTasksChanged(changed) => self.are(&changed.tasks),
@@ -95,6 +106,7 @@ impl RunningTasks {
                 kept.clone_from(told);
             }
         }
+        task.background |= report.is_backgrounded;
         is_new || *task != before
     }
 
@@ -107,6 +119,7 @@ impl RunningTasks {
         for listed in tasks.iter().filter(|task| !task.task_id.is_empty()) {
             let task = self.by_id.entry(listed.task_id.clone()).or_default();
             task.id.clone_from(&listed.task_id);
+            task.background = true;
             if task.description.is_empty() {
                 task.description.clone_from(&listed.description);
             }
@@ -156,6 +169,29 @@ mod tests {
         assert_eq!(running(&[started, patched]), [""; 0]);
         let renamed = r#""subtype":"task_updated","task_id":"a","patch":{"is_backgrounded":true}"#;
         assert_eq!(running(&[started, renamed]), ["a look"]);
+    }
+
+    #[test]
+    fn a_command_that_the_agent_waits_for_is_not_in_the_background() {
+        let is_background = |lines: &[&str]| {
+            let mut tasks = RunningTasks::default();
+            for line in lines {
+                let line = format!(r#"{{"type":"system",{line}}}"#);
+                let Body::System(message) = Message::parse(line).unwrap().body() else {
+                    panic!("no system message")
+                };
+                tasks.push(&message);
+            }
+            tasks.iter().map(|task| task.background).collect::<Vec<_>>()
+        };
+        let started =
+            r#""subtype":"task_started","task_id":"a","task_type":"local_bash","is_backgrounded":false"#;
+        assert_eq!(is_background(&[started]), [false]);
+        let moved = r#""subtype":"task_updated","task_id":"a","patch":{"is_backgrounded":true}"#;
+        assert_eq!(is_background(&[started, moved]), [true]);
+        let listed =
+            r#""subtype":"background_tasks_changed","tasks":[{"task_id":"b","task_type":"local_bash"}]"#;
+        assert_eq!(is_background(&[started, listed]), [true]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod backends;
 mod body;
 mod chat;
 mod cli;
+mod decided;
 mod error;
 mod events;
 mod follow;

@@ -21,6 +21,8 @@ pub enum PermissionMode {
     Default,
     AcceptEdits,
     Plan,
+    /// A model decides what needs asking.
+    Auto,
     BypassPermissions,
 }
 
@@ -29,6 +31,7 @@ impl PermissionMode {
         Self::Default,
         Self::AcceptEdits,
         Self::Plan,
+        Self::Auto,
         Self::BypassPermissions,
     ];
 
@@ -37,6 +40,7 @@ impl PermissionMode {
             Self::Default => "default",
             Self::AcceptEdits => "acceptEdits",
             Self::Plan => "plan",
+            Self::Auto => "auto",
             Self::BypassPermissions => "bypassPermissions",
         }
     }

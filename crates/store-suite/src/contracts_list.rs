@@ -19,6 +19,7 @@ macro_rules! conformance {
                 messages_that_look_like_our_records_come_back_unchanged,
                 a_line_that_is_not_a_message_is_kept_whole,
                 totals_are_stored_with_their_commit,
+                what_ran_instead_of_what_was_asked_for_is_known,
             }
             whole_sessions {
                 sessions_come_newest_first_and_go_with_all_that_is_theirs,

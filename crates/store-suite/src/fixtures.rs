@@ -13,7 +13,7 @@ use tiller_core::{
     Prompt, PromptId, RawJson, RequestId, RunRecord, SessionId, SessionQuery, SessionRecord, SessionStatus,
     Settings, StatusChange, Store, StoredSession, Timestamp, TitleSource, TurnRecord,
 };
-use tiller_message::Summary;
+use tiller_message::{Summary, TurnFigures};
 
 /// Totals of a session with some activity.
 fn summary() -> Summary {
@@ -120,6 +120,12 @@ pub fn status(status: SessionStatus) -> EventBody {
         title: Some("t".to_owned()),
         cwd: None,
         error: Some("e".to_owned()),
+        turn: Some(TurnFigures {
+            duration_ms: 7,
+            tokens_in: 6,
+            tokens_out: 5,
+            cost_usd: 0.25,
+        }),
         cause: None,
     }))
 }

@@ -11,8 +11,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tiller_core::{
-    AcceptedPrompt, DamagedSession, DecisionRequest, Event, EventBody, Image, ListedSession, PromptId,
-    RawJson, SessionId, SessionRecord, SessionStatus, StoreError, StoreFuture, StoredSession, Timestamp,
+    AcceptedPrompt, DamagedSession, Decided, DecisionRequest, Event, EventBody, Image, ListedSession,
+    PromptId, RawJson, SessionId, SessionRecord, SessionStatus, StoreError, StoreFuture, StoredSession,
+    Timestamp,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -67,6 +68,8 @@ struct MemorySession {
     record: SessionRecord,
     events: BTreeMap<u64, Event>,
     decisions: Vec<Decision>,
+    /// How decisions ended that were not simply allowed.
+    decided: Vec<Decided>,
     images: BTreeMap<String, Image>,
     notes: BTreeMap<String, RawJson>,
     /// The event up to which streamed fragments were removed.
@@ -167,6 +170,7 @@ impl MemorySession {
             record,
             events: BTreeMap::new(),
             decisions: Vec::new(),
+            decided: Vec::new(),
             images: BTreeMap::new(),
             notes: BTreeMap::new(),
             compacted: 0,

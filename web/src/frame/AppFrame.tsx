@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 import { cn } from "../lib/cn";
 import { backdropClass } from "../ui/Modal";
 import { useNavigation } from "../store/navigation";
+import { OfflineBar } from "./OfflineBar";
 import { Rail } from "./Rail";
 import { Sidebar } from "./Sidebar";
 import { TabBar } from "./TabBar";
@@ -28,6 +29,7 @@ export function AppFrame({ children }: { children: ReactNode }) {
         </Dialog.Portal>
       </Dialog.Root>
       <div className="flex min-w-0 flex-1 flex-col">
+        <OfflineBar />
         <TabBar />
         <main className="flex min-h-0 min-w-0 flex-1 flex-col">{children}</main>
       </div>

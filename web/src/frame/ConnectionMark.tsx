@@ -1,26 +1,18 @@
 import { Wifi, WifiOff } from "lucide-react";
 import { useTranslation } from "react-i18next";
-import { retryConnection } from "../store/connection";
 import { useApp } from "../store/hooks";
 
-/** Quiet while all is well; says what is wrong, and lets the user try at once, when it is not. */
+/** Quiet while all is well. The bar above the page says more when it is not. */
 export function ConnectionMark() {
   const { t } = useTranslation();
   const connection = useApp((state) => state.connection);
   const version = useApp((state) => state.system?.version);
   return (
-    <div role="status" className="flex min-w-0 flex-1 items-center gap-2 text-xs text-ink-3">
+    <div className="flex min-w-0 flex-1 items-center gap-2 text-xs text-ink-3">
       {connection === "offline" ? (
         <>
           <WifiOff className="size-3.5 shrink-0 text-wait" aria-hidden />
           <span className="truncate text-wait">{t("connection.offline")}</span>
-          <button
-            type="button"
-            onClick={retryConnection}
-            className="shrink-0 font-medium text-accent hover:underline"
-          >
-            {t("connection.retry")}
-          </button>
         </>
       ) : (
         <>

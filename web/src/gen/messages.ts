@@ -904,7 +904,11 @@ subagentType?: string,
 /**
  * The tool call that started it.
  */
-toolUseId?: string, };
+toolUseId?: string, 
+/**
+ * Whether the conversation goes on without waiting for it.
+ */
+background?: boolean, };
 
 /**
  * What a tool of the provider's returned.
@@ -1403,6 +1407,27 @@ summary?: string | null,
  * The calls.
  */
 preceding_tool_use_ids?: Array<string> | null, };
+
+/**
+ * What one turn took.
+ */
+export type TurnFigures = { 
+/**
+ * From the prompt to the result, in milliseconds.
+ */
+durationMs: number, 
+/**
+ * Tokens that models have read, from caches too.
+ */
+tokensIn: number, 
+/**
+ * Tokens that models have written.
+ */
+tokensOut: number, 
+/**
+ * The cost in dollars.
+ */
+costUsd: number, };
 
 /**
  * What started a turn.

@@ -1,5 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { baseName, formatAge, formatCost, formatDuration, relativePath, shellQuote } from "./format";
+import {
+  baseName,
+  formatAge,
+  formatClock,
+  formatCost,
+  formatDuration,
+  formatMilliseconds,
+  relativePath,
+  shellQuote,
+} from "./format";
 
 const now = Date.UTC(2026, 10, 15, 12);
 
@@ -23,8 +32,28 @@ describe("formatDuration", () => {
     [640, "0.6s"],
     [12_345, "12s"],
     [125_000, "2m 5s"],
+    [9_960, "10s"],
+    [59_700, "1m 0s"],
+    [119_800, "2m 0s"],
+    [3_599_900, "1h 0m"],
+    [4_500_000, "1h 15m"],
   ])("says %i ms", (ms, words) => {
     expect(formatDuration(ms, "en")).toBe(words);
+  });
+
+  it("runs in whole seconds where it is a clock", () => {
+    expect([0, 999, 1_000, 59_999, 60_000].map((ms) => formatClock(ms, "en"))).toEqual([
+      "0s",
+      "0s",
+      "1s",
+      "59s",
+      "1m 0s",
+    ]);
+    expect(formatClock(-50, "en")).toBe("0s");
+  });
+
+  it("is there to the millisecond", () => {
+    expect(formatMilliseconds(12_345.6, "en")).toBe("12,346 ms");
   });
 });
 

@@ -36,8 +36,16 @@ export function formatMoment(time: number, language: string): string {
 }
 
 export function formatDuration(milliseconds: number, language: string): string {
-  const seconds = milliseconds / 1000;
-  const unit = (value: number, name: "second" | "minute", digits: number) =>
+  return inUnits(milliseconds / 1000, language, "tenths");
+}
+
+/** For a clock that runs: in whole seconds, since tenths that jump with every tick would not be read. */
+export function formatClock(milliseconds: number, language: string): string {
+  return inUnits(Math.max(0, Math.floor(milliseconds / 1000)), language, "whole");
+}
+
+function inUnits(seconds: number, language: string, precision: "tenths" | "whole"): string {
+  const unit = (value: number, name: "second" | "minute" | "hour", digits: number) =>
     numberFormat(language, {
       style: "unit",
       unit: name,
@@ -45,8 +53,20 @@ export function formatDuration(milliseconds: number, language: string): string {
       maximumFractionDigits: digits,
       minimumFractionDigits: digits,
     }).format(value);
-  if (seconds < 60) return unit(seconds, "second", seconds < 10 ? 1 : 0);
-  return `${unit(Math.floor(seconds / 60), "minute", 0)} ${unit(Math.round(seconds % 60), "second", 0)}`;
+  if (seconds < 9.95 && precision === "tenths") return unit(seconds, "second", 1);
+  // Rounded first: 59.6 seconds are a minute, and never 60 seconds.
+  const whole = Math.round(seconds);
+  if (whole < 60) return unit(whole, "second", 0);
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return `${unit(minutes, "minute", 0)} ${unit(whole % 60, "second", 0)}`;
+  return `${unit(Math.floor(minutes / 60), "hour", 0)} ${unit(minutes % 60, "minute", 0)}`;
+}
+
+/** To the millisecond, for those who look closer. */
+export function formatMilliseconds(milliseconds: number, language: string): string {
+  return numberFormat(language, { style: "unit", unit: "millisecond", unitDisplay: "short" }).format(
+    Math.round(milliseconds),
+  );
 }
 
 /** Two digits for whole cents, more for the small sums that single turns cost. */

@@ -1,5 +1,6 @@
 /** From events, pages of history and lines of transcripts to the entries that a conversation is folded from. Pure. */
-import type { Attachment, HistoryKind, SessionStatus, UiContext } from "../gen/events";
+import type { Attachment, HistoryKind, SessionStatus, StatusChange, UiContext } from "../gen/events";
+import type { TurnFigures } from "../gen/messages";
 import { asObject, asObjects, asString } from "../wire/json";
 import { type AgentMessage, imagesOf, readMessage } from "./message";
 
@@ -29,6 +30,8 @@ export type Entry =
       readonly seq: number;
       readonly status: SessionStatus;
       readonly error?: string;
+      /** What the turn took that ended with it. */
+      readonly turn?: TurnFigures;
     };
 
 /** A message of the agent, whatever it looks like. */
@@ -57,3 +60,7 @@ export function promptEntry(seq: number, raw: unknown): Entry {
 /** An entry of a history. Only its kind tells what it is: an agent may write what looks like a prompt. */
 export const historyEntry = (seq: number, kind: HistoryKind | undefined, raw: unknown): Entry =>
   kind === "user_prompt" ? promptEntry(seq, raw) : messageEntry(seq, raw);
+
+/** A change of status; `undefined` for one that is no event of the log. */
+export const statusEntry = ({ seq, status, error, turn }: StatusChange): Entry | undefined =>
+  seq === undefined ? undefined : { kind: "status", seq, status, error, turn };

@@ -34,7 +34,10 @@ export interface ToolItem extends ItemBase {
   readonly kind: "tool";
   readonly toolUseId: string;
   readonly name: string;
+  /** What ran, or is to run. */
   readonly input: Json;
+  /** What the agent asked for, where a person has changed it. */
+  readonly asked?: Json;
   readonly phase: ToolPhase;
   /** What the model was told. */
   readonly output?: string;
@@ -64,13 +67,13 @@ export interface ResultItem extends ItemBase {
   readonly subtype: string;
   readonly problems: readonly string[];
   readonly durationMs?: number;
-  /** How often the model was asked. */
-  readonly steps?: number;
-  /** What the conversation has cost so far, in dollars: agents report no other sum. */
+  /** What this turn cost, in dollars. */
+  readonly costUsd?: number;
+  /** What the conversation has cost so far by the agent's own account. */
   readonly totalCostUsd?: number;
-  readonly inputTokens?: number;
-  readonly outputTokens?: number;
-  readonly cachedTokens?: number;
+  /** Tokens that models have read in this turn, from caches too. */
+  readonly tokensIn?: number;
+  readonly tokensOut?: number;
 }
 
 /** Things that happened to the conversation rather than in it. `code` has a sentence in the catalogues. */
@@ -84,11 +87,23 @@ export type NoticeCode =
   | "unreadable"
   | "said";
 
+/** Why a call of the model is tried again, and when. */
+export interface Retry {
+  readonly attempt: number;
+  readonly limit: number | undefined;
+  readonly reason: "signIn" | "rateLimit" | "overloaded" | "server" | "unreachable";
+  /** The HTTP status, where there was an answer. */
+  readonly status: number | undefined;
+  readonly delayMs: number | undefined;
+}
+
 export interface NoticeItem extends ItemBase {
   readonly kind: "notice";
   readonly code: NoticeCode;
   readonly text?: string;
-  readonly attempt?: number;
+  /** How long the turn took that ended like this. */
+  readonly durationMs?: number;
+  readonly retry?: Retry;
   /** When a limit ends, in milliseconds since 1970. */
   readonly until?: number;
 }

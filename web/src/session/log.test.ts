@@ -147,7 +147,7 @@ describe("decisions", () => {
     expect([...log.decisions.keys()]).toEqual(["r1", "r2"]);
     const answered = acceptEvents(markSent(log, "r1", "c1", { behavior: "deny" }), [resolved(3, "r1")]);
     expect([...answered.decisions.keys()]).toEqual(["r2"]);
-    expect(answered.decided.get("t-r1")).toBe("deny");
+    expect(answered.decided.get("t-r1")).toMatchObject({ behavior: "deny" });
   });
 
   it("are raised even when they lie before the window, and not again once resolved", () => {

@@ -7,8 +7,16 @@
  * and nothing is shown twice, whatever the connection did.
  */
 import type { ErrorCode } from "../gen/errors";
-import type { Behavior, History, PermissionRequest, PermissionResult, ServerEvent } from "../gen/events";
-import { type Entry, historyEntry, messageEntry } from "./entries";
+import type {
+  Behavior,
+  DecidedCall,
+  History,
+  PermissionRequest,
+  PermissionResult,
+  ServerEvent,
+} from "../gen/events";
+import type { Json } from "../wire/json";
+import { type Entry, historyEntry, messageEntry, statusEntry } from "./entries";
 import { readMessage } from "./message";
 import type { QueuedPrompt } from "./prompts";
 import { append, emptyTranscript, prepend, type Transcript } from "./transcript";
@@ -22,6 +30,13 @@ export type Decision =
       readonly commandId: string;
       readonly result: PermissionResult;
     };
+
+/** How the permission of a tool call was decided. */
+export interface Decided {
+  readonly behavior: Behavior;
+  /** What ran, where a person changed what was asked for. */
+  readonly editedInput?: Json;
+}
 
 /**
  * `summary`: the decisions and prompts that wait, which a replay of the newest page may not contain. `older`: the page
@@ -44,7 +59,7 @@ export interface SessionLog {
   /** Request ids that have been answered or withdrawn: a late replay does not raise them again. */
   readonly resolved: ReadonlySet<string>;
   /** How the permission of a tool call was decided, by the call's id. */
-  readonly decided: ReadonlyMap<string, Behavior>;
+  readonly decided: ReadonlyMap<string, Decided>;
   readonly queue: readonly QueuedPrompt[];
 }
 
@@ -135,11 +150,14 @@ export function acceptEvents(log: SessionLog, events: readonly SequencedEvent[])
 export function acceptHistory(log: SessionLog, history: History, commandId: string | undefined): SessionLog {
   const purpose = commandId === undefined ? undefined : log.asked.get(commandId);
   const asked = commandId === undefined ? log.asked : without(log.asked, commandId);
-  const entries = history.messages.flatMap((message, index): Entry[] => {
+  const messages = history.messages.flatMap((message, index): Entry[] => {
     const seq = history.seqs[index];
     return seq === undefined ? [] : [historyEntry(seq, history.kinds[index], message)];
   });
-  const next = { ...history.pending.reduce(raise, log), asked, queue: history.queueItems ?? [] };
+  const statuses = (history.statuses ?? []).flatMap((change) => statusEntry(change) ?? []);
+  const entries = [...messages, ...statuses].toSorted((a, b) => a.seq - b.seq);
+  const decided = withDecided(log.decided, history.decided ?? []);
+  const next = { ...history.pending.reduce(raise, log), asked, decided, queue: history.queueItems ?? [] };
   switch (purpose) {
     case "older":
       return acceptOlder(next, entries);
@@ -148,6 +166,23 @@ export function acceptHistory(log: SessionLog, history: History, commandId: stri
     default:
       return next;
   }
+}
+
+/** How permissions were decided, by the call's id. */
+export const decidedOf = (told: readonly DecidedCall[]): ReadonlyMap<string, Decided> =>
+  withDecided(new Map(), told);
+
+/** The same map if it says nothing new: rows are drawn again for another one. */
+function withDecided(
+  known: ReadonlyMap<string, Decided>,
+  told: readonly DecidedCall[],
+): ReadonlyMap<string, Decided> {
+  const fresh = told.filter(({ toolUseId }) => !known.has(toolUseId));
+  if (fresh.length === 0) return known;
+  return new Map([
+    ...known,
+    ...fresh.map(({ toolUseId, behavior, editedInput }) => [toolUseId, { behavior, editedInput }] as const),
+  ]);
 }
 
 function acceptOlder(log: SessionLog, entries: readonly Entry[]): SessionLog {
@@ -195,14 +230,14 @@ function raise(log: SessionLog, request: PermissionRequest): SessionLog {
 function acceptDecision(log: SessionLog, event: SequencedEvent): SessionLog {
   if (event.type === "permission.request") return raise(log, event.payload);
   if (event.type === "permission.resolved") {
-    const { requestId, toolUseId, behavior } = event.payload;
+    const { requestId, toolUseId, behavior, editedInput } = event.payload;
     const decisions = new Map(log.decisions);
     decisions.delete(requestId);
     return {
       ...log,
       decisions,
       resolved: new Set(log.resolved).add(requestId),
-      decided: new Map(log.decided).set(toolUseId, behavior),
+      decided: new Map(log.decided).set(toolUseId, { behavior, editedInput }),
     };
   }
   return log;
@@ -255,12 +290,7 @@ function liveEntry(event: SequencedEvent): Entry | undefined {
     case "stream.message":
       return messageEntry(event.payload.seq, event.payload.message);
     case "session.status":
-      return {
-        kind: "status",
-        seq: event.payload.seq,
-        status: event.payload.status,
-        error: event.payload.error,
-      };
+      return statusEntry(event.payload);
     default:
       return undefined;
   }

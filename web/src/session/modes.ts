@@ -5,6 +5,7 @@ export const permissionModes = [
   "default",
   "acceptEdits",
   "plan",
+  "auto",
   "bypassPermissions",
 ] as const satisfies PermissionMode[];
 

@@ -40,7 +40,7 @@ export function groupQuiet(rows: readonly Row[], stretch: (row: Row) => unknown 
 function isQuiet(row: Row): row is QuietRow {
   if (row.kind !== "item" || row.item.kind !== "tool" || row.decision || row.children.length > 0)
     return false;
-  if (row.decided === "deny" || row.decided === "withdrawn") return false;
+  if (row.decided?.behavior === "deny" || row.decided?.behavior === "withdrawn") return false;
   const { phase, name, images } = row.item;
   // A picture that was looked at is worth seeing.
   if (phase === "error" || phase === "stopped" || (images && images.length > 0)) return false;

@@ -106,3 +106,31 @@ describe("rows", () => {
     expect(projectRows(log, "idle").map(shape)).toEqual(["kept", "kept"]);
   });
 });
+
+describe("a call that a person changed", () => {
+  const resolved = (editedInput?: Record<string, unknown>): SequencedEvent => ({
+    type: "permission.resolved",
+    payload: { sessionId, seq: ++seq, requestId: "r-t1", toolUseId: "t1", behavior: "allow", editedInput },
+  });
+  const shown = (...make: (() => SequencedEvent)[]) =>
+    project("running", ...make).flatMap((row) => (row.kind === "item" ? [row.item] : []))[0];
+
+  it("shows what ran, and keeps what was asked for", () => {
+    const item = shown(
+      () => call("t1", "Bash"),
+      () => ask("t1"),
+      () => resolved({ command: "ls" }),
+    );
+    expect(item).toMatchObject({ kind: "tool", input: { command: "ls" }, asked: {} });
+  });
+
+  it("is no edit where the answers to a question are put into its input", () => {
+    const item = shown(
+      () => call("t1", "AskUserQuestion"),
+      () => ask("t1"),
+      () => resolved({ answers: {} }),
+    );
+    expect(item).toMatchObject({ input: {} });
+    expect(item).not.toHaveProperty("asked");
+  });
+});

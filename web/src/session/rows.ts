@@ -1,7 +1,8 @@
 /** What the list of a conversation shows, from top to bottom. Pure, and cheap enough to run once a frame. */
-import type { Behavior, SessionStatus } from "../gen/events";
+import type { SessionStatus } from "../gen/events";
+import { familyOf } from "./describe";
 import type { Item, ToolItem } from "./items";
-import type { Decision, SessionLog } from "./log";
+import type { Decided, Decision, SessionLog } from "./log";
 import type { QueuedPrompt } from "./prompts";
 
 export interface ItemRow {
@@ -11,7 +12,7 @@ export interface ItemRow {
   /** What a subagent said and did, for the tool call that started it. */
   readonly children: readonly Item[];
   readonly decision: Decision | undefined;
-  readonly decided: Behavior | undefined;
+  readonly decided: Decided | undefined;
 }
 
 export type Row =
@@ -37,7 +38,7 @@ export function projectRows(
   status: SessionStatus,
   sending: readonly QueuedPrompt[] = [],
 ): Row[] {
-  const { items } = log.transcript;
+  const items = withEdits(log.transcript.items, log.decided);
   const children = childrenByParent(items);
   const waiting = new Map(
     [...log.decisions.values()].map((decision) => [decision.request.toolUseId, decision]),
@@ -70,6 +71,24 @@ export function projectRows(
   for (const prompt of log.queue) rows.push({ kind, key: `q${prompt.promptId}`, prompt, queue: log.queue });
   for (const { promptId, prompt } of sending) rows.push({ kind: "sending", key: `s${promptId}`, prompt });
   return rows;
+}
+
+/** Each call once for each edit: rows are compared by identity. */
+const edits = new WeakMap<ToolItem, { readonly input: Decided["editedInput"]; readonly item: ToolItem }>();
+
+/** The calls as they ran: with what a person put in place of what the agent had asked for. */
+function withEdits(items: readonly Item[], decided: ReadonlyMap<string, Decided>): readonly Item[] {
+  if (![...decided.values()].some(({ editedInput }) => editedInput)) return items;
+  return items.map((item) => {
+    const input = item.kind === "tool" ? decided.get(item.toolUseId)?.editedInput : undefined;
+    // The answers to a question are given in its input; that is no edit.
+    if (item.kind !== "tool" || !input || ["question", "plan"].includes(familyOf(item.name))) return item;
+    const known = edits.get(item);
+    if (known?.input === input) return known.item;
+    const edited = { ...item, input, asked: item.input };
+    edits.set(item, { input, item: edited });
+    return edited;
+  });
 }
 
 /** Only parents whose tool call is on this page: the rest of a subagent's words would otherwise be lost. */

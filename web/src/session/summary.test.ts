@@ -60,13 +60,14 @@ describe("tasks", () => {
     const summary = {
       ...emptySummary,
       tasks: [
-        { id: "x", description: "Look", subagentType: "Explore" },
-        { id: "y", description: "make", taskType: "local_bash" },
+        { id: "x", description: "Look", subagentType: "Explore", background: true },
+        { id: "y", description: "make", taskType: "local_bash", background: false },
       ],
     };
     expect(tasksOf(summary, tasks)).toMatchObject([
       { description: "Look", agent: "Explore", background: true, tokens: 7, tools: 2 },
-      { description: "make", background: true, tokens: undefined },
+      // A command that the agent waits for.
+      { description: "make", background: false, tokens: undefined },
     ]);
     expect(tasksOf(emptySummary, tasks)).toEqual([]);
   });

@@ -53,13 +53,13 @@ export interface Task {
 
 /** The tasks that run. `reports`: what each was last reported to have used, as far as that is loaded. */
 export function tasksOf({ tasks }: Summary, reports: ReadonlyMap<string, TaskReport> = new Map()): Task[] {
-  return tasks.map(({ id, description, taskType, subagentType }) => {
+  return tasks.map(({ id, description, subagentType, background }) => {
     const report = reports.get(id);
     return {
       id,
       description: description || asString(report?.summary) || id,
       agent: subagentType,
-      background: taskType === "local_bash" || report?.is_backgrounded === true,
+      background: background === true,
       tokens: asNumber(report?.usage?.total_tokens),
       tools: asNumber(report?.usage?.tool_uses),
       durationMs: asNumber(report?.usage?.duration_ms),

@@ -197,13 +197,52 @@ describe("the end of a turn", () => {
         kind: "result",
         outcome: "success",
         durationMs: 1200,
-        steps: 2,
         totalCostUsd: 0.01,
-        inputTokens: 10,
-        outputTokens: 5,
-        cachedTokens: 7,
+        tokensIn: 17,
+        tokensOut: 5,
       },
     ]);
+  });
+
+  it("has the figures that the server gives its turn, and never those of the turns before", () => {
+    const status = (seq: number, costUsd: number): Entry => ({
+      kind: "status",
+      seq,
+      status: "completed",
+      turn: { durationMs: 900, tokensIn: 3, tokensOut: 2, costUsd },
+    });
+    const turn = (seq: number, total: number, cost: number): Entry[] => [
+      { kind: "prompt", seq, prompt: "go" },
+      messageEntry(seq + 1, { ...success, total_cost_usd: total }),
+      status(seq + 2, cost),
+    ];
+    const { items } = append(emptyTranscript, [...turn(1, 0.5, 0.5), ...turn(4, 0.75, 0.25)]);
+    const results = items.filter((item) => item.kind === "result");
+    expect(results).toMatchObject([
+      { costUsd: 0.5, durationMs: 900, tokensIn: 3, tokensOut: 2 },
+      { costUsd: 0.25, totalCostUsd: 0.75 },
+    ]);
+    // A log of an earlier version: what came on top, if the turn before is loaded.
+    const old = append(emptyTranscript, [
+      messageEntry(1, { ...success, total_cost_usd: 0.5 }),
+      messageEntry(2, { ...success, total_cost_usd: 0.75 }),
+      messageEntry(3, { ...success, total_cost_usd: 0.1 }),
+    ]);
+    expect(old.items.map((item) => item.kind === "result" && item.costUsd)).toEqual([undefined, 0.25, 0.1]);
+  });
+
+  it("without a result keeps how long it took", () => {
+    const { items } = append(emptyTranscript, [
+      { kind: "prompt", seq: 1, prompt: "go" },
+      {
+        kind: "status",
+        seq: 2,
+        status: "error",
+        error: "gone",
+        turn: { durationMs: 40, tokensIn: 0, tokensOut: 0, costUsd: 0 },
+      },
+    ]);
+    expect(items.at(-1)).toMatchObject({ kind: "notice", code: "failed", text: "gone", durationMs: 40 });
   });
 
   it("is an error when the agent says so in either way", () => {
@@ -258,7 +297,28 @@ describe("other messages", () => {
 
   it("counts retries in one notice", () => {
     const retry = (attempt: number) => ({ type: "system", subtype: "api_retry", attempt });
-    expect(read(retry(1), retry(2)).items).toMatchObject([{ code: "retrying", attempt: 2 }]);
+    expect(read(retry(1), retry(2)).items).toMatchObject([{ code: "retrying", retry: { attempt: 2 } }]);
+  });
+
+  it.each([
+    [401, "authentication_failed", "signIn"],
+    [429, "rate_limit", "rateLimit"],
+    [529, "overloaded", "overloaded"],
+    [500, "server_error", "server"],
+    [null, "unknown", "unreachable"],
+  ])("says why it is tried again after %s", (error_status, error, reason) => {
+    const message = {
+      type: "system",
+      subtype: "api_retry",
+      attempt: 2,
+      max_retries: 10,
+      retry_delay_ms: 500,
+      error_status,
+      error,
+    };
+    expect(read(message).items).toMatchObject([
+      { retry: { attempt: 2, limit: 10, reason, status: error_status ?? undefined, delayMs: 500 } },
+    ]);
   });
 
   it("keeps a subagent's words with their parent", () => {

@@ -5,10 +5,18 @@
  * in front folds everything anew, which makes the result independent of how the pages arrived. Items are replaced,
  * never changed, so that a view can tell by identity what it has to draw again.
  */
-import type { Init, StreamDelta, StreamEvent, TaskReport, Usage } from "../gen/messages";
+import type {
+  ApiRetry,
+  Init,
+  StreamDelta,
+  StreamEvent,
+  TaskReport,
+  TurnFigures,
+  Usage,
+} from "../gen/messages";
 import { asArray, asNumber, asObject, asString } from "../wire/json";
 import type { Entry } from "./entries";
-import type { Item, NoticeCode, ResultItem, ResultOutcome, TextItem, ToolItem } from "./items";
+import type { Item, NoticeCode, ResultItem, ResultOutcome, Retry, TextItem, ToolItem } from "./items";
 import {
   type AgentMessage,
   type Block,
@@ -145,11 +153,28 @@ function foldStatus(draft: Draft, entry: Entry & { kind: "status" }): void {
   if (entry.status === "idle" && last?.kind === "result" && last.outcome === "error") {
     draft.items[at] = { ...last, outcome: "stopped", problems: [] };
   }
+  if (entry.turn) foldFigures(draft, entry.turn);
   if (entry.status === "idle" && draft.interrupted) pushNotice(draft, entry.seq, "interrupted");
   draft.interrupted = false;
   if (entry.status === "error" && entry.error && !(last?.kind === "result" && last.outcome === "error")) {
-    pushNotice(draft, entry.seq, "failed", entry.error);
+    draft.items.push({
+      kind: "notice",
+      key: `n${entry.seq}`,
+      seqs: [entry.seq],
+      code: "failed",
+      text: entry.error,
+      durationMs: entry.turn?.durationMs,
+    });
   }
+}
+
+/** The server knows what a turn took; the agent reports the cost of all turns so far. */
+function foldFigures(draft: Draft, { durationMs, tokensIn, tokensOut, costUsd }: TurnFigures): void {
+  const at = draft.items.findLastIndex(
+    ({ kind, parent }) => kind === "result" || (kind === "prompt" && !parent),
+  );
+  const result = draft.items[at];
+  if (result?.kind === "result") draft.items[at] = { ...result, durationMs, tokensIn, tokensOut, costUsd };
 }
 
 function foldMessage(draft: Draft, seq: number, message: AgentMessage): void {
@@ -376,13 +401,13 @@ function foldSystem(draft: Draft, seq: number, message: Of<"system">): void {
       pushNotice(draft, seq, "compacted", asString(message.summary));
       return;
     case "api_retry": {
-      const attempt = asNumber(message.attempt);
+      const retry = retryOf(message);
       const at = draft.items.length - 1;
       const last = draft.items[at];
       if (last?.kind === "notice" && last.code === "retrying") {
-        draft.items[at] = { ...last, seqs: [...last.seqs, seq], attempt };
+        draft.items[at] = { ...last, seqs: [...last.seqs, seq], retry };
       } else {
-        draft.items.push({ kind: "notice", key: `n${seq}`, seqs: [seq], code: "retrying", attempt });
+        draft.items.push({ kind: "notice", key: `n${seq}`, seqs: [seq], code: "retrying", retry });
       }
       return;
     }
@@ -411,6 +436,28 @@ function foldSystem(draft: Draft, seq: number, message: Of<"system">): void {
     default:
     // A kind of message that this version does not know is no reason to stop.
   }
+}
+
+function retryOf(message: ApiRetry): Retry {
+  const status = asNumber(message.error_status);
+  const error = asString(message.error);
+  const reason =
+    status === 401 || status === 403 || error === "authentication_failed"
+      ? "signIn"
+      : status === 429
+        ? "rateLimit"
+        : status === 529 || error === "overloaded"
+          ? "overloaded"
+          : status === undefined
+            ? "unreachable"
+            : "server";
+  return {
+    attempt: asNumber(message.attempt) ?? 1,
+    limit: asNumber(message.max_retries),
+    reason,
+    status,
+    delayMs: asNumber(message.retry_delay_ms),
+  };
 }
 
 /** Each report says only what is new, so they are laid over each other. */
@@ -451,12 +498,12 @@ function foldResult(draft: Draft, seq: number, message: Of<"result">): void {
   const subtype = asString(message.subtype) ?? "";
   const failed = message.is_error === true || (subtype !== "" && subtype !== "success");
   const outcome: ResultOutcome = draft.interrupted ? "stopped" : failed ? "error" : "success";
-  const { duration_ms: durationMs, num_turns: steps, total_cost_usd: totalCostUsd, usage } = message;
+  const { duration_ms: durationMs, total_cost_usd: totalCostUsd, usage } = message;
   pushResult(
     draft,
     seq,
     { outcome, subtype, problems: outcome === "error" ? problemsOf(message) : [] },
-    { durationMs, steps, totalCostUsd, usage },
+    { durationMs, totalCostUsd, usage },
   );
 }
 
@@ -467,28 +514,37 @@ function pushResult(
   end: Pick<ResultItem, "outcome" | "subtype" | "problems">,
   took: {
     durationMs?: number | null;
-    steps?: number | null;
     totalCostUsd?: number | null;
     usage?: Usage | null;
   },
 ): void {
   endLive(draft);
   const tokens = tokensOf(took.usage);
+  const totalCostUsd = asNumber(took.totalCostUsd);
+  const before = draft.items.findLast((item) => item.kind === "result")?.totalCostUsd;
   const item: ResultItem = {
     kind: "result",
     key: `r${seq}`,
     seqs: [seq],
     ...end,
     durationMs: asNumber(took.durationMs),
-    steps: asNumber(took.steps),
-    totalCostUsd: asNumber(took.totalCostUsd),
-    inputTokens: tokens.input,
-    outputTokens: tokens.output,
-    cachedTokens: tokens.cached,
+    costUsd: costSince(before, totalCostUsd),
+    totalCostUsd,
+    tokensIn: tokens.input === undefined ? undefined : tokens.input + (tokens.cached ?? 0),
+    tokensOut: tokens.output,
   };
   draft.interrupted = false;
   dropRepeated(draft, item);
   draft.items.push(item);
+}
+
+/**
+ * What a turn cost, for logs of earlier versions, which don't say: what came on top of the turn before, if that is loaded.
+ * A smaller sum is that of a new process, which counts from zero.
+ */
+function costSince(before: number | undefined, total: number | undefined): number | undefined {
+  if (before === undefined || total === undefined) return undefined;
+  return total >= before ? total - before : total;
 }
 
 /** What failed is said by the agent as an answer and again in its result: once is enough. */

@@ -171,6 +171,8 @@ function applyEvents(all: readonly ServerEvent[]): void {
         state = { ...state, drivers: new Map(state.drivers).set(sessionId, driver) };
         continue;
       }
+      // The connection is about to end, which is shown; what was sent goes out again with the next one.
+      if (event.payload.code === "stopping") continue;
       // Nothing was refused: what has been sent is still on its way.
       if (event.payload.code === "held_up") {
         onError(message);
@@ -322,7 +324,8 @@ export function startSession(start: SessionStart, draft = "new"): boolean {
 }
 
 export function continueSession(sessionId: string, prompt: string, extra: PromptExtras = {}): boolean {
-  const payload = { sessionId, prompt, ...given(extra), promptId: newId() };
+  // An agent that died before its conversation had an id is no problem of the user's: another one begins.
+  const payload = { sessionId, prompt, ...given(extra), promptId: newId(), afresh: true };
   const commandId = newId();
   const sent = request({ type: "session.continue", payload }, commandId);
   // Someone who says something wants to come back.
@@ -428,7 +431,7 @@ export function forkSession(sessionId: string): void {
 }
 
 export function flushQueue(sessionId: string): void {
-  request({ type: "session.flush", payload: { sessionId } });
+  request({ type: "session.flush", payload: { sessionId, afresh: true } });
 }
 
 let statisticsWanted = false;

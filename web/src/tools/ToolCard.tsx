@@ -12,6 +12,7 @@ import {
   ListTodo,
   LoaderCircle,
   MessageCircleQuestionMark,
+  PencilLine,
   Plug,
   Search,
   SquareTerminal,
@@ -25,8 +26,11 @@ import { RawButton } from "./RawButton";
 import type { Behavior } from "../gen/events";
 import { cn } from "../lib/cn";
 import { formatDuration } from "../lib/format";
+import { HighlightedCode } from "../markdown/HighlightedCode";
 import type { ToolItem } from "../session/items";
 import { familyOf, summarize, type ToolFamily, toolName } from "../session/describe";
+import { exactParts } from "../session/toolCalls";
+import type { Json } from "../wire/json";
 import { Remark, ToolBody } from "./views";
 
 const icons: Record<ToolFamily, typeof Bot> = {
@@ -136,6 +140,12 @@ export const ToolCard = memo(function ToolCard({
               {name}
             </span>
             <span className="min-w-0 flex-1 truncate font-mono text-xs text-ink-3">{summary}</span>
+            {tool.asked && (
+              <span className="flex shrink-0 items-center gap-1 rounded bg-wait-soft px-1.5 text-2xs font-medium text-wait">
+                <PencilLine className="size-3" aria-hidden />
+                {t("tool.edited")}
+              </span>
+            )}
             {state === "running" && <Elapsed tool={tool} />}
             <ToolMark state={state} />
             {!waiting && (
@@ -152,6 +162,7 @@ export const ToolCard = memo(function ToolCard({
             {children ?? (
               <ToolBody tool={withoutBoilerplate(tool)} sessionId={sessionId} narrated={Boolean(nested)} />
             )}
+            {tool.asked && <Asked tool={tool} asked={tool.asked} cwd={cwd} />}
             {!children && decided === "deny" && <Remark>{t("decision.denied")}</Remark>}
             {!children && decided === "withdrawn" && <Remark>{t("decision.withdrawn")}</Remark>}
             {nested}
@@ -161,6 +172,37 @@ export const ToolCard = memo(function ToolCard({
     </article>
   );
 });
+
+/** What the agent had asked for before a person changed it: one click away. */
+function Asked({ tool, asked, cwd }: { tool: ToolItem; asked: Json; cwd: string | undefined }) {
+  const { t } = useTranslation();
+  const [open, toggle] = useExpansion(`${tool.key}:asked`, false);
+  const content = useId();
+  return (
+    <div className="border-t border-line px-3 py-1.5 text-xs text-ink-3">
+      <button
+        type="button"
+        aria-expanded={open}
+        aria-controls={content}
+        onClick={toggle}
+        className="flex items-center gap-1 font-medium text-ink-2 hover:text-ink pointer-coarse:py-2"
+      >
+        <ChevronRight className={cn("size-3 transition-transform", open && "rotate-90")} aria-hidden />
+        {t("tool.showAsked")}
+      </button>
+      {open && (
+        <div id={content} className="mt-1.5 rounded-md bg-sunken">
+          <HighlightedCode
+            code={exactParts(asked).command ?? JSON.stringify(asked, null, 2)}
+            language={exactParts(asked).command === undefined ? "json" : "bash"}
+            className="px-3 py-2 whitespace-pre-wrap"
+          />
+          <span className="sr-only">{summarize(tool.name, asked, cwd)}</span>
+        </div>
+      )}
+    </div>
+  );
+}
 
 /** What the agent tells the model about a refusal is no news to the user, who gave it. */
 const REFUSED = /^The user doesn't want to (proceed|take this action)/;

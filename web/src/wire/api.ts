@@ -8,6 +8,7 @@ import type {
   SignIns,
   System,
 } from "../gen/http";
+import { noteServerTime } from "../lib/serverClock";
 import { pageHeaders } from "./pageSecret";
 
 export class ApiError extends Error {
@@ -38,6 +39,8 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
     headers: { ...init.headers, ...pageHeaders(), "Accept-Language": language },
     credentials: "same-origin",
   });
+  const date = response.headers.get("Date");
+  if (date) noteServerTime(Date.parse(date));
   if (response.ok) return response;
   const body = (await response.json().catch(() => undefined)) as Partial<ErrorBody> | undefined;
   throw new ApiError(

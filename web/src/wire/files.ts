@@ -10,6 +10,19 @@ export async function fileAddress(path: string, signal?: AbortSignal): Promise<s
   return URL.createObjectURL(await response.blob());
 }
 
+/** The bytes of a file, as base64. */
+export async function fileBytes(path: string): Promise<string> {
+  const blob = await (await request(path)).blob();
+  const reader = new FileReader();
+  const read = new Promise<string>((resolve, reject) => {
+    reader.addEventListener("load", () => resolve(String(reader.result)));
+    reader.addEventListener("error", () => reject(reader.error ?? new Error("The file can't be read.")));
+  });
+  reader.readAsDataURL(blob);
+  const address = await read;
+  return address.slice(address.indexOf(",") + 1);
+}
+
 /** Saves a file under the name that the server gives it. */
 export async function download(path: string): Promise<void> {
   const response = await request(path);

@@ -283,7 +283,11 @@ impl Client {
     /// Newer versions go on counting the cost when a conversation is resumed, and tell how far they are. Older ones count
     /// from zero.
     async fn note_cost_so_far(&self) -> Result<(), Error> {
-        match self.link().request_within(GetUsage {}, COST_TIME).await {
+        match self
+            .link()
+            .request_within(GetUsage { skip_behaviors: true }, COST_TIME)
+            .await
+        {
             Ok(usage) => self.known.set_total_usd(usage.session.total_cost_usd),
             Err(RequestError::Closed) => return Err(self.ended().await),
             Err(error) => tracing::debug!(%error, "what the conversation has cost so far is not known"),

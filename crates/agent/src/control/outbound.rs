@@ -139,7 +139,10 @@ operations! {
     GetContextUsage = "get_context_usage" {} -> ContextUsage;
 
     /// What the session has cost and how much of the account's limits is used.
-    GetUsage = "get_usage" {} -> UsageReport;
+    GetUsage = "get_usage" {
+        /// Leaves out what takes a look at all recent transcripts.
+        skip_behaviors: bool,
+    } -> UsageReport;
 
     /// What the session has cost, in words.
     GetSessionCost = "get_session_cost" {} -> Fields;

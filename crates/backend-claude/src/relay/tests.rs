@@ -217,7 +217,7 @@ async fn the_session_learns_whether_the_agent_made_a_change() {
 async fn the_agents_offers_are_known_before_its_init() {
     let offers = LastOffers::default();
     let mut agent = Played::start_with(Duration::from_mins(1), |link| {
-        initialize(link, &[], Duration::ZERO, offers.clone())
+        initialize(link, &[], Duration::ZERO, offers.clone(), None)
     });
     let asked = agent.hear().await;
     let models = json!({ "models": [{ "value": "haiku" }], "commands": [] });

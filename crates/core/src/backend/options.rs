@@ -202,6 +202,11 @@ pub trait OptionRules: fmt::Debug + Send + Sync + 'static {
         None
     }
 
+    /// How many dollars a session with these options may spend. `None`: as many as it likes.
+    fn budget_usd(&self, _options: &Options) -> Option<f64> {
+        None
+    }
+
     /// The sandbox that an agent with these options gets. `None`: it gets none.
     fn sandbox(&self, _options: &Options) -> Option<SandboxView> {
         None

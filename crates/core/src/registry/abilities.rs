@@ -39,7 +39,7 @@ impl Sessions {
             .commands
             .send(Command::FindRun(reply))
             .await
-            .map_err(|_| CommandError::UnknownSession)?;
+            .map_err(|_| self.actor_ended())?;
         // The sender was dropped unanswered: the session's actor has ended.
         let run = run.await.ok().flatten();
         run.ok_or(InquiryFailed::NoAgent.into())

@@ -13,13 +13,21 @@ use crate::event::{DecisionRequest, Event};
 use crate::hub::FeedPosition;
 use crate::ids::{SessionId, Timestamp};
 use crate::session::{
-    ActorHandle, AgentStatus, Command, CommandFailed, Input, SessionRecord, SessionStatus, State, spawn,
-    totals,
+    ActorHandle, AgentStatus, Command, CommandFailed, Input, SessionRecord, SessionStatus, State,
+    TitleSource, spawn, totals,
 };
 use crate::store::{
     DamagedSession, Epoch, ListFilter, ListedSession, Owners, SessionCursor, SessionQuery, StoreError,
     StoredSession,
 };
+
+/// What a session here says of its conversation.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct KnownConversation {
+    pub session: SessionId,
+    /// The title that a person gave the session.
+    pub title: Option<String>,
+}
 
 /// How many of a session's latest events are compared with the output of an agent after a reconnect: a duplicate line
 /// follows its original closely.
@@ -151,22 +159,34 @@ impl Sessions {
         self.first(query, |_| true).await
     }
 
-    /// Which of these ids belong to sessions or to conversations of sessions.
-    pub async fn known_conversations(&self, ids: Vec<String>) -> Result<HashSet<String>, CommandError> {
+    /// Which of these ids belong to sessions or to conversations of sessions, and to which.
+    pub async fn known_conversations(
+        &self,
+        ids: Vec<String>,
+    ) -> Result<HashMap<String, KnownConversation>, CommandError> {
         if ids.is_empty() {
-            return Ok(HashSet::new());
+            return Ok(HashMap::new());
         }
         let query = SessionQuery {
             owners: self.owners(),
             conversations: ids,
             ..SessionQuery::default()
         };
-        let sessions = self.shared.store.list(query).await?;
-        let ids = sessions.into_iter().flat_map(|session| match session {
-            ListedSession::Readable { record, .. } => [Some(record.id.to_string()), record.conversation],
-            ListedSession::Damaged(damaged) => [Some(damaged.id.to_string()), None],
+        let mut sessions = self.shared.store.list(query).await?;
+        self.add_live_state(&mut sessions);
+        let known = sessions.into_iter().flat_map(|session| {
+            let (id, conversation, title) = match session {
+                ListedSession::Readable { record, .. } => {
+                    let is_users = record.title_source == TitleSource::User;
+                    let title = is_users.then_some(record.title);
+                    (record.id, record.conversation, title)
+                }
+                ListedSession::Damaged(damaged) => (damaged.id, None, None),
+            };
+            let known = KnownConversation { session: id, title };
+            [Some(id.to_string()), conversation].map(|name| name.map(|name| (name, known.clone())))
         });
-        Ok(ids.flatten().collect())
+        Ok(known.flatten().collect())
     }
 
     /// The most recently changed session in this folder that `wanted` accepts.

@@ -112,14 +112,16 @@ impl Sessions {
             .map(drop)
     }
 
-    /// Sends the first queued prompt if no turn runs: stopping a turn keeps the queue.
-    pub async fn flush(&self, session: SessionId) -> Result<(), CommandError> {
+    /// Sends the first queued prompt if no turn runs: stopping a turn keeps the queue. `afresh`: a session without a
+    /// conversation starts one instead of being refused.
+    pub async fn flush(&self, session: SessionId, afresh: bool) -> Result<(), CommandError> {
         allowed(self.viewer.scopes.run)?;
         let (record, _) = self.find(session).await?;
         self.viewer
             .check_going_on(&record, &*self.backend_of(&record).options())?;
         self.check_driver(session).await?;
-        self.input(session, Input::Flush).await.map(drop)
+        let input = if afresh { Input::FlushAfresh } else { Input::Flush };
+        self.input(session, input).await.map(drop)
     }
 
     /// Asks the session's agent a question about itself. The answer is in the agent's own format.

@@ -96,6 +96,11 @@ pub struct SessionRecord {
 }
 
 impl SessionRecord {
+    /// What was spent in this session, in dollars.
+    pub(crate) fn spent_usd(&self) -> f64 {
+        self.summary.as_ref().map_or(0.0, |summary| summary.spent_usd())
+    }
+
     /// Whether the session had no activity since `time` and nothing is pending in it.
     pub(crate) fn is_unused_since(&self, time: Timestamp, pending: &[DecisionRequest]) -> bool {
         self.updated_at < time

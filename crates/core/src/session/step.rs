@@ -6,6 +6,8 @@ pub(crate) mod totals;
 
 use std::sync::Arc;
 
+use tiller_message::TurnFigures;
+
 use crate::backend::{
     AgentCommand, AgentEvent, Attach, ConversationStart, ForkOrigin, HookCall, Launch, Options,
 };
@@ -26,6 +28,8 @@ mod steering;
 pub enum Input {
     /// A prompt. The first one starts the session.
     Prompt(Prompt),
+    /// The same. A session that never had a conversation begins one, where [`Input::Prompt`] is refused.
+    PromptAfresh(Prompt),
     Stop,
     /// Changes settings: at once if a running agent can apply them, otherwise with the next turn.
     Configure(Box<SettingsPatch>),
@@ -43,6 +47,8 @@ pub enum Input {
     },
     /// Sends the first queued prompt if no turn runs.
     Flush,
+    /// The same. A session that never had a conversation begins one, where [`Input::Flush`] is refused.
+    FlushAfresh,
     /// Registers hooks for these events, from the agent's next start on.
     Hooks(Vec<String>),
     AnswerHook {
@@ -155,6 +161,8 @@ pub enum Refusal {
     EmptyPrompt,
     #[error("This prompt id was already used in another session. Use a new id for each prompt.")]
     PromptIdUsed,
+    #[error("The budget of this session is used up. Raise it to go on.")]
+    BudgetSpent,
 }
 
 /// Processes `input`. The state changes only if the result is `Ok`.
@@ -175,13 +183,15 @@ pub(crate) fn step_into(
     let runs_before = (state.record.runs, state.record.run.is_some());
     let mut step = Step { state, now, effects };
     match input {
-        Input::Prompt(prompt) => step.prompt(prompt)?,
+        Input::Prompt(prompt) => step.prompt(prompt, false)?,
+        Input::PromptAfresh(prompt) => step.prompt(prompt, true)?,
         Input::Stop => step.stop(),
         Input::Configure(patch) => step.configure(&patch),
         Input::Rename { title, source } => step.rename(title, source),
         Input::Archive(archived) => step.archive(archived),
         Input::Queue { prompts, expected } => step.queue(prompts, expected)?,
-        Input::Flush => step.flush()?,
+        Input::Flush => step.flush(false)?,
+        Input::FlushAfresh => step.flush(true)?,
         Input::Hooks(events) => step.state.hooks = events,
         Input::AnswerHook {
             agent_request,
@@ -215,7 +225,7 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    fn prompt(&mut self, prompt: Prompt) -> Result<(), Refusal> {
+    fn prompt(&mut self, prompt: Prompt, afresh: bool) -> Result<(), Refusal> {
         if self.state.record.delete_at.is_some() {
             return Err(Refusal::Deleted);
         }
@@ -233,20 +243,44 @@ impl Step<'_> {
             self.effects.push(Effect::QueueChanged);
             return Ok(());
         }
-        self.can_go_on()?;
+        self.can_go_on(afresh)?;
+        self.allow_new_conversation();
         self.effects.push(Effect::Accept(prompt.id));
         self.begin_turn(prompt);
         Ok(())
     }
 
-    fn can_go_on(&self) -> Result<(), Refusal> {
+    /// Whether another turn can begin. `afresh`: it may begin a conversation where there is none.
+    fn can_go_on(&self, afresh: bool) -> Result<(), Refusal> {
+        if !afresh && !self.has_conversation() {
+            return Err(Refusal::NoResumeId);
+        }
+        if self.is_budget_spent() {
+            return Err(Refusal::BudgetSpent);
+        }
+        Ok(())
+    }
+
+    /// Whether the next turn has a conversation to go on with, or may begin one.
+    fn has_conversation(&self) -> bool {
         let record = &self.state.record;
         let first = record.last_seq == 0;
-        if first || record.expired || record.conversation.is_some() || record.fork_of.is_some() {
-            Ok(())
-        } else {
-            Err(Refusal::NoResumeId)
+        first || record.expired || record.conversation.is_some() || record.fork_of.is_some()
+    }
+
+    /// The agent of the first turn ended before it told the id of its conversation. The next one begins another, as
+    /// after a conversation that was lost.
+    fn allow_new_conversation(&mut self) {
+        if !self.has_conversation() {
+            self.state.record.expired = true;
         }
+    }
+
+    /// An agent's process knows only what it has spent itself; the budget is the session's.
+    fn is_budget_spent(&self) -> bool {
+        let record = &self.state.record;
+        let budget = self.state.rules.budget_usd(&record.settings.options);
+        budget.is_some_and(|budget| record.spent_usd() >= budget)
     }
 
     fn begin_turn(&mut self, prompt: Prompt) {
@@ -275,6 +309,7 @@ impl Step<'_> {
             title,
             cwd,
             error: None,
+            turn: None,
             cause,
         });
         let prompt = Box::new(prompt);
@@ -354,6 +389,7 @@ impl Step<'_> {
             cwd: record.cwd.clone().into(),
             run,
             options: record.settings.options.clone(),
+            spent_usd: record.spent_usd(),
             conversation,
             hooks: self.state.hooks.clone(),
         });
@@ -461,8 +497,10 @@ impl Step<'_> {
         answer: DecisionAnswer,
         by: Option<String>,
     ) {
+        let edited = matches!(&answer, DecisionAnswer::Allow { input: Some(input), .. } if !input.says_the_same(&pending.input));
         let reply = Reply {
             agent_request: pending.agent_request.clone(),
+            edited,
             answer: answer.to(pending.input.clone()),
             by,
         };
@@ -478,13 +516,14 @@ impl Step<'_> {
     /// run.
     fn stopped(&mut self, after_stop: usize) {
         self.set_idle();
-        if after_stop > 0 && self.state.record.delete_at.is_none() && self.can_go_on().is_ok() {
+        if after_stop > 0 && self.state.record.delete_at.is_none() && self.can_go_on(false).is_ok() {
             self.next_in_queue();
         }
     }
 
+    /// What can't be paid for keeps waiting.
     fn next_in_queue(&mut self) {
-        if !self.state.record.queue.is_empty() {
+        if !self.state.record.queue.is_empty() && !self.is_budget_spent() {
             let prompt = self.state.record.queue.remove(0);
             self.effects.push(Effect::QueueChanged);
             self.begin_turn(prompt);
@@ -561,13 +600,22 @@ impl Step<'_> {
     }
 
     fn finish(&mut self, status: SessionStatus, error: Option<String>) {
+        let turn = self.figures_of_turn();
         self.status(StatusChange {
             status,
             title: None,
             cwd: None,
             error,
+            turn,
             cause: None,
         });
+    }
+
+    /// What the turn took that ends now, if one does.
+    fn figures_of_turn(&mut self) -> Option<TurnFigures> {
+        let summary = Arc::make_mut(self.state.record.summary.as_mut()?);
+        summary.turn_ended(self.now.0);
+        summary.take_last_turn()
     }
 
     fn status(&mut self, change: StatusChange) {

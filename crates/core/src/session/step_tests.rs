@@ -3,6 +3,7 @@
 mod prompts;
 pub(super) mod sequences;
 mod settings;
+mod spending;
 
 use std::sync::Arc;
 
@@ -41,6 +42,10 @@ impl OptionRules for TestRules {
             _ => false,
         });
         changes
+    }
+
+    fn budget_usd(&self, options: &Options) -> Option<f64> {
+        options.get("budget")?.as_f64()
     }
 
     fn verdict(&self, options: &Options, tool: &str) -> Verdict {

@@ -105,6 +105,7 @@ pub(super) fn prompt(said: UserContent) -> Result<NewPrompt, Refused> {
         })
     });
     Ok(NewPrompt {
+        afresh: false,
         id: None,
         text: said.content,
         parent_tool_use_id: said.parent_tool_use_id,

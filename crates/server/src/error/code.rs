@@ -44,6 +44,8 @@ pub enum ErrorCode {
     Busy,
     /// The session has no conversation that could be resumed.
     NoResumeId,
+    /// The session has spent what it may.
+    BudgetSpent,
     /// Another process is using the conversation.
     DrivenElsewhere,
     TakeoverFailed,
@@ -58,6 +60,8 @@ pub enum ErrorCode {
     Storage,
     /// The events of a session can't be stored, so its agent waits.
     HeldUp,
+    /// The server is about to end. What was asked was not done.
+    Stopping,
     Internal,
 }
 
@@ -93,6 +97,7 @@ impl From<&CommandError> for ErrorCode {
             CommandError::NotInstalled { .. } => Self::AgentNotInstalled,
             CommandError::Path(_) => Self::WorkingDirInvalid,
             CommandError::Refused(Refusal::NoResumeId) => Self::NoResumeId,
+            CommandError::Refused(Refusal::BudgetSpent) => Self::BudgetSpent,
             CommandError::Refused(Refusal::RequestNotFound) => Self::RequestNotFound,
             CommandError::Refused(Refusal::AlreadyAnswered) => Self::AlreadyAnswered,
             CommandError::Refused(Refusal::NotAsShown) => Self::NotAsShown,
@@ -100,7 +105,7 @@ impl From<&CommandError> for ErrorCode {
             CommandError::Refused(Refusal::Deleted) => Self::SessionDeleted,
             CommandError::Forbidden | CommandError::SandboxUnavailable => Self::Forbidden,
             CommandError::Store(_) => Self::Storage,
-            CommandError::Stopping => Self::Internal,
+            CommandError::Stopping => Self::Stopping,
         }
     }
 }

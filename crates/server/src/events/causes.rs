@@ -74,6 +74,7 @@ mod tests {
             title: None,
             cwd: None,
             error: None,
+            turn: None,
             cause,
         };
         Event {

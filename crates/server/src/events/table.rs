@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use ts_rs::{Config, TS, TypeVisitor};
 
+use super::commands::prompts::FlushQueue;
 use super::commands::{
     arrange, decisions, delete, fork, history, hooks, inquire, list, prompts, start, statistics, steer,
 };
@@ -114,7 +115,7 @@ client_events! {
         handler: prompts::replace_queue,
     }
     /// Sends the first queued prompt, if no turn runs.
-    SessionFlush(SessionRef) = "session.flush" {
+    SessionFlush(FlushQueue) = "session.flush" {
         chinese: "没有轮次进行时，发送排队中的第一条消息",
         session: session_id,
         scope: Run,

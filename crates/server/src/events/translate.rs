@@ -20,10 +20,11 @@ use super::protocol::{CommandId, Frame};
 use super::settings::SettingsInfo;
 use super::table::ServerEvent;
 use super::wire::{
-    AgentInfo, AgentState, Attachment, Behavior, DriverInfo, History, HistoryKind, PermissionRequest,
+    AgentInfo, AgentState, Attachment, DriverInfo, History, HistoryKind, PermissionRequest,
     PermissionResolved, QueuedPrompt, RunnerError, SandboxInfo, SessionInfo, SessionStatus, StatusChange,
     StreamMessage, StreamUserPrompt, UiContext,
 };
+use crate::decided::DecidedCall;
 use crate::error::ErrorCode;
 
 /// `approval`: the mode if the client does not choose one.
@@ -66,6 +67,7 @@ pub(super) fn prompt(
     Ok(NewPrompt {
         id,
         parent_tool_use_id: None,
+        afresh: false,
         text,
         images: images.collect::<Result<_, PromptRefused>>()?,
         context: context.map(|context| tiller_core::prompt::UiContext {
@@ -233,6 +235,7 @@ pub(super) fn event(event: &Event) -> ServerEvent {
             title: change.title.clone(),
             cwd: change.cwd.clone(),
             error: change.error.clone(),
+            turn: change.turn,
             seq: Some(seq),
         }),
         EventBody::UserPrompt { prompt } => ServerEvent::StreamUserPrompt(StreamUserPrompt {
@@ -261,16 +264,13 @@ pub(super) fn event(event: &Event) -> ServerEvent {
             request,
             tool_use_id,
             behavior,
-            ..
+            reply,
         } => ServerEvent::PermissionResolved(PermissionResolved {
             session_id,
             tool_use_id: tool_use_id.clone(),
             request_id: request.to_string(),
-            behavior: match behavior {
-                tiller_core::Behavior::Allow => Behavior::Allow,
-                tiller_core::Behavior::Deny => Behavior::Deny,
-                tiller_core::Behavior::Withdrawn => Behavior::Withdrawn,
-            },
+            behavior: (*behavior).into(),
+            edited_input: reply.as_deref().and_then(|reply| reply.edited_input().cloned()),
             seq,
         }),
     }
@@ -309,8 +309,14 @@ pub(super) fn history(page: HistoryPage) -> History {
             tiller_core::HistoryKind::Message => HistoryKind::Message,
         });
     }
+    let statuses = page.statuses.iter().filter_map(|changed| match event(changed) {
+        ServerEvent::SessionStatus(change) => Some(change),
+        _ => None,
+    });
     History {
         status: status(page.record.status),
+        statuses: statuses.collect(),
+        decided: page.decided.into_iter().map(DecidedCall::from).collect(),
         messages,
         seqs,
         kinds,
@@ -437,6 +443,7 @@ pub(super) fn current_status(record: &SessionRecord) -> StatusChange {
         title: Some(record.title.clone()),
         cwd: Some(record.cwd.clone()),
         error: None,
+        turn: None,
         seq: None,
     }
 }
@@ -449,6 +456,7 @@ pub(super) fn refused_start(session: SessionId, error: &CommandError) -> StatusC
         title: None,
         cwd: None,
         error: Some(error.to_string()),
+        turn: None,
         seq: None,
     }
 }

@@ -10,6 +10,7 @@ use tiller_core::PromptId;
 use ts_rs::TS;
 use utoipa::ToSchema;
 
+pub(super) use crate::decided::Behavior;
 pub(super) use crate::options::PermissionMode;
 pub(super) use server::*;
 
@@ -97,16 +98,6 @@ pub struct SelectedFile {
     pub start_line: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_line: Option<u32>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, TS, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[ts(export_to = "events.ts")]
-pub enum Behavior {
-    Allow,
-    Deny,
-    /// Withdrawn without an answer: the turn was stopped or the agent ended.
-    Withdrawn,
 }
 
 /// A prompt in the queue.

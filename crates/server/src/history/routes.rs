@@ -199,7 +199,13 @@ async fn messages(
             .await?;
             running::note(&viewer, [&mut page.session]).await;
             let resume_command = page.session.resume_command();
-            Ok(Json(HistoryEntries { page, resume_command }).into_response())
+            let decided = running::decided(&viewer, &page.session).await;
+            Ok(Json(HistoryEntries {
+                page,
+                resume_command,
+                decided,
+            })
+            .into_response())
         }
     }
 }

@@ -5,17 +5,27 @@ use std::path::PathBuf;
 use tiller_core::{CommandError, Driver, Sessions, Timestamp};
 use tiller_history::{Session, SessionDriver};
 
+use crate::decided::DecidedCall;
 use crate::error::ApiError;
 
 /// Where processes can't be inspected, a conversation counts as active for this long after its last message.
 const LATELY_MS: i64 = 90_000;
 
-/// Sets `live` and `driver` of each conversation that is not one of our own sessions.
+/// Sets `live` and `driver` of each conversation that is not one of our own sessions. Those that are have the title that
+/// a person gave them here.
 pub(super) async fn note<'a>(sessions: &Sessions, listed: impl IntoIterator<Item = &'a mut Session>) {
     let mut others: Vec<&mut Session> = listed.into_iter().collect();
     let ids = others.iter().map(|session| session.id.as_str().to_owned());
     match sessions.known_conversations(ids.collect()).await {
-        Ok(ours) => others.retain(|session| !ours.contains(session.id.as_str())),
+        Ok(ours) => others.retain_mut(|session| match ours.get(session.id.as_str()) {
+            Some(known) => {
+                if let Some(title) = &known.title {
+                    session.title = title.as_str().into();
+                }
+                false
+            }
+            None => true,
+        }),
         Err(error) => {
             tracing::error!(%error, "can't tell which conversations are sessions here");
             return;
@@ -31,6 +41,25 @@ pub(super) async fn note<'a>(sessions: &Sessions, listed: impl IntoIterator<Item
                 session.live = session.driver.is_some();
             }
             None => session.live = is_recent(session.last_active_ms(), now),
+        }
+    }
+}
+
+/// How permissions were decided in a conversation that is a session here: its transcript does not say.
+pub(super) async fn decided(sessions: &Sessions, session: &Session) -> Vec<DecidedCall> {
+    let id = session.id.as_str();
+    let decided = async {
+        let known = sessions.known_conversations(vec![id.to_owned()]).await?;
+        match known.get(id) {
+            Some(known) => sessions.decided(known.session).await,
+            None => Ok(Vec::new()),
+        }
+    };
+    match decided.await {
+        Ok(decided) => decided.into_iter().map(DecidedCall::from).collect(),
+        Err(error) => {
+            tracing::error!(%error, "can't tell how permissions were decided");
+            Vec::new()
         }
     }
 }

@@ -5,6 +5,8 @@ use tiller_history::{Change, EntryPage, Facets, MessagePage, ProjectList, Sessio
 use ts_rs::TS;
 use utoipa::ToSchema;
 
+use crate::decided::DecidedCall;
+
 /// `GET /api/history/projects`
 #[derive(Debug, Serialize, TS, ToSchema)]
 #[ts(export_to = "history.ts")]
@@ -43,6 +45,8 @@ pub struct HistoryEntries {
     pub page: EntryPage,
     /// The command that continues the conversation in a terminal.
     pub resume_command: String,
+    /// The permissions that were not simply allowed as they were asked for, where the conversation was had in Tiller.
+    pub decided: Vec<DecidedCall>,
 }
 
 /// An event of `GET /api/history/live`.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tiller_core::{
-    Behavior, Commit, DecisionAnswer, DecisionRequest, Event, EventBody, HistoryKind, Page, RawJson, Reply,
-    SessionRecord, SessionStatus, Store, StoreError, Timestamp, UnreadableLine,
+    Behavior, Commit, Decided, DecisionAnswer, DecisionRequest, Event, EventBody, HistoryKind, Page, RawJson,
+    Reply, SessionRecord, SessionStatus, Store, StoreError, Timestamp, UnreadableLine,
 };
 use tiller_message::{Message, ParseError, RAW_BYTES, Summary, UnreadableReason};
 
@@ -36,6 +36,7 @@ pub async fn what_was_committed_is_there_after_a_restart<H: Harness>(harness: &H
                 input: Some(RawJson::parse(r#"{"b":1,"a":"二"}"#).unwrap()),
                 permissions: None,
             },
+            edited: true,
             by: Some("a-key".to_owned()),
         })),
     };
@@ -47,11 +48,84 @@ pub async fn what_was_committed_is_there_after_a_restart<H: Harness>(harness: &H
         [events[1].clone(), events[4].clone()],
         "the prompt and the answer"
     );
+    let statuses = store.statuses(record.id, 1, 5).await.unwrap();
+    assert_eq!(
+        statuses,
+        [events[0].clone()],
+        "whole, with the figures of the turn"
+    );
+    assert_eq!(store.statuses(record.id, 2, 5).await.unwrap(), []);
     assert_eq!(
         all(&harness.open()).await,
         [(record, Vec::new())],
         "a resolved decision is not open"
     );
+}
+
+pub async fn what_ran_instead_of_what_was_asked_for_is_known<H: Harness>(harness: &H) {
+    let store = harness.open();
+    let mut record = record("edited");
+    let json = |text: &str| RawJson::parse(text).unwrap();
+    let answered = |seq: u64, input: Option<&str>| {
+        let asked = request(record.id, seq);
+        let answer = match input {
+            Some(input) => DecisionAnswer::Allow {
+                input: Some(json(input)),
+                permissions: None,
+            },
+            None => DecisionAnswer::Deny {
+                message: None,
+                interrupt: false,
+            },
+        };
+        let behavior = match input {
+            Some(_) => Behavior::Allow,
+            None => Behavior::Deny,
+        };
+        let reply = Reply {
+            agent_request: asked.agent_request.clone(),
+            edited: input.is_some_and(|input| !json(input).says_the_same(&asked.input)),
+            answer,
+            by: None,
+        };
+        let resolved = EventBody::DecisionResolved {
+            request: asked.id,
+            tool_use_id: asked.tool_use_id.clone(),
+            behavior,
+            reply: Some(Box::new(reply)),
+        };
+        [EventBody::DecisionRequested(Box::new(asked)), resolved]
+    };
+    let asked = request(record.id, 1);
+    // The same value, in other letters.
+    let same = format!(" {}", asked.input.as_str());
+    let bodies = [
+        answered(1, Some(&same)),
+        answered(2, Some(r#"{"command":"ls"}"#)),
+        answered(3, None),
+    ];
+    append(&store, &mut record, bodies.concat()).await;
+    let decided = |seq: u64, behavior, edited: Option<&str>| Decided {
+        tool_use_id: request(record.id, seq).tool_use_id,
+        behavior,
+        edited: edited.map(json),
+    };
+    let expected = [
+        decided(2, Behavior::Allow, Some(r#"{"command":"ls"}"#)),
+        decided(3, Behavior::Deny, None),
+    ];
+    assert_eq!(harness.open().decided(record.id).await.unwrap(), expected);
+
+    let fork = crate::fixtures::record("fork");
+    store.fork(record.id, fork.clone()).await.unwrap();
+    assert_eq!(
+        store.decided(fork.id).await.unwrap(),
+        expected,
+        "a fork knows it, too"
+    );
+    store.delete(record.id).await.unwrap();
+    assert_eq!(store.decided(record.id).await.unwrap(), []);
+    assert_eq!(store.decided(fork.id).await.unwrap(), expected);
 }
 
 pub async fn messages_keep_every_byte<H: Harness>(harness: &H) {

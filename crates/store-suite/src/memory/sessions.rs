@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use tiller_core::{
-    AcceptedPrompt, Arrange, Arranged, Arrangement, Commit, Epoch, Event, EventBody, HistoryEntry,
+    AcceptedPrompt, Arrange, Arranged, Arrangement, Commit, Decided, Epoch, Event, EventBody, HistoryEntry,
     HistoryKind, Image, ListFilter, ListedSession, Owners, Page, PromptId, RawJson, SessionId, SessionQuery,
     SessionRecord, SessionStatus, Store, StoreError, StoreFuture, StoredSession, Timestamp,
     UnfinishedSession,
@@ -151,6 +151,24 @@ impl Store for MemoryStore {
         self.read(move |data| history(data, session, page))
     }
 
+    fn statuses(&self, session: SessionId, first: u64, last: u64) -> StoreFuture<'_, Vec<Event>> {
+        self.read(move |data| {
+            let Some(session) = data.find(session) else {
+                return Ok(Vec::new());
+            };
+            let events = session.events.range(first..=last).map(|(_, event)| event);
+            let statuses = events.filter(|event| matches!(event.body, EventBody::Status(_)));
+            Ok(statuses.cloned().collect())
+        })
+    }
+
+    fn decided(&self, session: SessionId) -> StoreFuture<'_, Vec<Decided>> {
+        self.read(move |data| {
+            let found = data.find(session);
+            Ok(found.map_or_else(Vec::new, |session| session.decided.clone()))
+        })
+    }
+
     fn replay(&self, session: SessionId, after: u64, limit: u32) -> StoreFuture<'_, Vec<Event>> {
         self.read(move |data| {
             let (Some(session), Some(first)) = (data.find(session), after.checked_add(1)) else {
@@ -258,7 +276,7 @@ impl Store for MemoryStore {
                 return Err(StoreError::Stale);
             }
             let id = record.id;
-            let (events, images): (BTreeMap<_, _>, _) = match data.find(source) {
+            let (events, images, decided): (BTreeMap<_, _>, _, _) = match data.find(source) {
                 Some(source) => {
                     let messages = source.events.values().filter(|event| is_message(event));
                     let copied = (1..).zip(messages).map(|(seq, event)| Event {
@@ -267,13 +285,14 @@ impl Store for MemoryStore {
                         ..event.clone()
                     });
                     let copied = copied.map(|event| (event.seq, event)).collect();
-                    (copied, source.images.clone())
+                    (copied, source.images.clone(), source.decided.clone())
                 }
                 None => Default::default(),
             };
             record.last_seq = events.len() as u64;
             let copy = MemorySession {
                 events,
+                decided,
                 images,
                 ..MemorySession::new(0, record)
             };
@@ -386,11 +405,25 @@ fn apply(data: &mut Data, commit: Commit) {
                 asked_at: event.at,
                 is_open: true,
             }),
-            EventBody::DecisionResolved { request, .. } => {
+            EventBody::DecisionResolved {
+                request,
+                tool_use_id,
+                behavior,
+                reply,
+            } => {
                 let asked = session.decisions.iter_mut();
                 for decision in asked.filter(|decision| decision.request.id == *request) {
                     decision.is_open = false;
                 }
+                let edited = reply.as_deref().and_then(|reply| reply.edited_input().cloned());
+                let decided = Decided {
+                    tool_use_id: tool_use_id.clone(),
+                    behavior: *behavior,
+                    edited,
+                };
+                session
+                    .decided
+                    .extend(Some(decided).filter(Decided::is_worth_telling));
             }
             // Not part of the log.
             EventBody::Status(change) => change.cause = None,

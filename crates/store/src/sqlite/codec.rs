@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tiller_core::prompt::UiContext;
 use tiller_core::{
-    Approval, Attachment, Behavior, DecisionAnswer, DecisionRequest, Event, EventBody, HistoryEntry,
+    Approval, Attachment, Behavior, Decided, DecisionAnswer, DecisionRequest, Event, EventBody, HistoryEntry,
     HistoryKind, Options, Prompt, PromptId, RawJson, Reply, RequestId, RunRecord, SessionId, SessionRecord,
     SessionStatus, Settings, StatusChange, StoreError, Timestamp, TitleSource, TurnRecord, UnreadableLine,
 };
-use tiller_message::UnreadableReason;
+use tiller_message::{TurnFigures, UnreadableReason};
 
 use super::store_error;
 
@@ -136,6 +136,8 @@ struct StoredStatus {
     cwd: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    turn: Option<TurnFigures>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -175,6 +177,8 @@ struct StoredReply {
     message: Option<String>,
     #[serde(default)]
     interrupt: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    edited: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     by: Option<String>,
 }
@@ -191,6 +195,7 @@ impl StoredReply {
                 permissions: permissions.as_ref().map(raw).transpose()?,
                 message: None,
                 interrupt: false,
+                edited: reply.edited,
                 by: reply.by.clone(),
             },
             DecisionAnswer::Deny { message, interrupt } => Self {
@@ -200,6 +205,7 @@ impl StoredReply {
                 permissions: None,
                 message: message.clone(),
                 interrupt: *interrupt,
+                edited: false,
                 by: reply.by.clone(),
             },
         })
@@ -220,6 +226,7 @@ impl StoredReply {
         Reply {
             agent_request: self.agent_request,
             answer,
+            edited: self.edited,
             by: self.by,
         }
     }
@@ -336,6 +343,7 @@ pub(super) fn encode(body: &EventBody) -> serde_json::Result<Encoded<'_>> {
                 title: change.title.clone(),
                 cwd: change.cwd.clone(),
                 error: change.error.clone(),
+                turn: change.turn,
             })?,
         ),
         EventBody::DecisionRequested(request) => event(
@@ -485,12 +493,14 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
                 title,
                 cwd,
                 error,
+                turn,
             } = from_json(data)?;
             EventBody::Status(Box::new(StatusChange {
                 status: named(SessionStatus::parse, &status)?,
                 title,
                 cwd,
                 error,
+                turn,
                 cause: None,
             }))
         }
@@ -602,6 +612,26 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
             })
             .transpose()?,
     })
+}
+
+/// A row of `tool_use_id, behavior, input, answer`, where the answer to what was allowed is the input that ran. `None`: it
+/// was allowed as it was asked for, in other letters at most.
+pub(super) fn decode_decided(row: &Row<'_>) -> Result<Option<Decided>, StoreError> {
+    let behavior = named(Behavior::parse, text(row, 1)?)?;
+    let answer: Option<String> = row.get(3).map_err(store_error)?;
+    let edited = match answer.filter(|_| behavior == Behavior::Allow) {
+        Some(answer) => {
+            let (asked, edited) = (raw_json(text(row, 2)?)?, raw_json(&answer)?);
+            Some(edited).filter(|edited| !edited.says_the_same(&asked))
+        }
+        None => None,
+    };
+    let decided = Decided {
+        tool_use_id: text(row, 0)?.to_owned(),
+        behavior,
+        edited,
+    };
+    Ok(Some(decided).filter(Decided::is_worth_telling))
 }
 
 /// Says which column of a session can't be read.

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use tiller_core::{
-    AcceptedPrompt, Arrange, Arranged, Arrangement, Behavior, Commit, DecisionAnswer, Epoch, Event,
+    AcceptedPrompt, Arrange, Arranged, Arrangement, Behavior, Commit, Decided, DecisionAnswer, Epoch, Event,
     EventBody, HistoryEntry, Image, ListedSession, Owners, Page, PromptId, RawJson, SessionId, SessionQuery,
     SessionRecord, Store, StoreError, StoreFuture, StoredSession, Timestamp, UnfinishedSession,
 };
@@ -106,6 +106,14 @@ impl Store for SqliteStore {
 
     fn history(&self, session: SessionId, page: Page) -> StoreFuture<'_, Vec<HistoryEntry>> {
         Box::pin(self.read(move |connection| history(connection, session, page)))
+    }
+
+    fn statuses(&self, session: SessionId, first: u64, last: u64) -> StoreFuture<'_, Vec<Event>> {
+        Box::pin(self.read(move |connection| statuses(connection, session, first, last)))
+    }
+
+    fn decided(&self, session: SessionId) -> StoreFuture<'_, Vec<Decided>> {
+        Box::pin(self.read(move |connection| decided(connection, session)))
     }
 
     fn replay(&self, session: SessionId, after: u64, limit: u32) -> StoreFuture<'_, Vec<Event>> {
@@ -533,6 +541,49 @@ fn history(connection: &Connection, session: SessionId, page: Page) -> Result<Ve
         entries.reverse();
     }
     Ok(entries)
+}
+
+fn statuses(
+    connection: &Connection,
+    session: SessionId,
+    first: u64,
+    last: u64,
+) -> Result<Vec<Event>, StoreError> {
+    let sql = format!(
+        "SELECT seq, created_at, kind, NULL, data FROM events \
+         WHERE session_id = ?1 AND seq BETWEEN ?2 AND ?3 AND kind = ?4 AND {IS_WHOLE} ORDER BY seq"
+    );
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
+    let kind = Kind::Status.as_str();
+    let mut rows = statement
+        .query(params![session.to_string(), first.min(END), last.min(END), kind])
+        .map_err(store_error)?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next().map_err(store_error)? {
+        // One that can't be read says nothing; a replay shows that it is there.
+        if let Ok(event) = codec::decode_event(session, row) {
+            events.push(event);
+        }
+    }
+    Ok(events)
+}
+
+fn decided(connection: &Connection, session: SessionId) -> Result<Vec<Decided>, StoreError> {
+    let sql = format!(
+        "SELECT tool_use_id, behavior, input, answer FROM decisions \
+         WHERE session_id = ?1 AND (behavior <> ?2 OR answer IS NOT NULL) AND {IS_WHOLE} ORDER BY asked_at, id"
+    );
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
+    let mut rows = statement
+        .query([session.to_string().as_str(), Behavior::Allow.as_str()])
+        .map_err(store_error)?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next().map_err(store_error)? {
+        if let Ok(Some(decided)) = codec::decode_decided(row) {
+            all.push(decided);
+        }
+    }
+    Ok(all)
 }
 
 fn replay(

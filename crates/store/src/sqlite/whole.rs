@@ -102,6 +102,9 @@ impl SqliteStore {
                 .write_returning(move |connection| copy_image(connection, &stretch, &after))
                 .await?;
         }
+        let decisions = copy.clone();
+        self.write_returning(move |connection| copy_decisions(connection, &decisions))
+            .await?;
         record.last_seq = u64::from(copy.count);
         let target = copy.target;
         self.write_returning(move |connection| appear(connection, &target, &record))
@@ -303,6 +306,23 @@ fn copy_image(connection: &Connection, copy: &Copy, after: &str) -> rusqlite::Re
         .optional()
 }
 
+/// Copies how decisions ended that were not simply allowed: what ran is not what the copied messages say. There are few of
+/// them, since people made them. Their ids are those of the source, made different.
+fn copy_decisions(connection: &Connection, copy: &Copy) -> rusqlite::Result<()> {
+    if !is_set_aside(connection, &copy.target)? {
+        return Err(gone());
+    }
+    let sql = "INSERT INTO decisions (id, session_id, agent_request_id, tool_use_id, tool_name, input, suggestions, \
+                   description, asked_at, behavior, resolved_at, blocked_path, answered_by, answer, rules) \
+               SELECT ?2 || '/' || id, ?2, agent_request_id, tool_use_id, tool_name, input, suggestions, \
+                   description, asked_at, behavior, resolved_at, blocked_path, answered_by, answer, rules \
+               FROM decisions WHERE session_id = ?1 AND (behavior <> 'allow' OR answer IS NOT NULL)";
+    connection
+        .prepare_cached(sql)?
+        .execute([&copy.source.id, &copy.target.id])
+        .map(drop)
+}
+
 /// From now on the session exists.
 fn appear(connection: &Connection, part: &Part, record: &SessionRecord) -> rusqlite::Result<()> {
     let sql = "DELETE FROM unfinished_sessions WHERE number = ?1 AND id = ?2";
@@ -375,6 +395,7 @@ mod tests {
                 title: None,
                 cwd: None,
                 error: None,
+                turn: None,
                 cause: None,
             };
             for body in [

@@ -158,7 +158,7 @@ impl Session {
                 "type": "system", "subtype": "init", "cwd": state.transcript.cwd(),
                 "tools": ["AskUserQuestion", "Bash", "Edit", "ExitPlanMode", "TodoWrite", "Write"], "mcp_servers": [],
                 "model": state.model, "permissionMode": state.permission_mode, "slash_commands": [],
-                "apiKeySource": "none", "claude_code_version": PROTOCOL_VERSION, "output_style": "default",
+                "apiKeySource": "none", "output_style": "default",
                 "agents": [], "skills": [], "plugins": [],
             })
         };
@@ -287,7 +287,6 @@ impl Session {
             }],
             "account": {"tokenSource": "none", "apiKeySource": "none"},
             "pid": std::process::id(),
-            "claude_code_version": PROTOCOL_VERSION,
             "current_permission_mode": state.permission_mode,
         })
     }

@@ -48,6 +48,7 @@ mod task_load;
 mod task_refusals;
 mod task_restart;
 mod totals;
+mod turns;
 #[cfg(target_os = "linux")]
 mod two_servers;
 mod waiting;

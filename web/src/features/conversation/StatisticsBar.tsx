@@ -3,10 +3,11 @@ import { useTranslation } from "react-i18next";
 import { CopyButton } from "../../ui/CopyButton";
 import { useMark } from "../../ui/StatusMark";
 import type { SessionInfo } from "../../gen/events";
-import { formatCost, formatCount, formatDuration } from "../../lib/format";
-import { useNow } from "../../lib/useNow";
+import { formatClock, formatCost, formatCount, formatDuration, formatMilliseconds } from "../../lib/format";
+import { useSeconds } from "../../lib/useNow";
 import { type Summary, workingTime } from "../../session/summary";
 import type { Transcript } from "../../session/transcript";
+import { isBudgetSpent, RaiseBudget } from "./RaiseBudget";
 
 /** The session's totals, between the conversation and the prompt field. */
 export const StatisticsBar = memo(function StatisticsBar({
@@ -20,25 +21,31 @@ export const StatisticsBar = memo(function StatisticsBar({
 }) {
   const { t, i18n } = useTranslation();
   const mark = useMark(session);
-  const now = useNow();
+  const running = summary.turnBegan !== undefined;
+  const now = useSeconds(running);
   const contextTokens = transcript.contextTokens ?? summary.contextTokens;
   const { language } = i18n;
-  if (summary.turns === 0) return null;
-  const facts = [
-    t(`status.${mark}`),
-    formatDuration(workingTime(summary, now), language),
-    t("result.turns", { count: summary.turns }),
-    formatCost(summary.costUsd, language),
-  ];
+  if (summary.turns === 0 && !running) return null;
+  const time = workingTime(summary, now);
+  const turns = summary.turns + (running ? 1 : 0);
   return (
     <div
       role="group"
       aria-label={t("statistics.label")}
-      className="mx-auto flex w-full max-w-[52rem] shrink-0 items-center gap-x-3 overflow-hidden px-4 pb-1.5 text-2xs whitespace-nowrap text-ink-3 tabular-nums sm:px-11"
+      className="mx-auto flex w-full max-w-[52rem] shrink-0 flex-wrap items-center gap-x-3 gap-y-1 overflow-hidden px-4 pb-1.5 text-2xs whitespace-nowrap text-ink-3 tabular-nums sm:px-11"
     >
-      {facts.map((fact) => (
-        <span key={fact}>{fact}</span>
-      ))}
+      <span>{t(`status.${mark}`)}</span>
+      <span title={formatMilliseconds(time, language)} data-clock>
+        {(running ? formatClock : formatDuration)(time, language)}
+      </span>
+      <span>{t("result.turns", { count: turns })}</span>
+      <span className="max-sm:hidden">
+        {t("result.tokens", {
+          input: formatCount(summary.tokensIn, language),
+          output: formatCount(summary.tokensOut, language),
+        })}
+      </span>
+      <span>{formatCost(summary.costUsd, language)}</span>
       {contextTokens !== undefined && (
         <span className="max-sm:hidden">
           {t("statistics.context", { tokens: formatCount(contextTokens, language) })}
@@ -48,6 +55,11 @@ export const StatisticsBar = memo(function StatisticsBar({
         <span className="font-mono">{session.id.slice(0, 8)}</span>
         <CopyButton text={session.id} label={t("session.copyId")} className="-my-2" />
       </span>
+      {isBudgetSpent(session) && session.status !== "running" && (
+        <span className="text-wait">
+          <RaiseBudget session={session} />
+        </span>
+      )}
     </div>
   );
 });

@@ -1,32 +1,17 @@
 /** One component for each kind of row. All are memoised on what they show: a streamed word draws one row again. */
-import {
-  Brain,
-  ChevronRight,
-  CircleAlert,
-  CircleCheck,
-  CircleSlash,
-  Clock,
-  FileCode,
-  Hourglass,
-  Info,
-  LoaderCircle,
-  RotateCcw,
-} from "lucide-react";
+import { Brain, ChevronRight, Clock, FileCode, Hourglass, Info, LoaderCircle } from "lucide-react";
 import { memo, type ReactNode, useId, useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import { decisionBorder } from "../../ui/decisionBorder";
 import { DecisionPanel } from "../decisions/Decision";
 import { cn } from "../../lib/cn";
 import { excerpt } from "../../lib/excerpt";
-import { baseName, formatCost, formatCount, formatDuration, formatMoment } from "../../lib/format";
+import { baseName, formatMoment } from "../../lib/format";
 import { Markdown } from "../../markdown/Markdown";
-import type { InitItem, Item, NoticeItem, PromptItem, ResultItem, TextItem } from "../../session/items";
+import type { InitItem, Item, NoticeItem, PromptItem, TextItem } from "../../session/items";
 import type { Decision } from "../../session/log";
 import type { Row } from "../../session/rows";
-import { continueSession } from "../../store/controller";
-import { useSession } from "../../store/hooks";
 import { ToolCard } from "../../tools/ToolCard";
-import { Button } from "../../ui/Button";
 import { useExpansion } from "../../ui/expansion";
 import { Queued } from "./Queued";
 import { RewindButton } from "./RewindButton";
@@ -34,6 +19,9 @@ import { SentImage } from "./SentImage";
 import { ToolGroup } from "./ToolGroup";
 import { modeName } from "../../session/modes";
 import { RawButton } from "../../tools/RawButton";
+import { Facts, Line } from "./Line";
+import { Failure, RetryNotice, TurnResult } from "./TurnEnd";
+import { TurnClock } from "./TurnClock";
 
 interface RowContext {
   sessionId: string;
@@ -50,7 +38,7 @@ export const RowView = memo(function RowView({ row, sessionId, cwd }: RowContext
             cwd={cwd}
             tool={row.item}
             waiting={row.decision !== undefined}
-            decided={row.decided}
+            decided={row.decided?.behavior}
             nested={
               row.children.length > 0 && <Nested items={row.children} sessionId={sessionId} cwd={cwd} />
             }
@@ -64,7 +52,13 @@ export const RowView = memo(function RowView({ row, sessionId, cwd }: RowContext
       return (
         <ToolGroup id={row.key} rows={row.rows} cwd={cwd}>
           {({ item, decided }) => (
-            <ToolCard sessionId={sessionId} cwd={cwd} tool={item} waiting={false} decided={decided} />
+            <ToolCard
+              sessionId={sessionId}
+              cwd={cwd}
+              tool={item}
+              waiting={false}
+              decided={decided?.behavior}
+            />
           )}
         </ToolGroup>
       );
@@ -76,7 +70,7 @@ export const RowView = memo(function RowView({ row, sessionId, cwd }: RowContext
     case "sending":
       return <Sending prompt={row.prompt} />;
     case "working":
-      return <Working />;
+      return <Working sessionId={sessionId} />;
   }
 }, sameRow);
 
@@ -121,7 +115,7 @@ const ItemView = memo(function ItemView({
     case "init":
       return <Init item={item} sessionId={sessionId} />;
     case "result":
-      return <Result item={item} sessionId={sessionId} />;
+      return <TurnResult item={item} sessionId={sessionId} />;
     case "notice":
       return <Notice item={item} sessionId={sessionId} />;
   }
@@ -266,85 +260,6 @@ function Init({ item, sessionId }: { item: InitItem; sessionId: string }) {
   );
 }
 
-const outcomes = {
-  success: { icon: CircleCheck, className: "text-good" },
-  stopped: { icon: CircleSlash, className: "text-ink-3" },
-  error: { icon: CircleAlert, className: "text-bad" },
-} as const;
-
-function Result({ item, sessionId }: { item: ResultItem; sessionId: string }) {
-  const { t, i18n } = useTranslation();
-  const { icon: Icon, className } = outcomes[item.outcome];
-  const language = i18n.language;
-  const facts = [
-    item.durationMs !== undefined && formatDuration(item.durationMs, language),
-    item.steps !== undefined && t("result.steps", { count: item.steps }),
-    item.inputTokens !== undefined &&
-      item.outputTokens !== undefined &&
-      t("result.tokens", {
-        input: formatCount(item.inputTokens + (item.cachedTokens ?? 0), language),
-        output: formatCount(item.outputTokens, language),
-      }),
-    item.totalCostUsd !== undefined && t("result.cost", { amount: formatCost(item.totalCostUsd, language) }),
-  ].filter((fact): fact is string => Boolean(fact));
-  return (
-    <section
-      aria-label={t("result.label")}
-      data-outcome={item.outcome}
-      className="border-t border-line pt-2 pb-1"
-    >
-      <Line
-        sessionId={sessionId}
-        item={item}
-        icon={<Icon className={cn("size-3.5", className)} aria-hidden />}
-      >
-        <Facts
-          lead={<span className={cn("font-medium", className)}>{t(`result.${item.outcome}`)}</span>}
-          facts={facts}
-        />
-      </Line>
-      {item.outcome === "error" && (
-        <div role="alert" className="mt-1 rounded-lg bg-bad-soft px-3 py-2 text-sm text-bad">
-          {item.problems.length > 0 ? (
-            item.problems.map((problem) => (
-              <p key={problem} className="break-words whitespace-pre-wrap">
-                {problem}
-              </p>
-            ))
-          ) : (
-            <p>{t("result.unknown", { subtype: item.subtype })}</p>
-          )}
-          <Remedies sessionId={sessionId} problems={item.problems} />
-        </div>
-      )}
-    </section>
-  );
-}
-
-const SIGN_IN = /log ?in|api key|authenticat|oauth|\b401\b/i;
-
-/** What can be done about a turn that failed. */
-function Remedies({ sessionId, problems }: { sessionId: string; problems: readonly string[] }) {
-  const { t } = useTranslation();
-  const prompt = useSession(sessionId)?.lastPrompt;
-  const running = useSession(sessionId)?.status === "running";
-  return (
-    <div className="mt-2 flex flex-wrap items-center gap-3">
-      {prompt && !running && (
-        <Button size="sm" onClick={() => continueSession(sessionId, prompt)}>
-          <RotateCcw className="size-3.5" aria-hidden />
-          {t("common.retry")}
-        </Button>
-      )}
-      {problems.some((problem) => SIGN_IN.test(problem)) && (
-        <a href="#/status" className="text-xs font-medium text-accent hover:underline">
-          {t("result.signIn")}
-        </a>
-      )}
-    </div>
-  );
-}
-
 function Notice({ item, sessionId }: { item: NoticeItem; sessionId: string }) {
   const { t, i18n } = useTranslation();
   if (item.code === "rateLimited") {
@@ -362,18 +277,17 @@ function Notice({ item, sessionId }: { item: NoticeItem; sessionId: string }) {
       </div>
     );
   }
-  if (item.code === "failed") {
-    return (
-      <div role="alert" className="flex items-start gap-2 rounded-lg bg-bad-soft px-3 py-2 text-sm text-bad">
-        <CircleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
-        <p className="min-w-0 break-words whitespace-pre-wrap">{item.text}</p>
-      </div>
-    );
-  }
+  if (item.code === "failed") return <Failure item={item} sessionId={sessionId} />;
   return (
     <Line sessionId={sessionId} item={item} icon={<Info className="size-3.5" aria-hidden />}>
       <span className="break-words whitespace-pre-wrap">
-        {item.code === "said" ? item.text : t(`notice.${item.code}`, { attempt: item.attempt ?? 1 })}
+        {item.code === "said" ? (
+          item.text
+        ) : item.code === "retrying" ? (
+          <RetryNotice item={item} sessionId={sessionId} />
+        ) : (
+          t(`notice.${item.code}`)
+        )}
       </span>
       {item.code === "compacted" && item.text && (
         <Unfolding of={item.key} label={t("notice.summary")}>
@@ -414,45 +328,6 @@ function Unfolding({ of, label, children }: { of: string; label: string; childre
   );
 }
 
-interface LineProps {
-  sessionId: string;
-  item: Item;
-  icon: ReactNode;
-  children: ReactNode;
-}
-
-function Line({ sessionId, item, icon, children }: LineProps) {
-  return (
-    <div
-      tabIndex={-1}
-      className="group/row relative flex min-h-7 items-start gap-1.5 px-1 py-[5px] text-xs text-ink-3 outline-none [&>svg]:mt-0.5 [&>svg]:shrink-0"
-    >
-      {icon}
-      <div className="min-w-0 flex-1">{children}</div>
-      <RawButton sessionId={sessionId} seqs={item.seqs} />
-    </div>
-  );
-}
-
-/** Short facts with dots between them. A dot at the beginning of a wrapped line lies outside and is not seen. */
-function Facts({ lead, facts }: { lead: ReactNode; facts: readonly string[] }) {
-  return (
-    <div className="overflow-hidden">
-      <ul className="-ml-3 flex flex-wrap">
-        {[lead, ...facts].map((fact, index) => (
-          // oxlint-disable-next-line react/no-array-index-key -- each fact has its place
-          <li key={index} className="relative pl-3 tabular-nums">
-            <span aria-hidden className="absolute left-1 text-ink-3">
-              ·
-            </span>
-            {fact}
-          </li>
-        ))}
-      </ul>
-    </div>
-  );
-}
-
 function LooseDecision({ decision, cwd }: { decision: Decision; cwd: string | undefined }) {
   return (
     <div
@@ -479,12 +354,13 @@ function Sending({ prompt }: { prompt: string }) {
   );
 }
 
-function Working() {
+function Working({ sessionId }: { sessionId: string }) {
   const { t } = useTranslation();
   return (
-    <div role="status" className="flex items-center gap-2 px-1 text-sm text-ink-3">
+    <div className="flex items-center gap-2 px-1 text-sm text-ink-3">
       <LoaderCircle className="size-3.5 text-accent motion-safe:animate-spin" aria-hidden />
-      {t("conversation.working")}
+      <span role="status">{t("conversation.working")}</span>
+      <TurnClock sessionId={sessionId} />
     </div>
   );
 }

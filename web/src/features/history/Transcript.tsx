@@ -10,7 +10,7 @@ import type { Branch, TranscriptEntry } from "../../gen/history";
 import { cn } from "../../lib/cn";
 import { formatBytes } from "../../lib/format";
 import type { Item } from "../../session/items";
-import { openLog } from "../../session/log";
+import { decidedOf, openLog } from "../../session/log";
 import { groupQuiet } from "../../session/quiet";
 import { type ItemRow, projectRows, type Row } from "../../session/rows";
 import { append, emptyTranscript } from "../../session/transcript";
@@ -54,9 +54,9 @@ export function Transcript({ reading, at, onOlder, onNewer }: TranscriptProps) {
     return append(emptyTranscript, live ? entries : [...entries, end]);
   }, [lines, first, live]);
   const rows = useMemo(() => {
-    const log = { ...openLog(0, 0), transcript };
+    const log = { ...openLog(0, 0), transcript, decided: decidedOf(reading.decided) };
     return withBranches(projectRows(log, "completed"), lines, first);
-  }, [transcript, lines, first]);
+  }, [transcript, lines, first, reading.decided]);
 
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);

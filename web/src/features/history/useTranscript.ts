@@ -1,5 +1,6 @@
 /** The entries of a conversation, page by page from its end, or around a message, and on as it grows. */
 import { useCallback, useEffect, useEffectEvent, useRef, useState } from "react";
+import type { DecidedCall } from "../../gen/events";
 import type { HistoryEntries, Session, TranscriptEntry } from "../../gen/history";
 import { getEntries } from "../../wire/history";
 import { concerns, useHistoryChanges } from "./live";
@@ -19,6 +20,8 @@ export interface Reading {
   /** The number of the first of them. */
   readonly first: number;
   readonly total: number;
+  /** How permissions were decided, where the conversation is a session here. */
+  readonly decided: readonly DecidedCall[];
 }
 
 type State =
@@ -109,6 +112,7 @@ export function useTranscript(
 }
 
 function joined(page: HistoryEntries, entries: readonly TranscriptEntry[], first: number): Reading {
-  const { session, resume_command: resumeCommand, total } = page;
-  return { session, resumeCommand, total, first, entries: entries.length > 0 ? entries : page.entries };
+  const { session, resume_command: resumeCommand, total, decided } = page;
+  const all = entries.length > 0 ? entries : page.entries;
+  return { session, resumeCommand, total, decided, first, entries: all };
 }

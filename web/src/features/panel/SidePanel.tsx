@@ -2,9 +2,9 @@ import { X } from "lucide-react";
 import { memo, type ReactNode, useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../../gen/events";
-import { formatCost, formatCount, formatDuration } from "../../lib/format";
+import { formatClock, formatCost, formatCount, formatDuration, formatMilliseconds } from "../../lib/format";
 import { ServerStatus } from "./LiveServers";
-import { useNow } from "../../lib/useNow";
+import { useSeconds } from "../../lib/useNow";
 import { filesOf, serversOf, type Summary, tasksOf, workingTime } from "../../session/summary";
 import type { Transcript } from "../../session/transcript";
 import { TodoRows } from "../../tools/TodoRows";
@@ -31,7 +31,7 @@ export interface SidePanelProps {
 const SidePanel = memo(function SidePanel({ session, summary, transcript, whole, anew }: SidePanelProps) {
   const { t, i18n } = useTranslation();
   const close = usePanel((state) => state.close);
-  const now = useNow();
+  const now = useSeconds(summary.turnBegan !== undefined);
   const items = transcript?.items;
   const files = useMemo(
     () => filesOf(summary, items ?? [], session.cwd, whole),
@@ -42,7 +42,9 @@ const SidePanel = memo(function SidePanel({ session, summary, transcript, whole,
   const { todos } = summary;
   const done = todos.filter((todo) => todo.status === "completed").length;
   // Nothing is known before the first turn has ended.
+  const running = summary.turnBegan !== undefined;
   const known = (value: string) => (summary.turns === 0 ? "–" : value);
+  const time = workingTime(summary, now);
   const { language } = i18n;
   return (
     <>
@@ -68,7 +70,8 @@ const SidePanel = memo(function SidePanel({ session, summary, transcript, whole,
             <Fact label={t("panel.spent")} value={known(formatCost(summary.costUsd, language))} />
             <Fact
               label={t("panel.time")}
-              value={known(formatDuration(workingTime(summary, now), language))}
+              value={running ? formatClock(time, language) : known(formatDuration(time, language))}
+              exact={formatMilliseconds(time, language)}
             />
             <Fact label={t("panel.tokensIn")} value={known(formatCount(summary.tokensIn, language))} />
             <Fact label={t("panel.tokensOut")} value={known(formatCount(summary.tokensOut, language))} />
@@ -145,11 +148,13 @@ function Section({ title, note, children }: { title: string; note?: string; chil
 
 const None = ({ children }: { children: ReactNode }) => <p className="text-sm text-ink-3">{children}</p>;
 
-function Fact({ label, value }: { label: string; value: string }) {
+function Fact({ label, value, exact }: { label: string; value: string; exact?: string }) {
   return (
     <div className="flex flex-col">
       <dt className="text-xs text-ink-3">{label}</dt>
-      <dd className="tabular-nums">{value}</dd>
+      <dd className="tabular-nums" title={exact}>
+        {value}
+      </dd>
     </div>
   );
 }

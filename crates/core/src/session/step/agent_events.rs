@@ -54,6 +54,11 @@ impl Step<'_> {
             AgentEvent::Attached { last_input } => self.attached(last_input),
             AgentEvent::CaughtUp => self.caught_up(),
             AgentEvent::Configured { change, done } => self.configured(&change, done),
+            AgentEvent::CountsFrom { usd } => {
+                if let Some(summary) = &mut self.state.record.summary {
+                    Arc::make_mut(summary).counts_from(usd);
+                }
+            }
             AgentEvent::ProcessStarted { pid } => self.state.agent_pid = pid,
             AgentEvent::Exited(exit) => self.exited(&exit),
         }

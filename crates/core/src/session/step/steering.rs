@@ -118,14 +118,15 @@ impl Step<'_> {
         Ok(())
     }
 
-    pub(super) fn flush(&mut self) -> Result<(), Refusal> {
+    pub(super) fn flush(&mut self, afresh: bool) -> Result<(), Refusal> {
         if self.state.turn.is_some() || self.state.record.queue.is_empty() {
             return Ok(());
         }
         if self.state.record.delete_at.is_some() {
             return Err(Refusal::Deleted);
         }
-        self.can_go_on()?;
+        self.can_go_on(afresh)?;
+        self.allow_new_conversation();
         self.next_in_queue();
         Ok(())
     }

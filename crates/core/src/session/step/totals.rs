@@ -62,6 +62,7 @@ mod tests {
             title: None,
             cwd: None,
             error: None,
+            turn: None,
             cause: None,
         }))
     }

@@ -16,6 +16,7 @@ fn status(status: SessionStatus, error: Option<&str>) -> EventBody {
         title: None,
         cwd: None,
         error: error.map(str::to_owned),
+        turn: None,
         cause: None,
     }))
 }

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::session_id;
 use crate::events::request::{Context, Refused, Reply};
 use crate::events::translate;
-use crate::events::wire::{QueuedPrompt, SessionRef, UiContext, prompt_id};
+use crate::events::wire::{QueuedPrompt, UiContext, prompt_id};
 
 #[derive(Debug, Deserialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -26,6 +26,11 @@ pub struct SessionContinue {
     pub attachments: Vec<NewAttachment>,
     #[serde(default)]
     pub context: Option<UiContext>,
+    /// In a session that never had a conversation, because its first agent ended too early, this prompt begins one.
+    /// Otherwise that is `no_resume_id`.
+    #[serde(default)]
+    #[ts(optional, as = "Option<bool>")]
+    pub afresh: bool,
 }
 
 /// An image: PNG, JPEG, GIF or WebP, at most 5 MiB, at most 20 with one prompt.
@@ -49,6 +54,17 @@ pub struct ReplaceQueue {
     /// The queue that the client expects; refused if it differs.
     #[serde(default)]
     pub expected: Option<Vec<QueueEntry>>,
+}
+
+#[derive(Debug, Deserialize, TS, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[ts(export_to = "events.ts", optional_fields)]
+pub struct FlushQueue {
+    pub session_id: String,
+    /// As in `session.continue`.
+    #[serde(default)]
+    #[ts(optional, as = "Option<bool>")]
+    pub afresh: bool,
 }
 
 /// A queued prompt: by its id, with its current or new text; or by its text alone. A text that is not queued is a new
@@ -99,7 +115,8 @@ pub(in crate::events) async fn send(context: Context, more: SessionContinue) -> 
     let id = session_id(&more.session_id)?;
     // An unknown session is reported first: it is the more serious mistake.
     context.sessions.find(id).await?;
-    let prompt = translate::prompt(more.prompt_id, more.prompt, more.attachments, more.context)?;
+    let mut prompt = translate::prompt(more.prompt_id, more.prompt, more.attachments, more.context)?;
+    prompt.afresh = more.afresh;
     let accepted = context.sessions.prompt(id, prompt).await?;
     Ok(if accepted.duplicate {
         Reply::Duplicate(None, id)
@@ -120,7 +137,8 @@ pub(in crate::events) async fn replace_queue(
     Ok(Reply::Nothing)
 }
 
-pub(in crate::events) async fn flush(context: Context, session: SessionRef) -> Result<Reply, Refused> {
-    context.sessions.flush(session_id(&session.session_id)?).await?;
+pub(in crate::events) async fn flush(context: Context, flush: FlushQueue) -> Result<Reply, Refused> {
+    let id = session_id(&flush.session_id)?;
+    context.sessions.flush(id, flush.afresh).await?;
     Ok(Reply::Nothing)
 }

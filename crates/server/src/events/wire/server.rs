@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 use tiller_core::RawJson;
-use tiller_message::SummaryView;
+use tiller_message::{SummaryView, TurnFigures};
 use ts_rs::TS;
 use utoipa::ToSchema;
 
 use super::{Approval, Behavior, PermissionMode, QueuedPrompt, SessionStatus, UiContext};
+use crate::decided::DecidedCall;
 use crate::error::ErrorCode;
 use crate::events::settings::SettingsInfo;
 
@@ -54,12 +55,17 @@ pub struct StreamMessage {
 
 #[derive(Debug, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[ts(export_to = "events.ts")]
+#[ts(export_to = "events.ts", optional_fields)]
 pub struct PermissionResolved {
     pub session_id: String,
     pub tool_use_id: String,
     pub request_id: String,
     pub behavior: Behavior,
+    /// What ran, where a person changed what was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional, type = "Record<string, unknown>")]
+    #[schema(value_type = Option<Object>)]
+    pub edited_input: Option<RawJson>,
     #[ts(type = "number")]
     pub seq: u64,
 }
@@ -235,6 +241,13 @@ pub struct History {
     /// The kind of each message. Its JSON does not tell: an agent may write anything, including JSON that looks like a
     /// prompt.
     pub kinds: Vec<HistoryKind>,
+    /// The changes of status among these messages, and right after them. Live they are `session.status`.
+    #[ts(optional, as = "Option<Vec<StatusChange>>")]
+    pub statuses: Vec<StatusChange>,
+    /// The permissions of the whole session that were not simply allowed as they were asked for, whatever page was asked
+    /// for.
+    #[ts(optional, as = "Option<Vec<DecidedCall>>")]
+    pub decided: Vec<DecidedCall>,
     /// The number of the session's last event: subscribe after it to continue live.
     #[ts(type = "number")]
     pub last_seq: u64,
@@ -264,6 +277,11 @@ pub struct StatusChange {
     pub cwd: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What the turn took that ended with this change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    #[schema(value_type = Option<Object>)]
+    pub turn: Option<TurnFigures>,
     /// Absent if this is not an event of a session's log: in the answer to a duplicate prompt, and to a refused start.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional, type = "number")]
