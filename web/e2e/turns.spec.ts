@@ -6,6 +6,8 @@ import { attend, expect, say, startSession, test, tool } from "./product";
 const bash = (command: string) => ({
   parts: [{ type: "tool_use" as const, name: "Bash", input: { command, description: "Writes a file" } }],
 });
+/** The first sum of money in a text. */
+const cost = (words: string) => Number(/\$(\d+\.\d+)/.exec(words)?.[1]);
 const text = (words: string) => ({ parts: [{ type: "text" as const, text: words }] });
 
 test("a command that was edited is shown as it ran, with the original one click away", async ({
@@ -60,7 +62,6 @@ test("a turn has one line with what it took, and a budget is raised where it ran
   expect(line).toMatch(/\$0\.\d+/);
   await say(page, "second");
   await expect(results).toHaveCount(2);
-  const cost = (words: string) => Number(/\$(\d+\.\d+)/.exec(words)?.[1]);
   expect(cost(await results.last().innerText())).toBeCloseTo(cost(line), 6);
   await expect(results.last().locator("[title$=' ms']")).toBeVisible();
 

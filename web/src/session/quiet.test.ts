@@ -44,7 +44,7 @@ describe("quiet calls", () => {
 
   it.each([
     ["failed", row("Read", "b", { phase: "error" })],
-    ["denied", row("Read", "b", {}, { decided: "deny" })],
+    ["denied", row("Read", "b", {}, { decided: { behavior: "deny" } })],
     ["asks", row("Read", "b", {}, { decision: {} })],
     ["shows a picture", row("Read", "b", { images: ["data:"] })],
   ])("stand alone when one %s", (_, odd) => {
