@@ -16,7 +16,7 @@ use crate::target::Target;
 
 const STARTS: usize = 100;
 const RUNS: usize = 5;
-const LINES: usize = 1_000_000;
+const LINES: u32 = 1_000_000;
 
 /// How much later an agent may start under the shield.
 const GOAL: Duration = Duration::from_millis(30);
@@ -83,7 +83,7 @@ pub(super) fn measure(project: &Project, target: &Target) -> Result<()> {
             "  {name:<16} {:>7.2} ms {:>+8.2} ms {:>9.0} ns a line",
             start.as_secs_f64() * 1e3,
             (start.as_secs_f64() - plain.as_secs_f64()) * 1e3,
-            lines.as_secs_f64() * 1e9 / LINES as f64,
+            lines.as_secs_f64() * 1e9 / f64::from(LINES),
         );
         if *name == "shield" && start > plain + GOAL {
             println!(
@@ -117,7 +117,7 @@ fn stream(mut command: Command) -> Result<Duration> {
     output.read_to_end(&mut rest)?;
     let time = start.elapsed();
     ensure!(
-        rest.iter().filter(|byte| **byte == b'\n').count() == LINES,
+        rest.ends_with(format!("\n{LINES}\n").as_bytes()),
         "lines are missing"
     );
     child.wait()?;

@@ -48,7 +48,10 @@ fn yanked(workbench: &Workbench, lock: &str) -> Result<Vec<String>> {
         let entries = folders
             .iter()
             .filter_map(|folder| fs::read(folder.join(index_path(name))).ok());
-        let state = entries.filter_map(|entry| is_yanked(&entry, version)).last();
+        let state = entries
+            .map(|entry| is_yanked(&entry, version))
+            .find(Option::is_some)
+            .flatten();
         known += usize::from(state.is_some());
         if state == Some(true) {
             yanked.push(format!("{name} {version} of {lock} was yanked"));
