@@ -93,7 +93,7 @@ test("a hook calls back: the user lets it go on, or blocks it with a reason", as
   await expect(callback).toContainText(/Continues automatically in \d+s/);
   await expect(page).toHaveTitle(/^\(1\)/);
   const navigation = page.getByRole("navigation");
-  await navigation.getByRole("button", { name: "Show", exact: true }).click();
+  await navigation.getByRole("button", { name: "Filter and sort" }).click();
   await page.getByRole("menuitemradio", { name: "Waiting for you" }).click();
   await page.keyboard.press("Escape");
   await expect(navigation.getByRole("link", { name: /^Waiting for you begin/ })).toBeVisible();

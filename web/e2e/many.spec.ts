@@ -1,5 +1,6 @@
 /** Thirty and three thousand sessions: the list stays calm, draws only what is in sight, and finds everything. */
 import { idOf, list, opened, row } from "./many";
+import { expectAccessible } from "./access";
 import { expect, test } from "./product";
 
 for (const count of [30, 3000]) {
@@ -15,6 +16,7 @@ for (const count of [30, 3000]) {
       await expect(page).toHaveTitle(/^\(2\)/);
       await expect(page.getByRole("link", { name: "Inbox 2" })).toBeVisible();
       expect(await list(page).locator("[data-row]").count()).toBeLessThan(60);
+      await expectAccessible(page, `${count} sessions`);
 
       // The oldest one that waits comes first, and the key goes round.
       await page.keyboard.press("Alt+j");

@@ -2,6 +2,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "@playwright/test";
+import { expectAccessible } from "./access";
 import { expect, type Product, say, startSession, test } from "./product";
 
 const reply = (text: string) => ({ parts: [{ type: "text" as const, text }] });
@@ -93,6 +94,7 @@ test("pins, groups, tags and the own order are the same in another window, and a
   const arranged = ["Pinned", "alpha task", "Release", "beta task", "project", "gamma task"];
   await expect.poll(() => rows(page)).toEqual(arranged);
   await expect.poll(() => rows(other)).toEqual(arranged);
+  await expectAccessible(page, "sections");
 
   // Another window takes the session out of the group, and this one hears of it.
   await menu(other, "beta task", "Move to group", "No group");
@@ -283,6 +285,7 @@ test("sessions stand side by side, keys belong to the active one, and all of it 
   await page.keyboard.press("Alt+Backslash");
   const search = page.getByRole("combobox", { name: "Search sessions" });
   await expect(search).toBeFocused();
+  await expectAccessible(page, "a pane without a session");
   await search.fill("left");
   await page.keyboard.press("Enter");
   const panes = page.locator("section[data-pane]");
@@ -297,6 +300,7 @@ test("sessions stand side by side, keys belong to the active one, and all of it 
   await page.keyboard.press("Control+Enter");
   await expect(left.getByText("Left is done.")).toBeVisible();
   await expect(right.getByRole("button", { name: /^Allow/ })).toBeVisible();
+  await expectAccessible(page, "panes");
   await page.keyboard.press("Alt+o");
   await expect(right).toHaveAttribute("aria-current", "true");
   await expect(right.getByRole("textbox", { name: "Message" })).toBeFocused();
@@ -328,6 +332,7 @@ test("sessions stand side by side, keys belong to the active one, and all of it 
   await page.setViewportSize({ width: 1440, height: 900 });
   await page.keyboard.press("Alt+w");
   await expect(panes).toHaveCount(0);
+  await expect(page.getByRole("textbox", { name: "Message" })).toBeFocused();
   await expect(page.getByRole("heading", { name: "right task" })).toBeAttached();
 });
 
@@ -349,7 +354,13 @@ test("a session stands beside its changes, which follow it", async ({ page, prod
   });
   await startSession(page, link, "write nothing");
   await expect(page.getByText("Nothing written.")).toBeVisible();
-  await page.getByRole("main").getByRole("button", { name: "Show changes beside" }).click();
+  await page.getByRole("textbox", { name: "Message" }).focus();
+  await page.keyboard.press("Alt+c");
+  // Who looks at changes goes on writing where they were.
+  await expect(page.getByRole("textbox", { name: "Message" })).toBeFocused();
+  await expect(
+    page.locator("section[data-pane=active]").getByRole("textbox", { name: "Message" }),
+  ).toBeVisible();
   const changes = page.locator("section[data-pane]").last();
   await expect(changes.getByText("No files changed yet.")).toBeVisible();
   await started(page, "write a poem");
@@ -361,6 +372,6 @@ test("a session stands beside its changes, which follow it", async ({ page, prod
   // Back to the other session: its changes come along.
   await entry(page, /write nothing/).click();
   await expect(changes.getByText("No files changed yet.")).toBeVisible();
-  await page.keyboard.press("Alt+c");
+  await page.getByRole("main").getByRole("button", { name: "Hide changes" }).click();
   await expect(page.locator("section[data-pane]")).toHaveCount(0);
 });

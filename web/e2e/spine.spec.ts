@@ -124,7 +124,7 @@ test("a command waits for permission, runs when allowed, and the model hears why
   const permission = page.getByRole("group", { name: "Permission for Bash" });
   await expect(permission).toContainText("touch made-by-agent && echo made");
   await expect(tool(page, "Bash")).toHaveAttribute("data-state", "waiting");
-  await expect(page.getByRole("navigation").getByText("Waiting for you").first()).toBeVisible();
+  await expect(page.getByRole("navigation").getByText("Needs you")).toBeVisible();
   expect(existsSync(made)).toBe(false);
 
   // A decision survives a reload.

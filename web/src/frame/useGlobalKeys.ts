@@ -52,7 +52,11 @@ function actionOf(event: KeyboardEvent): (() => void) | undefined {
         nextPane(event.shiftKey ? -1 : 1);
         requestAnimationFrame(() => focusComposer());
       };
-    if (event.code === "KeyW" && isSplit()) return () => closePane(usePanes.getState().active);
+    if (event.code === "KeyW" && isSplit())
+      return () => {
+        closePane(usePanes.getState().active);
+        requestAnimationFrame(() => focusComposer());
+      };
     const digit = /^Digit([1-9])$/.exec(event.code)?.[1];
     if (digit) return () => openNth(Number(digit));
   }

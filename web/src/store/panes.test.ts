@@ -66,6 +66,7 @@ describe("panes", () => {
     };
     expect(without(three, 0)).toEqual({ panes: [session("b"), session("c")], sizes: [0.5, 0.5], active: 1 });
     expect(without(three, 2).active).toBe(1);
+    expect(without(layout([session("a"), changes("a")]), 0).panes).toEqual([session("a")]);
     expect(without(layout([session("a")]), 0).panes).toHaveLength(1);
   });
 

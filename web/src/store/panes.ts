@@ -84,8 +84,12 @@ export function without(layout: Layout, at: number): Layout {
   if (panes.length === 1) return layout;
   const left = sizes.filter((_, index) => index !== at);
   const sum = left.reduce((all, size) => all + size, 0);
+  const others = panes.filter((_, index) => index !== at);
   return {
-    panes: panes.filter((_, index) => index !== at),
+    // Changes alone are shown beside nothing: their session takes the place.
+    panes: others.map((pane): Pane =>
+      others.length === 1 && pane.kind === "changes" ? { kind: "session", id: pane.id } : pane,
+    ),
     sizes: left.map((size) => size / sum),
     active: Math.min(active > at ? active - 1 : active, panes.length - 2),
   };
@@ -135,6 +139,9 @@ export function showSession(id: string): void {
 export const sessionOf = (pane: Pane | undefined): string | undefined =>
   pane === undefined || pane.kind === "empty" ? undefined : pane.id;
 
+/** One pane is in sight at a time. */
+const narrow = () => matchMedia("(max-width: 767px)").matches;
+
 /** Puts something beside what is shown, and goes there. */
 export function openBeside(pane: Pane): void {
   const route = currentRoute();
@@ -144,7 +151,12 @@ export function openBeside(pane: Pane): void {
     if (id !== undefined) go({ view: "session", id });
     return;
   }
-  usePanes.setState((layout) => beside(show(layout, route.id), pane));
+  usePanes.setState((layout) => {
+    const before = show(layout, route.id);
+    const next = beside(before, pane);
+    // Who looks at changes goes on writing where they were, unless one pane is all that fits.
+    return pane.kind === "changes" && !narrow() ? { ...next, active: before.active } : next;
+  });
   follow();
 }
 

@@ -33,10 +33,10 @@ export const InfoBar = memo(function InfoBar({ session, beside }: { session: Ses
       <span className="flex min-w-0 items-center gap-1.5" title={session.cwd}>
         <FolderLock className="size-3.5 shrink-0" aria-hidden />
         <span className="sr-only">{t("session.folder")}</span>
-        <span className="hidden min-w-0 truncate font-mono @2xl:block" dir="rtl">
+        <span className="hidden min-w-0 truncate font-mono @4xl:block" dir="rtl">
           <bdi>{session.cwd}</bdi>
         </span>
-        <span className="truncate font-mono @2xl:hidden">{baseName(session.cwd)}</span>
+        <span className="truncate font-mono @4xl:hidden">{baseName(session.cwd)}</span>
       </span>
       <Divider />
       <span className="hidden shrink-0 items-center gap-0.5 @md:flex">

@@ -70,7 +70,7 @@ export function SandboxChoice(props: SandboxChoiceProps) {
         )}
       >
         <Box className={cn("size-3.5 shrink-0", value.level !== "off" && "text-good")} aria-hidden />
-        <span className={cn(!named && "hidden sm:inline")}>{t(`sandbox.level.${value.level}.short`)}</span>
+        <span className={cn(!named && "hidden @2xl:inline")}>{t(`sandbox.level.${value.level}.short`)}</span>
         <ChevronDown className="size-3.5" aria-hidden />
       </Popover.Trigger>
       <Popover.Portal>

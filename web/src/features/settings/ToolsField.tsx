@@ -39,7 +39,7 @@ export function ToolsChoice({ value, onChange, named = false, className }: Tools
         )}
       >
         <Wrench className="size-3.5 shrink-0" aria-hidden />
-        <span className={cn(!named && "hidden sm:inline")}>
+        <span className={cn(!named && "hidden @2xl:inline")}>
           {value.length === 0 ? t("tools.none") : t("tools.some", { count: value.length })}
         </span>
         <ChevronDown className="size-3.5" aria-hidden />
