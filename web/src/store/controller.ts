@@ -42,7 +42,7 @@ import { type AppState, change, reduceEvents, store, withoutKey } from "./state"
 import { keepTab } from "./tabs";
 
 /** How many log entries a session opens with; older ones come as the user scrolls up. */
-const FIRST_PAGE = 400;
+const FIRST_PAGE = 200;
 const OLDER_PAGE = 1_000;
 /** How many sessions are listed at once; more come as the user scrolls down or searches. */
 const FIRST_SESSIONS = 200;
