@@ -47,7 +47,7 @@ export function SessionRow({
   const live = useIsLive(session);
   const isOurs = useIsOurs(session.id, false);
   return (
-    <div className="flex items-center rounded-lg transition-colors hover:bg-hover">
+    <div className="group/row flex items-center rounded-lg transition-colors hover:bg-hover">
       <a
         href={viewHref({ view: "session", id: session.id })}
         className="flex min-w-0 flex-1 flex-col gap-1 rounded-lg px-2.5 py-2.5 -outline-offset-2"
@@ -93,7 +93,7 @@ export function SessionRow({
       <a
         href={isOurs ? `#/s/${session.id}` : viewHref({ view: "session", id: session.id, goOn: true })}
         aria-label={t("history.continue.row", { title: session.title || t("history.untitled") })}
-        className="mr-2 inline-flex h-7 shrink-0 items-center gap-1.5 rounded-lg border border-line bg-raised px-2.5 text-xs font-medium text-ink-2 shadow-card hover:text-ink max-sm:size-9 max-sm:justify-center max-sm:p-0"
+        className="mr-2 inline-flex h-7 shrink-0 items-center gap-1.5 rounded-lg border border-transparent px-2.5 text-xs font-medium text-ink-3 group-hover/row:border-line group-hover/row:bg-raised group-hover/row:text-ink-2 hover:text-ink! max-sm:size-9 max-sm:justify-center max-sm:p-0"
       >
         <Play className="size-3.5" aria-hidden />
         <span className="max-sm:hidden">{t("history.continue.send")}</span>
