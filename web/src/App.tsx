@@ -1,6 +1,6 @@
 import { CSPProvider } from "@base-ui/react/csp-provider";
 import { Tooltip } from "@base-ui/react/tooltip";
-import { useEffect } from "react";
+import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Opening } from "./ui/Opening";
 import { SplitView } from "./features/conversation/SplitView";
@@ -10,16 +10,41 @@ import { SignedOut } from "./frame/SignedOut";
 import { useFocusRule } from "./frame/useFocusRule";
 import { useGlobalKeys } from "./frame/useGlobalKeys";
 import { pages } from "./frame/pages";
-import { Palette } from "./features/palette/Palette";
 import { useBeginning } from "./features/start/afresh";
-import { SessionDialogs } from "./features/settings/SessionDialogs";
 import { StartView } from "./features/start/StartView";
 import { useApp, useSessionList } from "./store/hooks";
 import { usePending } from "./store/queue";
 import { sessionOf, usePanes } from "./store/panes";
 import { go, useRoute } from "./store/route";
 import { ErrorBoundary } from "./ui/ErrorBoundary";
-import { Toaster } from "./ui/Toaster";
+import { onDemand } from "./lib/onDemand";
+import { useDialogs } from "./store/dialogs";
+import { usePalette } from "./store/palette";
+
+const Nothing = () => null;
+
+/** What nobody sees at first. */
+const Palette = onDemand(
+  async () => ({ default: (await import("./features/palette/Palette")).Palette }),
+  Nothing,
+);
+const SessionDialogs = onDemand(
+  async () => ({ default: (await import("./features/settings/SessionDialogs")).SessionDialogs }),
+  Nothing,
+);
+const Toaster = onDemand(async () => ({ default: (await import("./ui/Toaster")).Toaster }), Nothing);
+
+/** Fetches it before it is wanted. */
+export function preloadParts(): void {
+  for (const part of [Palette, SessionDialogs]) part.preload();
+}
+
+/** True from the first time on: what is closed again leaves by itself. */
+function useOnce(now: boolean): boolean {
+  const [once, setOnce] = useState(now);
+  if (now && !once) setOnce(true);
+  return once || now;
+}
 
 export function App() {
   const signedOut = useApp((state) => state.access === "signedOut");
@@ -28,7 +53,8 @@ export function App() {
     <CSPProvider disableStyleElements>
       <Tooltip.Provider delay={500}>
         <ErrorBoundary>
-          <Toaster>{signedOut ? <SignedOut /> : <Workbench />}</Toaster>
+          {signedOut ? <SignedOut /> : <Workbench />}
+          <Toaster />
         </ErrorBoundary>
       </Tooltip.Provider>
     </CSPProvider>
@@ -52,6 +78,8 @@ function Workbench() {
 
   useGlobalKeys();
   useFocusRule();
+  const palette = useOnce(usePalette((state) => state.open));
+  const dialogs = useOnce(useDialogs((state) => state.open !== undefined));
   const Page = route.view === "page" ? pages[route.page] : undefined;
 
   return (
@@ -61,8 +89,8 @@ function Workbench() {
       {route.view === "start" && <StartView key={beginning} />}
       {route.view === "latest" && <Opening />}
       {Page && <Page />}
-      <Palette />
-      <SessionDialogs />
+      {palette && <Palette />}
+      {dialogs && <SessionDialogs />}
     </AppFrame>
   );
 }

@@ -1,7 +1,7 @@
 import "./app.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { App } from "./App";
+import { App, preloadParts } from "./App";
 import { DecisionPanel } from "./features/decisions/Decision";
 import { followSystemTheme } from "./ui/theme";
 import { setUpLanguage } from "./i18n";
@@ -25,6 +25,7 @@ whenIdle(() => {
   Markdown.preload();
   DecisionPanel.preload();
   preloadPanel();
+  preloadParts();
   Diff.preload();
 });
 // While developing, files change under their names; the page is then not to be kept.

@@ -1,14 +1,15 @@
 import { Toast } from "@base-ui/react/toast";
 import { CircleAlert, Info, X } from "lucide-react";
-import type { ReactNode } from "react";
+import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
 import { iconButtonClass } from "./IconButton";
-import { toasts } from "./toasts";
+import { listening, manager } from "./toasts";
 
-export function Toaster({ children }: { children: ReactNode }) {
+export function Toaster() {
+  // After the provider has begun to listen, whose effects run before this one's.
+  useEffect(listening, []);
   return (
-    <Toast.Provider toastManager={toasts} limit={4}>
-      {children}
+    <Toast.Provider toastManager={manager} limit={4}>
       <Toast.Portal>
         <Toast.Viewport className="pointer-events-none fixed top-14 right-3 left-3 z-50 flex flex-col items-center gap-2 outline-none sm:left-auto sm:items-end *:pointer-events-auto">
           <ToastList />

@@ -2,7 +2,8 @@ import { Columns2, X } from "lucide-react";
 import { type FocusEvent, type KeyboardEvent, type PointerEvent, useEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { cn } from "../../lib/cn";
-import { ChangesView } from "../panel/ChangesView";
+import { onDemand } from "../../lib/onDemand";
+import { Opening } from "../../ui/Opening";
 import { isComplete } from "../../store/listing";
 import { useApp, useSession } from "../../store/hooks";
 import {
@@ -18,8 +19,14 @@ import {
 import { visitTab } from "../../store/tabs";
 import { IconButton } from "../../ui/IconButton";
 import { SessionMark } from "../../ui/StatusMark";
-import { EmptyPane } from "./EmptyPane";
 import { SessionView } from "./SessionView";
+
+/** Only those who put something beside a session need these. */
+const ChangesView = onDemand(
+  async () => ({ default: (await import("../panel/ChangesView")).ChangesView }),
+  Opening,
+);
+const EmptyPane = onDemand(async () => ({ default: (await import("./EmptyPane")).EmptyPane }), Opening);
 
 /** What is shown side by side. On a narrow screen one pane at a time, with a way to the others. */
 export function SplitView({ id }: { id: string }) {

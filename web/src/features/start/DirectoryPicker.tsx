@@ -7,7 +7,7 @@ import { Button } from "../../ui/Button";
 import { Loading } from "../../ui/Loading";
 import { Modal } from "../../ui/Modal";
 
-interface DirectoryPickerProps {
+export interface DirectoryPickerProps {
   open: boolean;
   start: string;
   onClose: () => void;

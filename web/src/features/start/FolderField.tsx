@@ -6,7 +6,13 @@ import { getDirectory, getRecentFolders } from "../../wire/api";
 import { Dropdown, DropdownItem } from "../../ui/Dropdown";
 import { IconButton, iconButtonClass } from "../../ui/IconButton";
 import { Loading } from "../../ui/Loading";
-import { DirectoryPicker } from "./DirectoryPicker";
+import { onDemand } from "../../lib/onDemand";
+import type { DirectoryPickerProps } from "./DirectoryPicker";
+
+const DirectoryPicker = onDemand<DirectoryPickerProps>(
+  async () => ({ default: (await import("./DirectoryPicker")).DirectoryPicker }),
+  () => null,
+);
 
 const RECENT = 8;
 
@@ -14,6 +20,9 @@ const RECENT = 8;
 export function FolderField({ value, onChange }: { value: string; onChange: (folder: string) => void }) {
   const { t } = useTranslation();
   const [picking, setPicking] = useState(false);
+  /** It has been asked for, and may be again. */
+  const [picked, setPicked] = useState(false);
+  if (picking && !picked) setPicked(true);
   // The list is a convenience: without it the field works as well.
   const [loaded] = useLoaded("recent", () => getRecentFolders(RECENT));
   const recent = loaded.state === "ready" ? loaded.value : [];
@@ -56,15 +65,17 @@ export function FolderField({ value, onChange }: { value: string; onChange: (fol
       <IconButton label={t("start.browse")} onClick={() => setPicking(true)}>
         <FolderOpen className="size-4" />
       </IconButton>
-      <DirectoryPicker
-        open={picking}
-        start={value}
-        onClose={() => setPicking(false)}
-        onPick={(folder) => {
-          onChange(folder);
-          setPicking(false);
-        }}
-      />
+      {picked && (
+        <DirectoryPicker
+          open={picking}
+          start={value}
+          onClose={() => setPicking(false)}
+          onPick={(folder) => {
+            onChange(folder);
+            setPicking(false);
+          }}
+        />
+      )}
     </div>
   );
 }
