@@ -1,7 +1,6 @@
 import { memo } from "react";
 import { useTranslation } from "react-i18next";
 import { CopyButton } from "../../ui/CopyButton";
-import { useMark } from "../../ui/StatusMark";
 import type { SessionInfo } from "../../gen/events";
 import { formatClock, formatCost, formatCount, formatDuration, formatMilliseconds } from "../../lib/format";
 import { useSeconds } from "../../lib/useNow";
@@ -20,7 +19,6 @@ export const StatisticsBar = memo(function StatisticsBar({
   transcript: Transcript;
 }) {
   const { t, i18n } = useTranslation();
-  const mark = useMark(session);
   const running = summary.turnBegan !== undefined;
   const now = useSeconds(running);
   const contextTokens = transcript.contextTokens ?? summary.contextTokens;
@@ -34,7 +32,8 @@ export const StatisticsBar = memo(function StatisticsBar({
       aria-label={t("statistics.label")}
       className="mx-auto flex w-full max-w-[52rem] shrink-0 flex-wrap items-center gap-x-3 gap-y-1 overflow-hidden px-4 pb-1.5 text-2xs whitespace-nowrap text-ink-3 tabular-nums sm:px-11"
     >
-      <span>{t(`status.${mark}`)}</span>
+      {/* What waits for the user says so itself. */}
+      <span>{t(`status.${session.status}`)}</span>
       <span title={formatMilliseconds(time, language)} data-clock>
         {(running ? formatClock : formatDuration)(time, language)}
       </span>
@@ -51,7 +50,8 @@ export const StatisticsBar = memo(function StatisticsBar({
           {t("statistics.context", { tokens: formatCount(contextTokens, language) })}
         </span>
       )}
-      <span className="flex items-center">
+      {/* Elsewhere it stands above the conversation. */}
+      <span className="flex items-center sm:hidden">
         <span className="font-mono">{session.id.slice(0, 8)}</span>
         <CopyButton text={session.id} label={t("session.copyId")} className="-my-2" />
       </span>
