@@ -78,9 +78,9 @@ impl fmt::Display for HookEvent {
 records! {
     /// What has happened. Which fields are there depends on the event.
     HookInput {
-        /// The event.
+        /// The event's name, as [`HookEvent::as_str`] has it.
         hook_event_name: String,
-        /// The session.
+        /// The session's id, with which it can be resumed.
         session_id: String,
         /// The session's transcript.
         transcript_path: String,
@@ -88,7 +88,7 @@ records! {
         cwd: String,
         /// The permission mode.
         permission_mode: Option<String>,
-        /// The tool.
+        /// The tool's name, such as `Bash` or `mcp__SERVER__TOOL`.
         tool_name: Option<String>,
         /// What the tool is called with.
         tool_input: Value,
@@ -104,7 +104,7 @@ records! {
 records! {
     /// A tool is about to be used.
     PreToolUseInput {
-        /// The tool.
+        /// The tool's name, such as `Bash` or `mcp__SERVER__TOOL`.
         tool_name: String,
         /// What the tool will be called with.
         tool_input: Value,
@@ -114,7 +114,7 @@ records! {
 
     /// A tool was used.
     PostToolUseInput {
-        /// The tool.
+        /// The tool's name, such as `Bash` or `mcp__SERVER__TOOL`.
         tool_name: String,
         /// What the tool was called with.
         tool_input: Value,
@@ -126,7 +126,7 @@ records! {
 
     /// A tool was used, and failed.
     PostToolUseFailureInput {
-        /// The tool.
+        /// The tool's name, such as `Bash` or `mcp__SERVER__TOOL`.
         tool_name: String,
         /// What the tool was called with.
         tool_input: Value,
@@ -140,7 +140,7 @@ records! {
 
     /// The user has sent a prompt.
     UserPromptSubmitInput {
-        /// The prompt.
+        /// The text of the prompt.
         prompt: String,
     }
 
@@ -186,9 +186,9 @@ records! {
 
     /// The user is to be told something.
     NotificationInput {
-        /// The text.
+        /// The text to show to the user.
         message: String,
-        /// Its title.
+        /// The notification's title.
         title: Option<String>,
         /// The kind of notification.
         notification_type: Option<String>,
@@ -196,7 +196,7 @@ records! {
 
     /// The user is to be asked for permission, or permission was denied.
     PermissionInput {
-        /// The tool.
+        /// The tool's name, such as `Bash` or `mcp__SERVER__TOOL`.
         tool_name: String,
         /// What the tool would be called with.
         tool_input: Value,

@@ -59,6 +59,7 @@ pub struct Closed;
 
 /// Why an answer was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RespondError {
     /// The request is not open: it was answered, or the CLI has withdrawn it, or it never was.
     #[error("the request is not open any more")]

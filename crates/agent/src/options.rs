@@ -1,5 +1,7 @@
 //! What a run of the agent should be like.
 
+mod parts;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
@@ -7,187 +9,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use tiller_message::PermissionMode;
 use tiller_process::StderrCallback;
 
-/// Which conversation a run continues, if any.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Conversation {
-    /// A new one, with an id that the CLI chooses.
-    #[default]
-    New,
-    /// A new one with this id, which must be a UUID.
-    NewWithId(String),
-    /// The one with this id. It must have been held in the same working directory.
-    Resume(String),
-    /// The newest one of the working directory.
-    Latest,
-}
-
-/// What the agent knows of itself.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum SystemPrompt {
-    /// Claude Code's own.
-    #[default]
-    ClaudeCode,
-    /// Claude Code's own, with this added.
-    Append(String),
-    /// This, and nothing of Claude Code's own.
-    Replace(String),
-}
-
-/// How much the model thinks before it answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Thinking {
-    /// As much as the model finds right.
-    Adaptive,
-    /// At most this many tokens.
-    Tokens(u32),
-    /// Not at all.
-    Disabled,
-}
-
-/// An MCP server that the agent may use.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
-pub enum McpServer {
-    /// A program that speaks MCP on its standard input and output.
-    Stdio {
-        /// The program.
-        command: String,
-        /// Its arguments.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        args: Vec<String>,
-        /// Environment variables for it.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        env: BTreeMap<String, String>,
-    },
-    /// A server that speaks streamable HTTP.
-    Http {
-        /// Where it is.
-        url: String,
-        /// Headers for every request.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        headers: BTreeMap<String, String>,
-    },
-    /// A server that speaks HTTP with server-sent events.
-    Sse {
-        /// Where it is.
-        url: String,
-        /// Headers for every request.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        headers: BTreeMap<String, String>,
-    },
-    /// A server inside this process: its messages arrive as requests of the CLI.
-    Sdk {
-        /// The name under which it was registered.
-        name: String,
-    },
-}
-
-/// How the CLI's own sandbox for shell commands behaves. What tools of the CLI itself may read, write and fetch is a
-/// matter of permission rules.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SandboxSettings {
-    /// Whether shell commands run in the sandbox.
-    pub enabled: bool,
-    /// Whether commands in the sandbox need no permission; the CLI's default is that they need none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub auto_allow_bash_if_sandboxed: Option<bool>,
-    /// Commands that run outside the sandbox, such as `docker`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub excluded_commands: Vec<String>,
-    /// Whether the model may ask for a command to run outside the sandbox; the CLI's default is that it may.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub allow_unsandboxed_commands: Option<bool>,
-    /// What commands in the sandbox may reach over the network.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub network: Option<SandboxNetwork>,
-    /// Violations that are not reported, by command (`*` for every one): texts that they contain.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub ignore_violations: BTreeMap<String, Vec<String>>,
-    /// Whether a weaker sandbox is used where an unprivileged container does not allow the usual one. Less secure.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub enable_weaker_nested_sandbox: bool,
-    /// Other settings that the installed version of the CLI understands.
-    #[serde(flatten)]
-    pub extra: serde_json::Map<String, Value>,
-}
-
-/// What commands in the CLI's sandbox may reach over the network.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SandboxNetwork {
-    /// Domains that may be reached.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub allowed_domains: Vec<String>,
-    /// Domains that may not be reached, whatever `allowed_domains` says.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub denied_domains: Vec<String>,
-    /// Unix sockets that may be reached, such as that of an SSH agent.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub allow_unix_sockets: Vec<String>,
-    /// Whether all Unix sockets may be reached. Less secure.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub allow_all_unix_sockets: bool,
-    /// Whether commands may listen on ports of this machine (macOS).
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub allow_local_binding: bool,
-    /// The port of an HTTP proxy of the caller's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub http_proxy_port: Option<u16>,
-    /// The port of a SOCKS5 proxy of the caller's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub socks_proxy_port: Option<u16>,
-    /// Other settings that the installed version of the CLI understands.
-    #[serde(flatten)]
-    pub extra: serde_json::Map<String, Value>,
-}
-
-/// A subagent that the agent may call.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AgentDefinition {
-    /// When to use it, for the model.
-    pub description: String,
-    /// Its system prompt.
-    pub prompt: String,
-    /// The tools that it may use; all if `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Vec<String>>,
-    /// Tools that it may not use.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub disallowed_tools: Vec<String>,
-    /// Its model; that of the session if `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// Other values that this version of the CLI understands.
-    #[serde(flatten)]
-    pub extra: serde_json::Map<String, Value>,
-}
-
-/// How long each stage of ending the agent may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Grace {
-    /// From the end of its input to asking it to terminate.
-    pub after_input: Duration,
-    /// From asking it to terminate to killing it.
-    pub after_terminate: Duration,
-}
-
-impl Default for Grace {
-    /// Together well below the ten seconds that service managers usually give.
-    fn default() -> Self {
-        Self {
-            after_input: Duration::from_secs(3),
-            after_terminate: Duration::from_secs(3),
-        }
-    }
-}
+pub use parts::*;
 
 /// What a run of the agent should be like. Everything has a default; see the methods for what can be changed.
 ///
@@ -202,6 +29,7 @@ impl Default for Grace {
 ///     .max_turns(20);
 /// ```
 #[derive(Clone)]
+#[doc(alias = "ClaudeAgentOptions")]
 pub struct Options {
     pub(crate) executable: Option<PathBuf>,
     pub(crate) claude_home: Option<PathBuf>,
@@ -318,6 +146,8 @@ impl Options {
     }
 
     /// The executable to start, instead of searching for it. A `.js` file is run with Node.js.
+    #[doc(alias = "cli_path")]
+    #[doc(alias = "pathToClaudeCodeExecutable")]
     pub fn executable(mut self, path: impl Into<PathBuf>) -> Self {
         self.executable = Some(path.into());
         self
@@ -423,6 +253,8 @@ impl Options {
     }
 
     /// Goes on with the newest conversation of the working directory.
+    #[doc(alias = "continue_conversation")]
+    #[doc(alias = "continue")]
     pub fn continue_latest(mut self) -> Self {
         self.conversation = Conversation::Latest;
         self
@@ -435,18 +267,23 @@ impl Options {
     }
 
     /// With a resumed conversation: goes on in a copy of it, with a new id.
+    #[doc(alias = "fork_session")]
+    #[doc(alias = "forkSession")]
     pub fn fork(mut self, fork: bool) -> Self {
         self.fork = fork;
         self
     }
 
     /// With a resumed conversation: forgets what came after the message with this uuid.
+    #[doc(alias = "resume_session_at")]
+    #[doc(alias = "resumeSessionAt")]
     pub fn resume_at(mut self, message_uuid: impl Into<String>) -> Self {
         self.resume_at = Some(message_uuid.into());
         self
     }
 
     /// Whether the conversation is written to disk, which resuming needs. It is, unless said otherwise.
+    #[doc(alias = "persistSession")]
     pub fn persist(mut self, persist: bool) -> Self {
         self.persist = persist;
         self
@@ -465,6 +302,7 @@ impl Options {
     }
 
     /// The model to use while the other is overloaded.
+    #[doc(alias = "fallbackModel")]
     pub fn fallback_model(mut self, model: impl Into<String>) -> Self {
         self.fallback_model = Some(model.into());
         self
@@ -489,6 +327,7 @@ impl Options {
     }
 
     /// When the agent asks before it uses a tool.
+    #[doc(alias = "permissionMode")]
     pub fn permission_mode(mut self, mode: PermissionMode) -> Self {
         self.permission_mode = Some(mode);
         self
@@ -496,6 +335,7 @@ impl Options {
 
     /// Lets the permission mode be switched to `bypassPermissions` later. As root, the CLI also wants `IS_SANDBOX=1`
     /// in its environment.
+    #[doc(alias = "allowDangerouslySkipPermissions")]
     pub fn allow_bypass_permissions(mut self, allow: bool) -> Self {
         self.allow_bypass = allow;
         self
@@ -515,48 +355,59 @@ impl Options {
     }
 
     /// Tools that need no asking, as names or rules such as `Bash(git *)`.
+    #[doc(alias = "allowedTools")]
     pub fn allowed_tools(mut self, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.allowed_tools = tools.into_iter().map(Into::into).collect();
         self
     }
 
     /// Tools that are denied, as names or rules.
+    #[doc(alias = "disallowedTools")]
     pub fn disallowed_tools(mut self, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.disallowed_tools = tools.into_iter().map(Into::into).collect();
         self
     }
 
     /// One more folder that the agent may work in.
+    #[doc(alias = "add_dirs")]
+    #[doc(alias = "additionalDirectories")]
     pub fn add_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.add_dirs.push(path.into());
         self
     }
 
     /// What the agent knows of itself.
+    #[doc(alias = "systemPrompt")]
     pub fn system_prompt(mut self, prompt: SystemPrompt) -> Self {
         self.system_prompt = prompt;
         self
     }
 
     /// Ends a turn after this many calls of the model.
+    #[doc(alias = "maxTurns")]
     pub fn max_turns(mut self, turns: u32) -> Self {
         self.max_turns = Some(turns);
         self
     }
 
     /// Ends a turn when it has cost this much.
+    #[doc(alias = "maxBudgetUsd")]
     pub fn max_budget_usd(mut self, budget: f64) -> Self {
         self.max_budget_usd = Some(budget);
         self
     }
 
     /// Adds an MCP server.
+    #[doc(alias = "mcp_servers")]
+    #[doc(alias = "mcpServers")]
     pub fn mcp_server(mut self, name: impl Into<String>, server: McpServer) -> Self {
         self.mcp_servers.insert(name.into(), server);
         self
     }
 
     /// Uses only the MCP servers that were added here, none of the user's.
+    #[doc(alias = "strict_mcp_config")]
+    #[doc(alias = "strictMcpConfig")]
     pub fn strict_mcp(mut self, strict: bool) -> Self {
         self.strict_mcp = strict;
         self
@@ -569,12 +420,14 @@ impl Options {
     }
 
     /// Adds a subagent.
+    #[doc(alias = "agents")]
     pub fn define_agent(mut self, name: impl Into<String>, definition: AgentDefinition) -> Self {
         self.agents.insert(name.into(), definition);
         self
     }
 
     /// Loads a plugin from a folder.
+    #[doc(alias = "plugins")]
     pub fn plugin_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.plugin_dirs.push(path.into());
         self
@@ -587,24 +440,30 @@ impl Options {
     }
 
     /// Which settings files count: `user`, `project`, `local`.
+    #[doc(alias = "settingSources")]
     pub fn setting_sources(mut self, sources: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.setting_sources = Some(sources.into_iter().map(Into::into).collect());
         self
     }
 
     /// Wants the final answer as JSON of this schema.
+    #[doc(alias = "output_format")]
+    #[doc(alias = "outputFormat")]
     pub fn output_schema(mut self, schema: Value) -> Self {
         self.output_schema = Some(schema);
         self
     }
 
     /// Whether messages are also sent piece by piece while the model writes them.
+    #[doc(alias = "include_partial_messages")]
+    #[doc(alias = "includePartialMessages")]
     pub fn partial_messages(mut self, partial: bool) -> Self {
         self.partial_messages = partial;
         self
     }
 
     /// Whether running hooks are reported.
+    #[doc(alias = "include_hook_events")]
     pub fn hook_events(mut self, report: bool) -> Self {
         self.hook_events = report;
         self
@@ -623,6 +482,8 @@ impl Options {
     }
 
     /// Whether the CLI remembers files before it changes them, so that they can be rewound.
+    #[doc(alias = "enable_file_checkpointing")]
+    #[doc(alias = "enableFileCheckpointing")]
     pub fn file_checkpointing(mut self, enabled: bool) -> Self {
         self.file_checkpointing = enabled;
         self
@@ -638,12 +499,15 @@ impl Options {
     }
 
     /// An argument for the CLI that this crate has no method for: `--name` or `--name=value`.
+    #[doc(alias = "extra_args")]
+    #[doc(alias = "extraArgs")]
     pub fn extra_arg(mut self, name: impl Into<String>, value: Option<String>) -> Self {
         self.extra_args.push((name.into(), value));
         self
     }
 
     /// Called with every line of the CLI's stderr.
+    #[doc(alias = "stderr")]
     pub fn on_stderr(mut self, callback: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_stderr = Some(Arc::new(callback));
         self

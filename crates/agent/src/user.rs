@@ -41,11 +41,11 @@ pub struct UiContext {
 /// An element that the user has selected.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SelectedElement {
-    /// Its tag.
+    /// The element's tag, such as `h1`.
     pub tag_name: String,
     /// What finds it.
     pub selector: String,
-    /// What it says.
+    /// The element's text.
     pub text: String,
 }
 

@@ -19,7 +19,7 @@ pub enum Assembled {
         message_id: String,
         /// Its place in the message.
         index: u32,
-        /// The block.
+        /// The content block, whole.
         block: Block,
     },
     /// The whole message, with its final usage.

@@ -39,11 +39,11 @@ pub struct Digest {
 /// A tool call and its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
-    /// Its id.
+    /// The id of the `tool_use` block, which the result repeats.
     pub id: String,
-    /// The tool.
+    /// The tool's name, such as `Bash` or `mcp__SERVER__TOOL`.
     pub name: String,
-    /// Its input.
+    /// What the tool was called with; its form differs from tool to tool.
     pub input: Value,
     /// Set on calls of a subagent: the tool call that started it.
     pub parent_tool_use_id: Option<String>,
@@ -58,7 +58,7 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// Its status.
+    /// How far the call has come.
     pub fn status(&self) -> ToolStatus {
         match &self.result {
             _ if self.is_denied => ToolStatus::Denied,
@@ -173,7 +173,7 @@ impl Digest {
         self.session_id.as_deref()
     }
 
-    /// The model.
+    /// The model that the session uses, as the last turn began with it.
     pub fn model(&self) -> Option<&str> {
         self.model.as_deref()
     }

@@ -4,6 +4,8 @@
 //!
 //! The crate does not know how messages travel, nor what a session is.
 
+#![warn(missing_debug_implementations)]
+
 mod assembler;
 mod cost;
 mod digest;

@@ -167,7 +167,7 @@ pub struct Delta<'a> {
     pub index: u32,
     /// What it adds to.
     pub kind: DeltaKind,
-    /// What it adds.
+    /// The piece, to be put behind what came before.
     pub text: &'a str,
 }
 

@@ -50,6 +50,7 @@ impl Launch {
 }
 
 /// An open working directory.
+#[derive(Debug)]
 pub struct WorkingDirectory {
     path: PathBuf,
     _handle: File,

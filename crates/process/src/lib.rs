@@ -3,6 +3,8 @@
 //!
 //! It does not know what the lines mean, nor who needs them.
 
+#![warn(missing_debug_implementations)]
+
 mod find;
 mod frame;
 mod hosts;

@@ -1,6 +1,7 @@
 //! A child process with pipes: starts it from a [`Launch`], and ends it with everything that it started.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::io;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,6 +53,7 @@ pub trait Process: Send + 'static {
 }
 
 /// A process that was started here, with its pipes.
+#[derive(Debug)]
 pub struct Spawned {
     /// The process.
     pub process: LocalProcess,
@@ -128,6 +130,15 @@ pub struct LocalProcess {
     ended: Option<Ended>,
     /// At the last check, after the end of the process itself, no process of the tree was left.
     swept: bool,
+}
+
+impl fmt::Debug for LocalProcess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalProcess")
+            .field("pid", &self.pid)
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
+    }
 }
 
 impl LocalProcess {

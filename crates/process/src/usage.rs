@@ -22,11 +22,13 @@ impl Sample {
     }
 }
 
+#[derive(Debug)]
 struct Process {
     sample: Sample,
     children: Vec<u32>,
 }
 
+#[derive(Debug)]
 pub struct Processes(HashMap<u32, Process>);
 
 impl Processes {
@@ -73,6 +75,7 @@ pub fn is_running(pid: u32) -> bool {
 }
 
 /// The line of `/proc/PID/stat`.
+#[derive(Debug)]
 pub struct Stat(String);
 
 impl Stat {

@@ -6,6 +6,7 @@
 mod stdio;
 mod websocket;
 
+use std::fmt;
 use std::io;
 use std::pin::Pin;
 
@@ -40,4 +41,12 @@ pub struct Wire {
     pub outgoing: LineSink,
     /// The agent's process.
     pub process: Box<dyn Process>,
+}
+
+impl fmt::Debug for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wire")
+            .field("pid", &self.process.pid())
+            .finish_non_exhaustive()
+    }
 }

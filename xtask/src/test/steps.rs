@@ -106,6 +106,25 @@ pub(crate) const STEPS: &[Step] = &[
         },
     },
     Step {
+        name: "package",
+        what: "the crates of the Rust SDK build from their packages",
+        needs: &[],
+        run: |workbench| {
+            passes(run::quietly(&mut workbench.cargo([
+                "package",
+                "--locked",
+                "--allow-dirty",
+                "--quiet",
+                "-p",
+                "tiller-message",
+                "-p",
+                "tiller-process",
+                "-p",
+                "tiller-agent",
+            ])))
+        },
+    },
+    Step {
         name: "e2e",
         what: "browser tests, with the real Claude Code",
         needs: &[

@@ -6,6 +6,7 @@ mod dependencies;
 mod documents;
 mod licences;
 mod messages;
+mod packages;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

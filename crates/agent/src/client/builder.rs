@@ -72,6 +72,8 @@ impl ClientBuilder {
     ///     }
     /// });
     /// ```
+    #[doc(alias = "can_use_tool")]
+    #[doc(alias = "canUseTool")]
     pub fn on_permission<F, R>(mut self, decide: F) -> Self
     where
         F: Fn(PermissionRequest) -> R + Send + Sync + 'static,

@@ -44,7 +44,7 @@ pub enum RequestKind {
 /// The agent wants to use a tool.
 #[derive(Debug, Clone, Deserialize)]
 pub struct PermissionRequest {
-    /// The tool.
+    /// The tool's name, such as `Bash` or `mcp__SERVER__TOOL`.
     pub tool_name: String,
     /// The id of the `tool_use` block that this is about.
     #[serde(default)]
@@ -112,7 +112,7 @@ pub struct HookRequest {
 /// A message for an MCP server inside this process.
 #[derive(Debug, Clone, Deserialize)]
 pub struct McpRequest {
-    /// The server.
+    /// The name under which the MCP server is configured.
     pub server_name: String,
     /// A JSON-RPC message.
     pub message: Box<RawValue>,
@@ -124,7 +124,7 @@ pub struct ElicitationRequest {
     /// The server that asks.
     #[serde(default)]
     pub mcp_server_name: String,
-    /// What it says.
+    /// What the server asks, for the user.
     #[serde(default)]
     pub message: String,
     /// `form` or `url`.
@@ -301,6 +301,7 @@ impl From<PermissionReply> for Reply {
 /// The answer to an [`ElicitationRequest`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "action", rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum ElicitationReply {
     /// The form was filled in, or the page visited.
     Accept {
@@ -339,21 +340,21 @@ pub enum PermissionUpdate {
     RemoveRules(RuleChange),
     /// Switches the mode.
     SetMode {
-        /// The mode.
+        /// The permission mode to switch to.
         mode: PermissionMode,
         /// Where it is remembered.
         destination: PermissionDestination,
     },
     /// Adds working directories.
     AddDirectories {
-        /// The folders.
+        /// The folders, as absolute paths.
         directories: Vec<String>,
         /// Where they are remembered.
         destination: PermissionDestination,
     },
     /// Removes working directories.
     RemoveDirectories {
-        /// The folders.
+        /// The folders, as absolute paths.
         directories: Vec<String>,
         /// Where they were remembered.
         destination: PermissionDestination,
@@ -419,7 +420,7 @@ pub enum PermissionDestination {
 /// Rules, and where they belong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleChange {
-    /// The rules.
+    /// The rules that are added, replaced or removed.
     pub rules: Vec<PermissionRule>,
     /// What the rules do.
     pub behavior: PermissionBehavior,
@@ -441,7 +442,7 @@ impl RuleChange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionRule {
-    /// The tool.
+    /// The tool's name, such as `Bash` or `mcp__SERVER__TOOL`.
     pub tool_name: String,
     /// What the rule covers, such as `git *`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

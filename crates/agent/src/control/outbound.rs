@@ -68,20 +68,20 @@ operations! {
 
     /// Uses another model from now on; `None` is the default one.
     SetModel = "set_model" {
-        /// The model.
+        /// The model: an alias such as `sonnet`, or a full name.
         #[serde(skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     } -> Fields;
 
     /// Switches the permission mode.
     SetPermissionMode = "set_permission_mode" {
-        /// The mode.
+        /// The permission mode to switch to.
         mode: PermissionMode,
     } -> Fields;
 
     /// Limits thinking; `None` lifts the limit.
     SetMaxThinkingTokens = "set_max_thinking_tokens" {
-        /// The limit.
+        /// At most this many tokens of thinking.
         max_thinking_tokens: Option<u32>,
     } -> Fields;
 
@@ -90,14 +90,14 @@ operations! {
 
     /// Connects to an MCP server again.
     McpReconnect = "mcp_reconnect" {
-        /// The server.
+        /// The name under which the MCP server is configured.
         #[serde(rename = "serverName")]
         server_name: String,
     } -> Fields;
 
     /// Switches an MCP server on or off.
     McpToggle = "mcp_toggle" {
-        /// The server.
+        /// The name under which the MCP server is configured.
         #[serde(rename = "serverName")]
         server_name: String,
         /// Whether it is on.
@@ -120,18 +120,18 @@ operations! {
 
     /// Reads a resource of an MCP server.
     McpReadResource = "mcp_read_resource" {
-        /// The server.
+        /// The name under which the MCP server is configured.
         #[serde(rename = "serverName")]
         server_name: String,
-        /// The resource.
+        /// The resource's address, as the server lists it.
         uri: String,
     } -> Fields;
 
     /// Sends a JSON-RPC message of an MCP server inside this process to the CLI.
     McpMessage = "mcp_message" {
-        /// The server.
+        /// The name under which the MCP server is configured.
         server_name: String,
-        /// The message.
+        /// A JSON-RPC message.
         message: Value,
     } -> Fields;
 
@@ -185,13 +185,13 @@ operations! {
 
     /// Gives the session a title.
     RenameSession = "rename_session" {
-        /// The title.
+        /// The title to show for the session.
         title: String,
     } -> Fields;
 
     /// Ends a background task.
     StopTask = "stop_task" {
-        /// The task.
+        /// The background task's id, from a `task_started` message.
         task_id: String,
     } -> Fields;
 
@@ -204,7 +204,7 @@ operations! {
 
     /// What a background task has printed.
     GetTaskOutput = "get_task_output" {
-        /// The task.
+        /// The background task's id, from a `task_started` message.
         task_id: String,
     } -> TaskOutput;
 
@@ -216,7 +216,7 @@ operations! {
 
     /// Reads a file as the agent would.
     ReadFile = "read_file" {
-        /// The file.
+        /// The file's path, absolute or from the working directory.
         path: String,
     } -> Fields;
 
@@ -238,7 +238,7 @@ operations! {
 
     /// Changes the settings that the command line gave.
     ApplyFlagSettings = "apply_flag_settings" {
-        /// The settings.
+        /// Settings in the form of `settings.json`.
         settings: Map<String, Value>,
     } -> Fields;
 }
@@ -298,25 +298,25 @@ records! {
 
     /// The models that can be chosen.
     ModelList {
-        /// The models.
+        /// The models, in the CLI's order.
         models: Vec<ModelInfo>,
     }
 
     /// The state of the MCP servers.
     McpStatusAnswer {
-        /// The servers.
+        /// The MCP servers, of the user's settings as well as of the options.
         mcp_servers = "mcpServers": Vec<McpServerStatus>,
     }
 
     /// The state of one MCP server.
     McpServerStatus {
-        /// Its name.
+        /// The name under which the server is configured.
         name: String,
         /// `connected`, `failed`, `needs-auth`, `pending` or `disabled`.
         status: String,
         /// What is wrong with it.
         error: Option<String>,
-        /// Its tools.
+        /// The server's tools: name, description, annotations.
         tools: Vec<Value>,
     }
 
@@ -338,7 +338,7 @@ records! {
         max_tokens = "maxTokens": u64,
         /// How full it is, from 0 to 100.
         percentage: f64,
-        /// The model.
+        /// The model whose context it is.
         model: String,
         /// What the tokens are used for.
         categories: Vec<ContextCategory>,
@@ -346,7 +346,7 @@ records! {
 
     /// One use of the context.
     ContextCategory {
-        /// What it is.
+        /// What the tokens are used for, such as `System prompt` or `Messages`.
         name: String,
         /// How much of it there is.
         tokens: u64,
@@ -382,7 +382,7 @@ records! {
         events: Vec<Value>,
         /// All events that there are.
         event_catalog = "eventCatalog": Vec<Value>,
-        /// The hooks.
+        /// The hooks, with their event, matcher and source.
         hooks: Vec<Value>,
         /// What an administrator has decided about hooks.
         policy: Option<Value>,
@@ -406,7 +406,7 @@ records! {
         can_rewind = "canRewind": bool,
         /// Why not.
         error: Option<String>,
-        /// The files.
+        /// The paths of the files that are restored.
         files_changed = "filesChanged": Vec<String>,
         /// Lines that come back.
         insertions: Option<u64>,

@@ -35,7 +35,7 @@ pub enum Inbound {
     Cancelled(RequestId),
     /// A line that is no message. Nothing else is affected.
     Malformed {
-        /// The line.
+        /// The line as it came, without its end.
         line: Bytes,
         /// What is wrong with it.
         error: ParseError,

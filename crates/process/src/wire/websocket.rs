@@ -3,6 +3,7 @@
 //! The caller accepts the connection with its own server, and passes it on as a stream and a sink of texts. A CLI that
 //! loses its connection connects again: then the caller passes on the new one.
 
+use std::fmt;
 use std::io;
 use std::pin::Pin;
 
@@ -26,6 +27,12 @@ pub struct Socket {
     outgoing: Pin<Box<dyn Sink<String, Error = io::Error> + Send>>,
 }
 
+impl fmt::Debug for Socket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Socket").finish_non_exhaustive()
+    }
+}
+
 impl Socket {
     /// From the two halves of a connection. The stream ends with the connection.
     pub fn new(
@@ -40,7 +47,7 @@ impl Socket {
 }
 
 /// Passes connections of one CLI on. The server keeps it during the run.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct SocketSender(mpsc::Sender<Socket>);
 
 impl SocketSender {
@@ -51,6 +58,7 @@ impl SocketSender {
 }
 
 /// Receives the connections of one CLI.
+#[derive(Debug)]
 pub struct Sockets(mpsc::Receiver<Socket>);
 
 /// A channel to pass connections to a run.

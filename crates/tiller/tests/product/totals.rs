@@ -44,8 +44,8 @@ async fn totals_are_those_of_the_whole_session_and_survive_a_crash() {
         )
         .on("one more", [write("three.txt"), todos("completed"), done()])
         .on("after the crash", [write("four.txt"), done()]);
-    // Newer releases offer to-do tools only on request.
-    let claude = Claude::V2_1_113
+    // Newer releases offer to-do tools only on request, which Tiller makes.
+    let claude = Claude::V2_1_325
         .executable()
         .unwrap_or_else(|missing| panic!("{missing}"));
     let world = World::with_claude(script, Some(claude)).await;
