@@ -90,7 +90,7 @@ impl Relay {
                 }
                 command = commands.recv() => match command {
                     Some(command) => self.command(command).await,
-                    None => return self.last_words(incoming).await,
+                    None => return self.shut_down(incoming).await,
                 },
             }
         }
@@ -190,7 +190,7 @@ impl Relay {
     }
 
     /// Ends the agent. Its output until then is still recorded.
-    async fn last_words(mut self, mut incoming: BoxStream<'static, Vec<Located>>) -> Exit {
+    async fn shut_down(mut self, mut incoming: BoxStream<'static, Vec<Located>>) -> Exit {
         if self.busy {
             let lines = self.conversation.cancel();
             self.send(lines).await;

@@ -92,7 +92,7 @@ impl Relay {
         loop {
             tokio::select! {
                 command = commands.recv() => {
-                    let Some(command) = command else { return self.last_words(inbox).await };
+                    let Some(command) = command else { return self.shut_down(inbox).await };
                     self.command(command).await;
                 }
                 () = over(&mut self.greeting) => self.greeting = None,
@@ -134,7 +134,7 @@ impl Relay {
     }
 
     /// Ends the CLI. Its output until then is still recorded.
-    async fn last_words(mut self, mut inbox: Inbox) -> Exit {
+    async fn shut_down(mut self, mut inbox: Inbox) -> Exit {
         // A CLI whose input ends during a turn treats that as a denial of its open question, and continues the turn. So
         // the turn is interrupted first, and a CLI that does not react is killed.
         if self.busy

@@ -98,7 +98,7 @@ impl App {
             .layer(from_fn_with_state(Pace::LEAST, arrival::in_time))
             .layer(from_fn_with_state(self.clone(), guard::same_origin_only))
             .layer(from_fn(guard::security_headers))
-            .layer(from_fn(error::speak_the_callers_language))
+            .layer(from_fn(error::localize_errors))
             .with_state(self)
     }
 }

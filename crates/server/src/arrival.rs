@@ -136,7 +136,7 @@ mod tests {
     use tower::Service;
 
     use super::*;
-    use crate::error::speak_the_callers_language;
+    use crate::error::localize_errors;
 
     const LONG: Duration = Duration::from_hours(1);
     const SHORT: Duration = Duration::from_millis(100);
@@ -150,7 +150,7 @@ mod tests {
         let mut router = Router::new()
             .route("/", post(|body: Bytes| async move { body.len().to_string() }))
             .layer(from_fn_with_state(pace, in_time))
-            .layer(from_fn(speak_the_callers_language));
+            .layer(from_fn(localize_errors));
         let request = Request::post("/").header("accept-language", "en");
         let request = request.body(Body::from_stream(pieces)).unwrap();
         router.call(request).await.unwrap()

@@ -168,7 +168,7 @@ impl IntoResponse for WrongField {
     }
 }
 
-/// Rendered by [`speak_the_callers_language`], which sees the request.
+/// Rendered by [`localize_errors`], which sees the request.
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = self.parts().1.into_response();
@@ -263,7 +263,7 @@ impl Language {
 }
 
 /// Gives refusals their words, and refusals of the libraries beneath us our form.
-pub(crate) async fn speak_the_callers_language(request: Request, next: Next) -> Response {
+pub(crate) async fn localize_errors(request: Request, next: Next) -> Response {
     let language = Language::of(request.headers());
     let response = next.run(request).await;
     let Some(error) = response

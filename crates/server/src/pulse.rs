@@ -38,7 +38,7 @@ impl Pulse {
     }
 
     /// Whether the credential is still valid. A store that does not answer is no reason to disconnect a client.
-    pub(crate) async fn is_welcome(&self) -> bool {
+    pub(crate) async fn is_valid(&self) -> bool {
         !matches!(self.app.authenticator.viewer(&self.credential).await, Ok(None))
     }
 
@@ -48,7 +48,7 @@ impl Pulse {
     }
 
     /// The comment of a quiet event stream, if one is due.
-    pub(crate) fn sign_of_life(&mut self) -> Option<String> {
+    pub(crate) fn keep_alive_comment(&mut self) -> Option<String> {
         self.quiet += 1;
         (self.quiet >= QUIET_HEARTBEATS).then(|| {
             self.quiet = 0;

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(code) => code,
         // The reader of the output has gone; there is nothing to report.
-        Err(error) if run::nobody_reads(&error) => ExitCode::from(run::PIPE_CLOSED),
+        Err(error) if run::output_is_closed(&error) => ExitCode::from(run::PIPE_CLOSED),
         Err(error) => {
             // All causes in one line: `alternate` joins them.
             log::say(&format!("tiller: {error:#}"));

@@ -31,7 +31,7 @@ struct Usage {
 }
 
 /// Checks forever.
-pub(crate) async fn look_after() {
+pub(crate) async fn release_periodically() {
     tokio::time::sleep(STARTED).await;
     if tokio::task::spawn_blocking(give_back).await.is_err() {
         return;

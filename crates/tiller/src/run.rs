@@ -41,7 +41,7 @@ pub(crate) async fn run(args: &ServeArgs, task: RunArgs) -> anyhow::Result<ExitC
 }
 
 /// Whether the reader of the output has closed it.
-pub(crate) fn nobody_reads(error: &anyhow::Error) -> bool {
+pub(crate) fn output_is_closed(error: &anyhow::Error) -> bool {
     let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
     kind == Some(std::io::ErrorKind::BrokenPipe)
 }
@@ -154,7 +154,7 @@ impl Run {
                     match self.event(client, &mut asking, &event).await {
                         Ok(Some(code)) => return Ok(code),
                         Ok(None) => {}
-                        Err(error) if nobody_reads(&error) => {
+                        Err(error) if output_is_closed(&error) => {
                             // As with `… | head`: output that nobody reads need not be produced.
                             self.stop(client, StoppedBy::User).await?;
                             return Ok(PIPE_CLOSED.into());

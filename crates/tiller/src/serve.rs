@@ -183,7 +183,7 @@ impl Service {
         let (idle, policy) = (sessions.clone(), config.hibernation());
         tokio::spawn(async move { idle.hibernate_idle(policy).await });
         tokio::spawn(async move { tidied.upkeep(retention).await });
-        tokio::spawn(crate::memory::look_after());
+        tokio::spawn(crate::memory::release_periodically());
         let history = HistoryHandle::start(
             claude_home(args)?,
             data_dir.path().join("history"),

@@ -250,13 +250,13 @@ impl Connection {
     ) -> Result<(), Gone> {
         self.greet(socket, session, after_seq).await?;
         let mut pulse = Pulse::new(app, visitor);
-        let mut last_heard = Instant::now();
+        let mut last_frame = Instant::now();
         loop {
             let holds = self.source.holds();
             let listens = self.underway.has_room();
             tokio::select! {
                 frame = oversize::receive(&mut socket.0, visitor), if listens => {
-                    last_heard = Instant::now();
+                    last_frame = Instant::now();
                     match frame {
                         Some(Ok(Message::Text(text))) if oversize::is_too_long(&text) => {
                             socket.refuse(Refused(Code::ParseError, oversize::TOO_LONG.to_owned()), None).await?;
@@ -295,9 +295,9 @@ impl Connection {
                 () = pulse.beat() => {
                     if !listens {
                         // Frames of the client can't be read now.
-                        last_heard = Instant::now();
+                        last_frame = Instant::now();
                     }
-                    if !pulse.is_welcome().await || last_heard.elapsed() > SILENCE {
+                    if !pulse.is_valid().await || last_frame.elapsed() > SILENCE {
                         return Err(Gone);
                     }
                     socket.write([Message::Ping(bytes::Bytes::new())]).await?;

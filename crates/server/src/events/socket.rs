@@ -154,12 +154,12 @@ pub(super) struct Connection {
 impl Connection {
     async fn run(&mut self, visitor: &Visitor) -> Result<(), Gone> {
         let mut pulse = Pulse::new(&self.app, visitor);
-        let mut last_heard = Instant::now();
+        let mut last_frame = Instant::now();
         loop {
             let listens = self.underway.has_room();
             tokio::select! {
                 frame = oversize::receive(&mut self.socket, visitor), if listens => {
-                    last_heard = Instant::now();
+                    last_frame = Instant::now();
                     match frame {
                         Some(Ok(Message::Text(text))) if oversize::is_too_long(&text) => {
                             self.not_understood(oversize::TOO_LONG.into()).await?;
@@ -188,9 +188,9 @@ impl Connection {
                 () = pulse.beat() => {
                     if !listens {
                         // Frames of the client can't be read now.
-                        last_heard = Instant::now();
+                        last_frame = Instant::now();
                     }
-                    if !pulse.is_welcome().await || last_heard.elapsed() > SILENCE {
+                    if !pulse.is_valid().await || last_frame.elapsed() > SILENCE {
                         return Err(Gone);
                     }
                     self.write(Message::Ping(bytes::Bytes::new())).await?;

@@ -80,10 +80,10 @@ impl Live {
             tokio::select! {
                 biased;
                 () = self.pulse.beat() => {
-                    if !self.pulse.is_welcome().await {
+                    if !self.pulse.is_valid().await {
                         return None;
                     }
-                    if let Some(sign) = self.pulse.sign_of_life() {
+                    if let Some(sign) = self.pulse.keep_alive_comment() {
                         return Some(sign);
                     }
                 }

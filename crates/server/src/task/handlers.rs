@@ -67,7 +67,7 @@ pub(super) async fn run(
         let next = tokio::select! {
             biased;
             () = pulse.beat() => {
-                if !pulse.is_welcome().await {
+                if !pulse.is_valid().await {
                     return Err(ApiError::Unauthorized.into());
                 }
                 continue;
@@ -77,7 +77,7 @@ pub(super) async fn run(
         let (_, translated) = next.ok_or(ApiError::Internal)??;
         if let Some(response) = translated.response {
             // The key may have been revoked since the last check.
-            if !pulse.is_welcome().await {
+            if !pulse.is_valid().await {
                 return Err(ApiError::Unauthorized.into());
             }
             return Ok(([(SESSION_HEADER, run.session_id())], Json(response)).into_response());
@@ -538,10 +538,10 @@ impl Watched {
             tokio::select! {
                 biased;
                 () = self.pulse.beat() => {
-                    if !self.pulse.is_welcome().await {
+                    if !self.pulse.is_valid().await {
                         return None;
                     }
-                    if let Some(sign) = self.pulse.sign_of_life() {
+                    if let Some(sign) = self.pulse.keep_alive_comment() {
                         return Some(sign);
                     }
                 }
@@ -550,7 +550,7 @@ impl Watched {
                     let (seq, translated) = next?.ok()?;
                     self.finished = translated.response.is_some();
                     // The key may have been revoked since the last check; that also ends its task.
-                    if self.finished && !self.pulse.is_welcome().await {
+                    if self.finished && !self.pulse.is_valid().await {
                         return None;
                     }
                     let wanted = seq > self.seen || seq == 0;

@@ -95,12 +95,12 @@ pub(super) async fn was_overdue(
 
 fn begin(sessions: Sessions, session: SessionId, key: String, order: Order) {
     tokio::spawn(async move {
-        let looked_after = match look_after(&sessions, session, &order).await {
+        let supervised = match run_supervision(&sessions, session, &order).await {
             Ok(End::Over) => sessions.erase_notes(session, &key).await,
             Ok(End::Interrupted) => Ok(()),
             Err(error) => Err(error),
         };
-        if let Err(error) = looked_after {
+        if let Err(error) = supervised {
             tracing::warn!(%error, "can't supervise a task any longer");
         }
     });
@@ -112,7 +112,11 @@ enum End {
     Interrupted,
 }
 
-async fn look_after(sessions: &Sessions, session: SessionId, order: &Order) -> Result<End, CommandError> {
+async fn run_supervision(
+    sessions: &Sessions,
+    session: SessionId,
+    order: &Order,
+) -> Result<End, CommandError> {
     let prompt: Option<PromptId> = order.prompt_id.as_deref().and_then(|id| id.parse().ok());
     let wanted = prompt.map_or(Wanted::First, Wanted::Prompt);
     let mut turn = Turn::new(sessions.clone(), sessions.watch(), session, order.after, wanted);
