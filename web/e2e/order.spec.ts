@@ -170,6 +170,17 @@ test("a session is dragged among the pinned, and into a group", async ({ page, p
   await page.keyboard.press("Enter");
   await entry(page, /gamma task/).dragTo(heading(page, "Later"));
   await expect.poll(() => rows(page)).toEqual(["Pinned", "beta task", "alpha task", "Later", "gamma task"]);
+
+  // A group that was removed by mistake comes back with what was in it.
+  const grouped = await rows(page);
+  await heading(page, "Later").hover();
+  await list(page).getByRole("button", { name: "Actions for group Later" }).click();
+  await page.getByRole("menuitem", { name: "Remove group" }).click();
+  await expect.poll(() => rows(page)).toEqual(["Pinned", "beta task", "alpha task", "project", "gamma task"]);
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect.poll(() => rows(page)).toEqual(grouped);
+  await page.reload();
+  await expect.poll(() => rows(page)).toEqual(grouped);
 });
 
 test("what needs the user is one queue: counted the same everywhere, walked with one key, and said when it is empty", async ({

@@ -3,11 +3,13 @@ import { type DragEvent, memo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { cn } from "../lib/cn";
 import { removeGroup } from "../store/arrange";
+import { UNDO_MS } from "../store/controller";
 import { groupOf } from "../store/moves";
 import { usePending } from "../store/queue";
 import type { Section } from "../store/sections";
 import { Dropdown, DropdownItem } from "../ui/Dropdown";
 import { iconButtonClass } from "../ui/IconButton";
+import { toasts } from "../ui/toasts";
 import { tellOffline } from "../features/settings/offline";
 import { GroupDialog } from "../features/settings/GroupDialog";
 import { Count } from "./Count";
@@ -89,6 +91,26 @@ function NeedsCount() {
 function GroupMenu({ id, name }: { id: string; name: string }) {
   const { t } = useTranslation();
   const [renaming, setRenaming] = useState(false);
+
+  function remove(): void {
+    const undo = removeGroup(id);
+    if (!undo) {
+      tellOffline();
+      return;
+    }
+    const toast = toasts.add({
+      title: t("sessionGroup.removed", { name }),
+      timeout: UNDO_MS,
+      actionProps: {
+        children: t("common.undo"),
+        onClick() {
+          toasts.close(toast);
+          if (!undo()) tellOffline();
+        },
+      },
+    });
+  }
+
   return (
     <>
       <Dropdown
@@ -102,7 +124,7 @@ function GroupMenu({ id, name }: { id: string; name: string }) {
         <DropdownItem icon={<Pencil />} onSelect={() => setRenaming(true)}>
           {t("sessionGroup.rename")}
         </DropdownItem>
-        <DropdownItem icon={<Trash2 />} danger onSelect={() => removeGroup(id) || tellOffline()}>
+        <DropdownItem icon={<Trash2 />} danger onSelect={remove}>
           {t("sessionGroup.remove")}
         </DropdownItem>
       </Dropdown>

@@ -169,10 +169,16 @@ export function moveGroup(id: string, to: number): boolean {
   });
 }
 
-export function removeGroup(id: string): boolean {
-  const sent = request({ type: "arrangement.removeGroup", payload: { id } }, command());
-  if (sent) show((all) => withoutGroup(all, id));
-  return sent;
+/** Gives what brings the group back, with the sessions that were in it. Undefined when offline: nothing was removed. */
+export function removeGroup(id: string): (() => boolean) | undefined {
+  const { groups, placements } = now();
+  const group = groups.find((each) => each.id === id);
+  const members = [...placements].flatMap(([session, placement]) =>
+    placement.group === id ? [session] : [],
+  );
+  if (!group || !request({ type: "arrangement.removeGroup", payload: { id } }, command())) return undefined;
+  show((all) => withoutGroup(all, id));
+  return () => saveGroup(group) && members.every((session) => change(session, { group: id }));
 }
 
 export function sortBy(sorting: Sorting): boolean {
