@@ -11,6 +11,8 @@ test("a sandbox is chosen with the keyboard, shown with its hosts, and changed",
       rules: [{ contains: "hello", replies: [{ parts: [{ type: "text", text: "Hello." }] }] }],
     }),
   );
+  // Written first: to save the sandbox is not to start the task.
+  await page.getByRole("textbox", { name: "Task" }).fill("hello");
   await page.getByRole("button", { name: "Sandbox: Off" }).focus();
   await page.keyboard.press("Enter");
   const form = page.getByRole("dialog", { name: "Sandbox" });
@@ -25,8 +27,7 @@ test("a sandbox is chosen with the keyboard, shown with its hosts, and changed",
   await form.getByRole("button", { name: "Save" }).click();
   await expect(form).toBeHidden();
   await expect(page.getByRole("button", { name: "Sandbox: Files and network" })).toBeFocused();
-
-  await page.getByRole("textbox", { name: "Task" }).fill("hello");
+  await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
   await page.getByRole("button", { name: "Start session" }).click();
   await expect(page.getByRole("log")).toContainText("Hello.");
   const bar = page.getByRole("group", { name: "Session information" });

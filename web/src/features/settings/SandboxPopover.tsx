@@ -50,6 +50,8 @@ function SandboxForm({
       className="mt-2 space-y-3"
       onSubmit={(event) => {
         event.preventDefault();
+        // The form of the start page is around this one, as far as React is concerned.
+        event.stopPropagation();
         setChecked(true);
         if (level === "on" && wrongHost(lines(hosts)) !== undefined) return;
         if (level !== "off" && wrongFolder(lines(folders)) !== undefined) return;
