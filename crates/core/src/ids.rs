@@ -38,6 +38,11 @@ impl SessionId {
         self.derive(&format!("run:{}", made.0), seq).to_string()
     }
 
+    /// The agent's id for a conversation that goes on from an earlier one of the same session, in its run of that number.
+    pub(crate) fn branched_conversation(self, made: Timestamp, run: u64) -> String {
+        self.derive(&format!("branch:{}", made.0), run).to_string()
+    }
+
     /// The agent's id for a conversation that starts afresh at `seq`.
     pub(crate) fn fresh_conversation(self, made: Timestamp, seq: u64) -> String {
         self.derive(&format!("conversation:{}", made.0), seq).to_string()

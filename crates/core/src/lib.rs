@@ -16,6 +16,7 @@ pub mod prompt;
 pub mod redact;
 mod registry;
 pub mod rights;
+mod saved_files;
 pub mod session;
 mod store;
 mod title;
@@ -36,14 +37,15 @@ pub use paths::{FileText, FolderListing, PathPolicy, PathRefused};
 pub use prompt::{Attachment, Image, NewImage, NewPrompt, Prompt, PromptRefused};
 pub use registry::{
     Accepted, AgentUsage, BackendChoice, CommandError, HibernationPolicy, HistoryPage, KnownConversation,
-    Page, Retention, SessionPage, Sessions, StartSession, TitlePolicy,
+    Match, Matches, Page, Retention, RewindOutcome, RewindScope, SessionPage, Sessions, StartSession,
+    TitlePolicy, UndoOutcome,
 };
 pub use session::{
-    AgentStatus, Approval, DecisionAnswer, DecisionRef, QueueItem, Refusal, RunRecord, SessionRecord,
-    SessionStatus, Settings, SettingsPatch, TitleSource, TurnRecord,
+    AgentStatus, Approval, DecisionAnswer, DecisionRef, QueueItem, Refusal, RewindUndo, RewoundPart,
+    RunRecord, SessionRecord, SessionStatus, Settings, SettingsPatch, TitleSource, TurnRecord,
 };
 pub use store::{
-    AcceptedPrompt, Commit, DamagedSession, Decided, Epoch, HistoryEntry, HistoryKind, InvalidCursor,
+    AcceptedPrompt, Commit, DamagedSession, Decided, Epoch, Extent, HistoryEntry, HistoryKind, InvalidCursor,
     ListFilter, ListedSession, Owners, SessionCursor, SessionQuery, Store, StoreError, StoreFuture,
     StoredSession, UnfinishedSession,
 };

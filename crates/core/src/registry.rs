@@ -38,18 +38,22 @@ mod abilities;
 mod accept;
 mod arrange;
 mod decide;
+mod find;
 mod hibernate;
 mod load;
 mod notes;
 mod reading;
+mod rewind;
 mod steer;
 mod upkeep;
 
 use abilities::{check_installed, check_start};
 pub use accept::Accepted;
+pub use find::{Match, Matches};
 pub use hibernate::{AgentUsage, HibernationPolicy};
 use load::Slot;
 pub use load::{KnownConversation, SessionPage};
+pub use rewind::{RewindOutcome, RewindScope, UndoOutcome};
 pub use upkeep::Retention;
 
 /// The sessions of this server, as one viewer may see and use them. Cheap to clone.
@@ -438,6 +442,7 @@ impl Sessions {
             expired: false,
             fork_of: start.fork_of.map(|id| id.to_string()),
             fork_at: None,
+            rewound: Vec::new(),
             summary: Some(Arc::new(Summary::resumed(start.spent_before_usd))),
             delete_at: None,
             status: SessionStatus::Idle,
@@ -555,12 +560,17 @@ impl Sessions {
             Input::Prompt(prompt)
         };
         match self.input_with(session, input, images).await? {
-            Acknowledged::New(after) => Ok(Accepted {
-                session,
-                prompt: id,
-                after,
-                duplicate: false,
-            }),
+            Acknowledged::New(after) => {
+                if record.can_undo_rewind() {
+                    self.forget_saved(session).await;
+                }
+                Ok(Accepted {
+                    session,
+                    prompt: id,
+                    after,
+                    duplicate: false,
+                })
+            }
             // Another connection was first.
             Acknowledged::Duplicate => {
                 let accepted = self.accepted_in(session, id).await?;

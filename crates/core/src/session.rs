@@ -11,11 +11,11 @@ pub(crate) use actor::{ActorHandle, spawn};
 pub(crate) use inbox::{Acknowledged, Command, CommandFailed, Deletion};
 pub use settings::{Settings, SettingsPatch};
 pub use state::{
-    AgentState, AgentStatus, Approval, DecisionAnswer, DecisionRef, Delivery, RunRecord, SessionRecord,
-    SessionStatus, State, TitleSource, TurnRecord,
+    AgentState, AgentStatus, Approval, DecisionAnswer, DecisionRef, Delivery, RewindUndo, RewoundPart,
+    RunRecord, SessionRecord, SessionStatus, State, TitleSource, TurnRecord,
 };
 pub(crate) use step::totals;
-pub use step::{Effect, Input, QueueItem, Refusal, step};
+pub use step::{Effect, Input, Kept, QueueItem, Refusal, step};
 
 #[cfg(test)]
 mod recovery_tests;

@@ -13,7 +13,7 @@ use crate::ids::{PromptId, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Image;
 use crate::registry::Page;
-use crate::session::SessionRecord;
+use crate::session::{RewoundPart, SessionRecord};
 
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
@@ -127,9 +127,8 @@ pub trait Store: Send + Sync + 'static {
     /// goes away with its session. A session that is put into a group that does not exist is in none.
     fn arrange(&self, viewer: Option<String>, change: Arrange) -> StoreFuture<'_, Option<Arranged>>;
 
-    /// Writes a new session with a copy of the events of `source`, numbered from 1. Returns the number of its last
-    /// event.
-    fn fork(&self, source: SessionId, record: SessionRecord) -> StoreFuture<'_, u64>;
+    /// Writes a new session with a copy of that much of `source`, numbered from 1. Returns the number of its last event.
+    fn fork(&self, source: SessionId, record: SessionRecord, extent: Extent) -> StoreFuture<'_, u64>;
 
     /// Removes the streamed fragments (`stream_event`) of messages from before that time, in sessions without a running
     /// turn. Whole messages stay, and so do the fragments of messages that were never finished. No number is reused.
@@ -247,6 +246,15 @@ pub struct SessionQuery {
     pub limit: Option<u32>,
 }
 
+/// How much of a session a fork begins with.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Extent {
+    /// The number of the last event. `None`: all there are.
+    pub through: Option<u64>,
+    /// What is left out of it.
+    pub without: Vec<RewoundPart>,
+}
+
 /// Which sessions a list is limited to.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ListFilter {
@@ -262,6 +270,7 @@ pub enum ListFilter {
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistoryEntry {
     pub seq: u64,
+    pub at: Timestamp,
     pub kind: HistoryKind,
     /// The prompt as clients read it, or the agent's message.
     pub json: RawJson,

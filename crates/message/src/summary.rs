@@ -298,6 +298,15 @@ impl Summary {
         self.edits.clear();
     }
 
+    /// Takes over what describes the conversation as it is now, after a rewind: to-dos, files, its size. What was spent
+    /// stays spent.
+    pub fn describe_as(&mut self, kept: &Self) {
+        self.context_tokens = kept.context_tokens;
+        self.files_changed.clone_from(&kept.files_changed);
+        self.todos.clone_from(&kept.todos);
+        self.edits.clear();
+    }
+
     /// The totals of a session that begins with everything that happened in this one.
     #[must_use]
     pub fn forked(&self) -> Self {

@@ -26,6 +26,7 @@ macro_rules! conformance {
                 a_name_belongs_to_its_owner_and_goes_away_with_its_session,
                 an_image_is_kept_once_and_goes_with_its_session,
                 a_fork_begins_with_the_messages_of_its_source,
+                a_fork_has_no_more_of_its_source_than_is_wanted,
                 notes_are_kept_with_their_session_and_go_with_it,
                 others_go_on_while_a_long_session_is_copied_and_removed,
             }

@@ -10,8 +10,9 @@ use tiller_core::backend::{
 use tiller_core::prompt::UiContext;
 use tiller_core::{
     Approval, Attachment, Commit, DecisionRequest, Epoch, Event, EventBody, HistoryEntry, Image, Options,
-    Prompt, PromptId, RawJson, RequestId, RunRecord, SessionId, SessionQuery, SessionRecord, SessionStatus,
-    Settings, StatusChange, Store, StoredSession, Timestamp, TitleSource, TurnRecord,
+    Prompt, PromptId, RawJson, RequestId, RewindUndo, RewoundPart, RunRecord, SessionId, SessionQuery,
+    SessionRecord, SessionStatus, Settings, StatusChange, Store, StoredSession, Timestamp, TitleSource,
+    TurnRecord,
 };
 use tiller_message::{Summary, TurnFigures};
 
@@ -35,6 +36,15 @@ pub fn record(title: &str) -> SessionRecord {
         expired: true,
         fork_of: Some("c0".to_owned()),
         fork_at: Some("m0".to_owned()),
+        rewound: vec![RewoundPart {
+            after: 1,
+            through: 2,
+            undo: Some(RewindUndo {
+                conversation: Some("c9".to_owned()),
+                last_prompt: Some("before".to_owned()),
+                ..RewindUndo::default()
+            }),
+        }],
         summary: Some(Arc::new(summary())),
         delete_at: Some(Timestamp(40)),
         status: SessionStatus::Running,
@@ -68,6 +78,7 @@ pub fn record(title: &str) -> SessionRecord {
             started: Options::default().with("tools", vec!["Read"]),
             options: Options::default().with("maxBudgetUsd", 1.5),
             hooks: vec!["PreToolUse".to_owned()],
+            stale: true,
         }),
     }
 }

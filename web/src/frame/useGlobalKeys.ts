@@ -1,5 +1,6 @@
 import { useEffect } from "react";
 import { clearView } from "../store/cleared";
+import { openFind } from "../store/finding";
 import { openPalette, usePalette } from "../store/palette";
 import { usePanel } from "../store/panel";
 import { store } from "../store/state";
@@ -38,6 +39,8 @@ function actionOf(event: KeyboardEvent): (() => void) | undefined {
     if (key === "b") return useNavigation.getState().toggle;
     if (key === "j") return usePanel.getState().toggle;
     if (key === "l") return clearCurrent;
+    // The browser's own search would find only what happens to be drawn.
+    if (key === "f" && currentRoute().view === "session") return openFind;
   }
   if (event.altKey && !event.ctrlKey && !event.metaKey) {
     if (event.code === "KeyN") return () => beginAfresh();

@@ -110,10 +110,14 @@ export type ClientEvent =
   | { type: "session.queue", commandId?: string, payload: ReplaceQueue }
   /** Sends the first queued prompt, if no turn runs. */
   | { type: "session.flush", commandId?: string, payload: FlushQueue }
-  /** Forks a session: the new one begins with the conversation so far. */
+  /** Forks a session: the new one begins with the conversation so far, or up to a message. */
   | { type: "session.fork", commandId?: string, payload: SessionFork }
-  /** Restores the files to their state before a prompt. A dry run only reports what would change; later commands don't wait for it. */
+  /** Restores files, conversation or both as they were before a prompt. A dry run only tells what would change, and nothing waits for it. */
   | { type: "session.rewind", commandId?: string, payload: SessionRewind }
+  /** Undoes the last rewind of a conversation, with its files, if no prompt came since. */
+  | { type: "session.unrewind", commandId?: string, payload: SessionRef }
+  /** Finds words in all of a session's messages. */
+  | { type: "session.find", commandId?: string, payload: SessionFind }
   /** Asks a session's agent a question about itself, beside its work. */
   | { type: "session.inquire", commandId?: string, payload: SessionInquire }
   /** Ends the process outside of Tiller that uses the session's conversation. */
@@ -166,6 +170,15 @@ export type FlushQueue = { sessionId: string,
  */
 afresh?: boolean, };
 
+/**
+ * A prompt, an answer, a tool call or its result in which the words were found.
+ */
+export type FoundEntry = { seq: number, 
+/**
+ * The tool call's id: a call and its result belong together.
+ */
+toolUseId?: string, };
+
 export type History = { sessionId: string, status: SessionStatus, 
 /**
  * `{type: "user_prompt", prompt, promptId, uuid, attachments?, context?}` or the agent's own message, oldest
@@ -190,6 +203,10 @@ statuses?: Array<StatusChange>,
  * for.
  */
 decided?: Array<DecidedCall>, 
+/**
+ * When each message came.
+ */
+times?: Array<number>, 
 /**
  * The number of the session's last event: subscribe after it to continue live.
  */
@@ -346,6 +363,19 @@ export type ReplaceQueue = { sessionId: string, prompts: Array<QueueEntry>,
  */
 expected?: Array<QueueEntry>, };
 
+/**
+ * Events that the conversation no longer has.
+ */
+export type RewoundRange = { 
+/**
+ * The number of the last event before them.
+ */
+afterSeq: number, 
+/**
+ * The number of the last of them.
+ */
+throughSeq: number, };
+
 export type RunnerError = { 
 /**
  * In English.
@@ -405,6 +435,10 @@ export type ServerEvent =
   | { type: "session.forked", commandId?: string, payload: SessionForked }
   /** What a `session.rewind` changed, or would change. */
   | { type: "session.rewound", commandId?: string, payload: SessionRewound }
+  /** What a `session.unrewind` brought back. */
+  | { type: "session.unrewound", commandId?: string, payload: SessionUnrewound }
+  /** Where a `session.find` found the words. */
+  | { type: "session.found", commandId?: string, payload: SessionFound }
   /** The answer to a `session.inquire`: either `data`, in the agent's own format, or `error`. */
   | { type: "session.answer", commandId?: string, payload: SessionAnswer }
   /** This client fell behind and has to ask again for what it missed. */
@@ -505,9 +539,29 @@ afterMs?: number, };
 
 export type SessionDeleted = { sessionId: string, };
 
-export type SessionFork = { sessionId: string, title?: string, };
+export type SessionFind = { sessionId: string, 
+/**
+ * The words, whatever the case of their letters.
+ */
+query: string, };
+
+export type SessionFork = { sessionId: string, title?: string, 
+/**
+ * The `seq` of the last message that the fork begins with. Absent: all of them.
+ */
+atSeq?: number, };
 
 export type SessionForked = { sessionId: string, newSessionId: string, };
+
+export type SessionFound = { sessionId: string, query: string, 
+/**
+ * In the order of the log.
+ */
+matches: Array<FoundEntry>, 
+/**
+ * There are more than were told.
+ */
+more: boolean, };
 
 /**
  * Makes a group, or gives one another name or place.
@@ -544,7 +598,15 @@ queueItems?: Array<QueuedPrompt>, agent: AgentInfo,
 /**
  * When the session will be deleted, unless the deletion is cancelled.
  */
-deleteAt?: number, lastSeq: number, 
+deleteAt?: number, 
+/**
+ * The parts of the log that the conversation no longer has: it was rewound.
+ */
+rewound?: Array<RewoundRange>, 
+/**
+ * The last rewind can be undone: nothing was said since.
+ */
+canUndoRewind?: boolean, lastSeq: number, 
 /**
  * The totals of the whole session as of `lastSeq`. Absent for a session that an earlier version stored, until the
  * server has counted them.
@@ -608,13 +670,29 @@ userMessageId: string,
 /**
  * Only reports what would change.
  */
-dryRun: boolean, };
+dryRun: boolean, 
+/**
+ * The conversation goes back to before that prompt. Until the next prompt, `session.unrewind` undoes it.
+ */
+conversation?: boolean, 
+/**
+ * Files go back, too: true unless said otherwise.
+ */
+files?: boolean, };
 
 export type SessionRewound = { sessionId: string, userMessageId: string, dryRun: boolean, canRewind: boolean, filesChanged: Array<string>, insertions: number, deletions: number, 
 /**
  * Why the files can't be restored.
  */
-error?: string, };
+error?: string, 
+/**
+ * With `conversation`: how many prompts are put away, with all that followed them.
+ */
+prompts?: number, 
+/**
+ * With `conversation`: the files that an undo would not bring back.
+ */
+notSaved?: Array<string>, };
 
 export type SessionStart = { 
 /**
@@ -698,6 +776,16 @@ export type SessionStarted = { sessionId: string, requestId: string, };
 
 export type SessionStatus = "idle" | "running" | "completed" | "error";
 
+export type SessionUnrewound = { sessionId: string, 
+/**
+ * The files that are back.
+ */
+restored: Array<string>, 
+/**
+ * The files that were changed since and stay as they are.
+ */
+left: Array<string>, };
+
 export type SessionUpdated = { session: SessionInfo, };
 
 /**
@@ -774,7 +862,11 @@ export type StreamMessage = { sessionId: string,
 /**
  * The agent's own message, unchanged.
  */
-message: Record<string, unknown>, seq: number, };
+message: Record<string, unknown>, seq: number, 
+/**
+ * When it happened.
+ */
+at?: number, };
 
 export type StreamUserPrompt = { sessionId: string, prompt: string, 
 /**
@@ -784,7 +876,11 @@ promptId?: string,
 /**
  * The same id, under its earlier name.
  */
-uuid: string, attachments?: Array<Attachment>, context?: UiContext, seq: number, };
+uuid: string, attachments?: Array<Attachment>, context?: UiContext, seq: number, 
+/**
+ * When it happened.
+ */
+at?: number, };
 
 /**
  * The subject of a question to a session's agent.

@@ -17,6 +17,8 @@ export type Entry =
       readonly context?: UiContext;
       /** Images that a transcript has in it, as data: addresses. */
       readonly images?: readonly string[];
+      /** When it was sent, in milliseconds since 1970. */
+      readonly at?: number;
     }
   | {
       readonly kind: "message";
@@ -24,6 +26,8 @@ export type Entry =
       readonly message: AgentMessage;
       /** The message as the agent wrote it. */
       readonly raw: unknown;
+      /** When it came, in milliseconds since 1970. */
+      readonly at?: number;
     }
   | {
       readonly kind: "status";
@@ -35,15 +39,16 @@ export type Entry =
     };
 
 /** A message of the agent, whatever it looks like. */
-export const messageEntry = (seq: number, raw: unknown): Entry => ({
+export const messageEntry = (seq: number, raw: unknown, at?: number): Entry => ({
   kind: "message",
   seq,
   message: readMessage(raw),
   raw,
+  at,
 });
 
 /** A prompt, as a history has it. */
-export function promptEntry(seq: number, raw: unknown): Entry {
+export function promptEntry(seq: number, raw: unknown, at?: number): Entry {
   const record = asObject(raw) ?? {};
   return {
     kind: "prompt",
@@ -54,13 +59,29 @@ export function promptEntry(seq: number, raw: unknown): Entry {
     attachments: asObjects(record.attachments) as unknown as Attachment[],
     context: asObject(record.context) as UiContext | undefined,
     images: imagesOf(record.images),
+    at,
   };
 }
 
 /** An entry of a history. Only its kind tells what it is: an agent may write what looks like a prompt. */
-export const historyEntry = (seq: number, kind: HistoryKind | undefined, raw: unknown): Entry =>
-  kind === "user_prompt" ? promptEntry(seq, raw) : messageEntry(seq, raw);
+export const historyEntry = (seq: number, kind: HistoryKind | undefined, raw: unknown, at?: number): Entry =>
+  kind === "user_prompt" ? promptEntry(seq, raw, at) : messageEntry(seq, raw, at);
 
 /** A change of status; `undefined` for one that is no event of the log. */
 export const statusEntry = ({ seq, status, error, turn }: StatusChange): Entry | undefined =>
   seq === undefined ? undefined : { kind: "status", seq, status, error, turn };
+
+/** When an entry was written, of entries in the order of their numbers. */
+export function timeOf(entries: readonly Entry[], seq: number | undefined): number | undefined {
+  if (seq === undefined) return undefined;
+  let [low, high] = [0, entries.length - 1];
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    const entry = entries[middle];
+    if (!entry) return undefined;
+    if (entry.seq === seq) return "at" in entry ? entry.at : undefined;
+    if (entry.seq < seq) low = middle + 1;
+    else high = middle - 1;
+  }
+  return undefined;
+}

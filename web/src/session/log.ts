@@ -152,7 +152,9 @@ export function acceptHistory(log: SessionLog, history: History, commandId: stri
   const asked = commandId === undefined ? log.asked : without(log.asked, commandId);
   const messages = history.messages.flatMap((message, index): Entry[] => {
     const seq = history.seqs[index];
-    return seq === undefined ? [] : [historyEntry(seq, history.kinds[index], message)];
+    return seq === undefined
+      ? []
+      : [historyEntry(seq, history.kinds[index], message, history.times?.[index])];
   });
   const statuses = (history.statuses ?? []).flatMap((change) => statusEntry(change) ?? []);
   const entries = [...messages, ...statuses].toSorted((a, b) => a.seq - b.seq);
@@ -286,9 +288,10 @@ function liveEntry(event: SequencedEvent): Entry | undefined {
         uuid: event.payload.uuid,
         attachments: event.payload.attachments,
         context: event.payload.context,
+        at: event.payload.at,
       };
     case "stream.message":
-      return messageEntry(event.payload.seq, event.payload.message);
+      return messageEntry(event.payload.seq, event.payload.message, event.payload.at);
     case "session.status":
       return statusEntry(event.payload);
     default:

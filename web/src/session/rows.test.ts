@@ -47,6 +47,26 @@ function project(status: "running" | "idle", ...make: (() => SequencedEvent)[]):
 const shape = (row: Row) => (row.kind === "item" ? row.item.kind : row.kind);
 
 describe("rows", () => {
+  it("put away what the conversation no longer has, in one row for each part", () => {
+    seq = 0;
+    const prompt = (text: string): SequencedEvent => ({
+      type: "stream.user_prompt",
+      payload: { sessionId, seq: ++seq, prompt: text, uuid: text },
+    });
+    const events = [prompt("a"), say("A"), prompt("b"), say("B"), prompt("c"), say("C"), prompt("d")];
+    const log = acceptEvents(openLog(0, 0), events);
+    const parts = [
+      { afterSeq: 2, throughSeq: 4 },
+      { afterSeq: 4, throughSeq: 6 },
+    ];
+    const rows = projectRows(log, "idle", [], parts);
+    expect(rows.map(shape)).toEqual(["prompt", "text", "rewound", "rewound", "prompt"]);
+    expect(rows.slice(2, 4)).toMatchObject([
+      { prompts: 1, newest: false },
+      { prompts: 1, newest: true },
+    ]);
+  });
+
   it("put a decision on the card of its tool call", () => {
     const [row, ...rest] = project(
       "running",

@@ -1,5 +1,5 @@
 /** What the list of a conversation shows, from top to bottom. Pure, and cheap enough to run once a frame. */
-import type { SessionStatus } from "../gen/events";
+import type { RewoundRange, SessionStatus } from "../gen/events";
 import { familyOf } from "./describe";
 import type { Item, ToolItem } from "./items";
 import type { Decided, Decision, SessionLog } from "./log";
@@ -27,6 +27,8 @@ export type Row =
       /** All that waits. */
       readonly queue: readonly QueuedPrompt[];
     }
+  /** Stands for what the conversation no longer has. */
+  | { readonly kind: "rewound"; readonly key: string; readonly prompts: number; readonly newest: boolean }
   | { readonly kind: "sending"; readonly key: string; readonly prompt: string }
   | { readonly kind: "working"; readonly key: "working" };
 
@@ -37,6 +39,7 @@ export function projectRows(
   log: SessionLog,
   status: SessionStatus,
   sending: readonly QueuedPrompt[] = [],
+  rewound: readonly RewoundRange[] = [],
 ): Row[] {
   const items = withEdits(log.transcript.items, log.decided);
   const children = childrenByParent(items);
@@ -47,6 +50,13 @@ export function projectRows(
   for (const item of items) {
     if (item.parent !== undefined && children.has(item.parent)) continue;
     if (isEmpty(item)) continue;
+    if (rewound.length > 0) {
+      const part = rewound.find((each) => isWithin(each, item.seqs[0] ?? 0));
+      if (part) {
+        putAway(rows, part, item, part === rewound.at(-1));
+        continue;
+      }
+    }
     const toolUseId = item.kind === "tool" ? item.toolUseId : undefined;
     const decision = toolUseId === undefined ? undefined : waiting.get(toolUseId);
     if (toolUseId !== undefined) waiting.delete(toolUseId);
@@ -89,6 +99,19 @@ function withEdits(items: readonly Item[], decided: ReadonlyMap<string, Decided>
     edits.set(item, { input, item: edited });
     return edited;
   });
+}
+
+const isWithin = ({ afterSeq, throughSeq }: RewoundRange, seq: number): boolean =>
+  afterSeq < seq && seq <= throughSeq;
+
+/** One row for the whole part, which counts what was asked in it. */
+function putAway(rows: Row[], part: RewoundRange, item: Item, newest: boolean): void {
+  const key = `w${part.afterSeq}`;
+  const last = rows.at(-1);
+  const known = last?.kind === "rewound" && last.key === key ? last : undefined;
+  const prompts = (known?.prompts ?? 0) + Number(item.kind === "prompt");
+  if (known) rows.pop();
+  rows.push({ kind: "rewound", key, prompts, newest });
 }
 
 /** Only parents whose tool call is on this page: the rest of a subagent's words would otherwise be lost. */

@@ -64,7 +64,7 @@ function applyTo(session: SessionInfo, event: SequencedEvent, now: number): Sess
         updatedAt: now,
       };
     case "stream.user_prompt":
-      return { ...session, lastPrompt: event.payload.prompt, updatedAt: now };
+      return { ...session, lastPrompt: event.payload.prompt, updatedAt: now, canUndoRewind: false };
     case "permission.request":
       return { ...session, pending: session.pending + 1, updatedAt: now };
     case "permission.resolved":

@@ -5,14 +5,16 @@ import { readMessage } from "./message";
 
 /** `first` is the number of the first of them in its session, so that each keeps its place when others come before. */
 export function entriesOf(told: readonly TranscriptEntry[], first: number): Entry[] {
-  return told.flatMap(({ message }, index) =>
-    message === undefined ? [] : [entryOf(first + index + 1, message)],
+  return told.flatMap(({ message, timestamp }, index) =>
+    message === undefined ? [] : [entryOf(first + index + 1, message, Date.parse(timestamp) || undefined)],
   );
 }
 
 /** The server writes the prompts of a transcript itself; no line of an agent has their type. */
-const entryOf = (seq: number, message: unknown): Entry =>
-  readMessage(message).type === "user_prompt" ? promptEntry(seq, message) : messageEntry(seq, message);
+const entryOf = (seq: number, message: unknown, at: number | undefined): Entry =>
+  readMessage(message).type === "user_prompt"
+    ? promptEntry(seq, message, at)
+    : messageEntry(seq, message, at);
 
 /** The place of the line that an entry came from. */
 export const indexOf = (seq: number, first: number): number => seq - 1 - first;

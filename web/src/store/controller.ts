@@ -242,7 +242,8 @@ export function loadMoreSessions(): void {
 }
 
 /** Shows a session that has begun a moment ago. */
-function goToNew(id: string): void {
+export function goToNew(id: string): void {
+  store.setState({ expected: id });
   keepTab(id);
   askSessions("some", { limit: FIRST_SESSIONS });
   queueMicrotask(() => go({ view: "session", id }));

@@ -4,6 +4,7 @@ import { errorText } from "../i18n/errors";
 import { newId } from "../lib/id";
 import { request } from "./connection";
 
+export type Found = Extract<ServerEvent, { type: "session.found" }>["payload"];
 export type Rewound = Extract<ServerEvent, { type: "session.rewound" }>["payload"];
 
 interface Waiting {
@@ -54,12 +55,37 @@ export async function inquire(sessionId: string, subject: Subject, query?: strin
   return answer.payload.data;
 }
 
-/** Puts files back to what they were before a prompt, or tells what that would change. */
-export async function rewind(sessionId: string, userMessageId: string, dryRun: boolean): Promise<Rewound> {
+/** Takes the conversation, and the files if wanted, back to before a prompt, or tells what that would change. */
+export async function rewind(
+  sessionId: string,
+  userMessageId: string,
+  { dryRun, files }: { dryRun: boolean; files: boolean },
+): Promise<Rewound> {
   const answer = await ask(
-    { type: "session.rewind", payload: { sessionId, userMessageId, dryRun } },
+    { type: "session.rewind", payload: { sessionId, userMessageId, dryRun, files, conversation: true } },
     newId(),
   );
   if (answer.type !== "session.rewound") throw new Error(answer.type);
+  return answer.payload;
+}
+
+/** Undoes the last rewind. Gives the files that were changed since and stay as they are. */
+export async function undoRewind(sessionId: string): Promise<readonly string[]> {
+  const answer = await ask({ type: "session.unrewind", payload: { sessionId } }, newId());
+  if (answer.type !== "session.unrewound") throw new Error(answer.type);
+  return answer.payload.left;
+}
+
+/** A new session with everything up to this entry. Gives its id. */
+export async function forkAt(sessionId: string, atSeq: number): Promise<string> {
+  const answer = await ask({ type: "session.fork", payload: { sessionId, atSeq } }, newId());
+  if (answer.type !== "session.forked") throw new Error(answer.type);
+  return answer.payload.newSessionId;
+}
+
+/** Where in the whole conversation these words are. */
+export async function find(sessionId: string, query: string): Promise<Found> {
+  const answer = await ask({ type: "session.find", payload: { sessionId, query } }, newId());
+  if (answer.type !== "session.found") throw new Error(answer.type);
   return answer.payload;
 }

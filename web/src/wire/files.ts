@@ -23,6 +23,12 @@ export async function fileBytes(path: string): Promise<string> {
   return address.slice(address.indexOf(",") + 1);
 }
 
+/** The file itself. */
+export async function fileContent(path: string, name: string): Promise<File> {
+  const blob = await (await request(path)).blob();
+  return new File([blob], name, { type: blob.type });
+}
+
 /** Saves a file under the name that the server gives it. */
 export async function download(path: string): Promise<void> {
   const response = await request(path);

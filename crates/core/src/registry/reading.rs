@@ -85,6 +85,7 @@ fn with_tail(mut entries: Vec<HistoryEntry>, tail: &[Arc<Event>], page: Page) ->
         if let Some(json) = event.body.message() {
             entries.push(HistoryEntry {
                 seq: event.seq,
+                at: event.at,
                 kind: HistoryKind::Message,
                 json,
             });

@@ -5,23 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiller_message::{Kind, Message};
-
 use super::abilities::check_hooks;
-use super::{CommandError, Page, Sessions, TitlePolicy, allowed, checked_settings};
-use crate::backend::{Driver, Drivers, Inquiry, Offers, Rewound};
-use crate::event::Notice;
+use super::{CommandError, Sessions, TitlePolicy, allowed, checked_settings};
+use crate::backend::{Driver, Drivers, Inquiry, Offers};
 use crate::ids::{PromptId, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::{Image, PromptRefused};
 use crate::redact::redacted;
-use crate::session::{
-    AgentStatus, Input, QueueItem, Refusal, SessionRecord, SessionStatus, SettingsPatch, TitleSource,
-};
-use crate::title::{MAX_TITLE, on_one_line, title_as_given, title_from_prompt};
-
-/// How many messages are searched for the agent's last one.
-const LAST_MESSAGES: u32 = 500;
+use crate::session::{AgentStatus, Input, QueueItem, SessionRecord, SettingsPatch, TitleSource};
+use crate::title::{MAX_TITLE, on_one_line, title_from_prompt};
 
 /// How many nested processes one driver may consist of.
 const WRAPPED: u32 = 4;
@@ -189,85 +181,6 @@ impl Sessions {
     pub async fn image(&self, session: SessionId, id: &str) -> Result<Option<Image>, CommandError> {
         self.find(session).await?;
         Ok(self.shared.store.image(session, id.to_owned()).await?)
-    }
-
-    /// Creates a session with a copy of this session's conversation, which diverges with its first prompt. Both
-    /// sessions work in the same folder and share its files.
-    pub async fn fork(&self, session: SessionId, title: Option<&str>) -> Result<SessionId, CommandError> {
-        allowed(self.viewer.scopes.run)?;
-        let (source, _) = self.find(session).await?;
-        self.viewer
-            .check_going_on(&source, &*self.backend_of(&source).options())?;
-        self.ability(&source, |abilities| abilities.fork, "fork a conversation")?;
-        let conversation = source.conversation.or(source.fork_of);
-        let fork_of = Some(conversation.ok_or(Refusal::NoResumeId)?);
-        let fork_at = match source.fork_at {
-            None if source.status != SessionStatus::Running => self.last_message(session).await?,
-            at => at,
-        };
-        let now = Timestamp::now();
-        let mut record = SessionRecord {
-            id: SessionId::random(),
-            owner: self.viewer.key.clone(),
-            title: title
-                .map(title_as_given)
-                .filter(|title| !title.is_empty())
-                .unwrap_or_else(|| title_as_given(&format!("{} ⑂", source.title))),
-            title_source: TitleSource::User,
-            archived: false,
-            conversation: None,
-            expired: false,
-            fork_of,
-            fork_at,
-            summary: source.summary.as_ref().map(|summary| Arc::new(summary.forked())),
-            delete_at: None,
-            status: SessionStatus::Idle,
-            created_at: now,
-            updated_at: now,
-            queue: Vec::new(),
-            last_seq: 0,
-            runs: 0,
-            turn: None,
-            run: None,
-            ..source
-        };
-        let id = record.id;
-        record.last_seq = self.shared.store.fork(session, record.clone()).await?;
-        let owner = record.owner.as_deref().map(Arc::from);
-        self.shared.hub.publish(owner.as_ref(), Notice::Updated(id));
-        Ok(id)
-    }
-
-    /// The agent's id of its own last message.
-    async fn last_message(&self, session: SessionId) -> Result<Option<String>, CommandError> {
-        let page = Page::Last { limit: LAST_MESSAGES };
-        let entries = self.shared.store.history(session, page).await?;
-        Ok(entries.iter().rev().find_map(|entry| {
-            let message = Message::parse_shared(Arc::clone(entry.json.shared())).ok()?;
-            // Messages of subagents are not part of the conversation.
-            let is_own = message.kind() == Kind::Assistant && message.parent_tool_use_id().is_none();
-            message.uuid().filter(|_| is_own).map(str::to_owned)
-        }))
-    }
-
-    /// Restores the files to their state before the prompt with this id, or with `dry_run` only reports the changes.
-    /// Starts an agent if none runs.
-    pub async fn rewind(
-        &self,
-        session: SessionId,
-        prompt: String,
-        dry_run: bool,
-    ) -> Result<Rewound, CommandError> {
-        allowed(self.viewer.scopes.run)?;
-        let (record, _) = self.find(session).await?;
-        let files = self.ability(&record, |abilities| abilities.rewind, "restore files")?;
-        if !dry_run && record.status == SessionStatus::Running {
-            return Err(CommandError::Busy);
-        }
-        self.check_driver(session).await?;
-        self.input(session, Input::EnsureAgent).await?;
-        let run = self.running(session).await?;
-        Ok(files.rewind(&run, prompt, dry_run).await?)
     }
 
     /// Ends the session's agent and hides the session, which is deleted at that time unless [`Self::undelete`] is

@@ -71,6 +71,8 @@ pub struct SessionRecord {
     pub fork_of: Option<String>,
     /// The agent's id of the last message that the fork copies. Later messages belong to the original only.
     pub fork_at: Option<String>,
+    /// The parts of the log that the conversation no longer has, in order: it was rewound to before each of them.
+    pub rewound: Vec<RewoundPart>,
     /// The totals of the whole session. `None`: the session was stored before totals were kept, and they are counted
     /// from its log when it is next used.
     pub summary: Option<Arc<Summary>>,
@@ -110,6 +112,45 @@ impl SessionRecord {
     }
 }
 
+impl SessionRecord {
+    /// Whether the conversation still has the event with this number.
+    pub fn is_kept(&self, seq: u64) -> bool {
+        !self.rewound.iter().any(|part| part.contains(seq))
+    }
+
+    /// Whether the last rewind can be undone: nothing was said since.
+    pub fn can_undo_rewind(&self) -> bool {
+        self.rewound.last().is_some_and(|part| part.undo.is_some())
+    }
+}
+
+/// A part of a session's log that its conversation no longer has.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct RewoundPart {
+    /// The number of the last event before it.
+    pub after: u64,
+    /// The number of its last event.
+    pub through: u64,
+    /// What an undo restores. `None` once something has been said since.
+    pub undo: Option<RewindUndo>,
+}
+
+impl RewoundPart {
+    pub fn contains(&self, seq: u64) -> bool {
+        self.after < seq && seq <= self.through
+    }
+}
+
+/// What a rewind replaced in the session's record.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct RewindUndo {
+    pub conversation: Option<String>,
+    pub expired: bool,
+    pub fork_of: Option<String>,
+    pub fork_at: Option<String>,
+    pub last_prompt: Option<String>,
+}
+
 /// The stored properties of a turn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TurnRecord {
@@ -137,6 +178,8 @@ pub struct RunRecord {
     pub options: Options,
     /// The events for which the agent calls hooks.
     pub hooks: Vec<String>,
+    /// The session was rewound since: the process still has the conversation from before, and gets no more prompts.
+    pub stale: bool,
 }
 
 /// The state of a session, as its actor holds it.

@@ -6,7 +6,7 @@ pub(crate) mod totals;
 
 use std::sync::Arc;
 
-use tiller_message::TurnFigures;
+use tiller_message::{Summary, TurnFigures};
 
 use crate::backend::{
     AgentCommand, AgentEvent, Attach, ConversationStart, ForkOrigin, HookCall, Launch, Options,
@@ -61,6 +61,15 @@ pub enum Input {
     },
     /// Cancels the deletion.
     Restore,
+    /// The conversation goes back to what it was after the event `after`.
+    Rewind {
+        after: u64,
+        kept: Box<Kept>,
+    },
+    /// The last rewind is undone. The totals that describe the conversation, with what comes back.
+    UndoRewind {
+        summary: Option<Arc<Summary>>,
+    },
     /// Starts an agent outside of a turn, if none runs.
     EnsureAgent,
     /// Ends the agent if it is idle.
@@ -87,6 +96,16 @@ pub enum Input {
         /// The latest events, which may duplicate the agent's next messages.
         recent: Vec<Event>,
     },
+}
+
+/// What is left of a conversation that is rewound.
+#[derive(Clone, Debug, Default)]
+pub struct Kept {
+    /// The agent's id of its last own message. `None`: it has said nothing.
+    pub at: Option<String>,
+    pub last_prompt: Option<String>,
+    /// What the totals would be if nothing else had happened.
+    pub summary: Option<Arc<Summary>>,
 }
 
 /// A queued prompt, as a client refers to it, and its text.
@@ -159,6 +178,10 @@ pub enum Refusal {
     Deleted,
     #[error("A queued prompt is empty. Write what the agent should do, or remove it.")]
     EmptyPrompt,
+    #[error("A turn is running. Stop it first.")]
+    TurnRuns,
+    #[error("There is no rewind that could be undone: something was said since.")]
+    NothingToUndo,
     #[error("This prompt id was already used in another session. Use a new id for each prompt.")]
     PromptIdUsed,
     #[error("The budget of this session is used up. Raise it to go on.")]
@@ -199,6 +222,8 @@ pub(crate) fn step_into(
         } => step.answer_hook(agent_request, output)?,
         Input::Discard { at } => step.discard(at),
         Input::Restore => step.restore(),
+        Input::Rewind { after, kept } => step.rewind(after, *kept)?,
+        Input::UndoRewind { summary } => step.undo_rewind(summary.as_deref())?,
         Input::EnsureAgent => step.ensure_agent()?,
         Input::Hibernate => step.hibernate(),
         Input::Answer { decision, answer, by } => step.answer(&decision, answer, by)?,
@@ -301,6 +326,9 @@ impl Step<'_> {
             after_stop: 0,
             closing: None,
         });
+        if let Some(part) = self.state.record.rewound.last_mut() {
+            part.undo = None;
+        }
         self.state.record.last_prompt = Some(prompt.text.clone());
         let title = Some(self.state.record.title.clone());
         let cwd = Some(self.state.record.cwd.clone());
@@ -344,7 +372,7 @@ impl Step<'_> {
             return false;
         };
         // The approval mode concerns only the server and the user; no process knows it.
-        options != self.state.record.settings.options || run.hooks != self.state.hooks
+        run.stale || options != self.state.record.settings.options || run.hooks != self.state.hooks
     }
 
     /// The options that the agent's process has, or will have after the changes that were sent to it.
@@ -364,6 +392,12 @@ impl Step<'_> {
             (None, None) if record.expired => {
                 ConversationStart::New(record.id.fresh_conversation(record.created_at, record.last_seq))
             }
+            // The session's own id is that of the conversation that it was rewound from.
+            (None, Some(_)) if !record.rewound.is_empty() => ConversationStart::New(
+                record
+                    .id
+                    .branched_conversation(record.created_at, record.runs + 1),
+            ),
             (None, _) => ConversationStart::New(record.id.to_string()),
         };
         let origin = match (&record.conversation, &record.fork_of) {
@@ -383,6 +417,7 @@ impl Step<'_> {
             started: record.settings.options.clone(),
             options: record.settings.options.clone(),
             hooks: self.state.hooks.clone(),
+            stale: false,
         });
         let launch = Box::new(Launch {
             session: record.id,

@@ -1,6 +1,7 @@
 //! The state machine, by named cases and by generated sequences.
 
 mod prompts;
+mod rewinds;
 pub(super) mod sequences;
 mod settings;
 mod spending;
@@ -68,6 +69,7 @@ pub(super) fn record() -> SessionRecord {
         archived: false,
         fork_of: None,
         fork_at: None,
+        rewound: Vec::new(),
         summary: Some(Arc::default()),
         delete_at: None,
         conversation: None,

@@ -82,11 +82,11 @@ impl From<&CommandError> for ErrorCode {
             | CommandError::Title
             | CommandError::Arrangement(_)
             | CommandError::Name
-            | CommandError::Refused(Refusal::PromptIdUsed) => Self::InvalidRequest,
+            | CommandError::Refused(Refusal::PromptIdUsed | Refusal::NothingToUndo) => Self::InvalidRequest,
             CommandError::Prompt(
                 PromptRefused::TooManyImages | PromptRefused::ImageTooLarge(_) | PromptRefused::NotAnImage(_),
             ) => Self::AttachmentInvalid,
-            CommandError::Busy => Self::Busy,
+            CommandError::Busy | CommandError::Refused(Refusal::TurnRuns) => Self::Busy,
             CommandError::DrivenElsewhere(_) => Self::DrivenElsewhere,
             CommandError::Takeover(_) => Self::TakeoverFailed,
             CommandError::Inquiry(InquiryFailed::NoAgent) => Self::NoAgent,

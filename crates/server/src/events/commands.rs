@@ -5,6 +5,7 @@
 pub(super) mod arrange;
 pub(super) mod decisions;
 pub(super) mod delete;
+pub(super) mod find;
 pub(super) mod fork;
 pub(super) mod history;
 pub(super) mod hooks;

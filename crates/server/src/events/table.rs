@@ -9,7 +9,7 @@ use ts_rs::{Config, TS, TypeVisitor};
 
 use super::commands::prompts::FlushQueue;
 use super::commands::{
-    arrange, decisions, delete, fork, history, hooks, inquire, list, prompts, start, statistics, steer,
+    arrange, decisions, delete, find, fork, history, hooks, inquire, list, prompts, start, statistics, steer,
 };
 use super::parse;
 use super::protocol::{
@@ -123,24 +123,42 @@ client_events! {
         answers: [SessionStatus, SessionQueue],
         handler: prompts::flush,
     }
-    /// Forks a session: the new one begins with the conversation so far.
+    /// Forks a session: the new one begins with the conversation so far, or up to a message.
     SessionFork(fork::SessionFork) = "session.fork" {
-        chinese: "分叉会话：新会话以当前对话为起点",
+        chinese: "分叉会话：新会话以当前对话或其中某条消息为起点",
         session: session_id,
         scope: Run,
         order: Command,
         answers: [SessionForked],
         handler: fork::fork,
     }
-    /// Restores the files to their state before a prompt. A dry run only reports what would change; later commands
-    /// don't wait for it.
+    /// Restores files, conversation or both as they were before a prompt. A dry run only tells what would change, and
+    /// nothing waits for it.
     SessionRewind(fork::SessionRewind) = "session.rewind" {
-        chinese: "把文件恢复到某条消息之前的状态；试运行只报告会有哪些改动",
+        chinese: "把文件、对话或两者恢复到某条消息之前；试运行只说明将改变什么",
         session: session_id,
         scope: Run,
         order: Command by fork::rewind_order,
         answers: [SessionRewound],
         handler: fork::rewind,
+    }
+    /// Undoes the last rewind of a conversation, with its files, if no prompt came since.
+    SessionUnrewind(SessionRef) = "session.unrewind" {
+        chinese: "撤销上一次对话回退（含文件），前提是之后没有发送过消息",
+        session: session_id,
+        scope: Run,
+        order: Command,
+        answers: [SessionUnrewound],
+        handler: fork::undo_rewind,
+    }
+    /// Finds words in all of a session's messages.
+    SessionFind(find::SessionFind) = "session.find" {
+        chinese: "在会话的全部消息中查找文字",
+        session: session_id,
+        scope: Read,
+        order: Question,
+        answers: [SessionFound],
+        handler: find::find,
     }
     /// Asks a session's agent a question about itself, beside its work.
     SessionInquire(inquire::SessionInquire) = "session.inquire" {
@@ -289,6 +307,13 @@ server_events! {
         chinese: "session.rewind 已做出或将做出的改动",
         seq: false,
     }
+    /// What a `session.unrewind` brought back.
+    SessionUnrewound(fork::SessionUnrewound) = "session.unrewound" {
+        chinese: "session.unrewind 恢复了什么",
+        seq: false,
+    }
+    /// Where a `session.find` found the words.
+    SessionFound(find::SessionFound) = "session.found" { chinese: "session.find 找到的位置", seq: false }
     /// The answer to a `session.inquire`: either `data`, in the agent's own format, or `error`.
     SessionAnswer(inquire::SessionAnswer) = "session.answer" {
         chinese: "对 session.inquire 的回答：data（智能体自己的格式）或 error",

@@ -6,7 +6,7 @@ use tiller_core::backend::{HookCall, SandboxView};
 use tiller_core::{
     AgentStatus, AgentUsage, CommandError, DamagedSession, DecisionAnswer, DecisionRef, DecisionRequest,
     Event, EventBody, HistoryPage, Inquiry, NewImage, NewPrompt, Page, Prompt, PromptId, PromptRefused,
-    RawJson, SessionId, SessionRecord, Settings, StartSession,
+    RawJson, RewoundPart, SessionId, SessionRecord, Settings, StartSession,
 };
 
 use super::commands::decisions::{PermissionResponse, PermissionResult};
@@ -21,8 +21,8 @@ use super::settings::SettingsInfo;
 use super::table::ServerEvent;
 use super::wire::{
     AgentInfo, AgentState, Attachment, DriverInfo, History, HistoryKind, PermissionRequest,
-    PermissionResolved, QueuedPrompt, RunnerError, SandboxInfo, SessionInfo, SessionStatus, StatusChange,
-    StreamMessage, StreamUserPrompt, UiContext,
+    PermissionResolved, QueuedPrompt, RewoundRange, RunnerError, SandboxInfo, SessionInfo, SessionStatus,
+    StatusChange, StreamMessage, StreamUserPrompt, UiContext,
 };
 use crate::decided::DecidedCall;
 use crate::error::ErrorCode;
@@ -246,16 +246,19 @@ pub(super) fn event(event: &Event) -> ServerEvent {
             attachments: prompt.attachments.iter().map(attachment).collect(),
             context: prompt.context.as_ref().map(context),
             seq,
+            at: event.at.0,
         }),
         EventBody::Message { raw, .. } => ServerEvent::StreamMessage(StreamMessage {
             session_id,
             message: raw.clone(),
             seq,
+            at: event.at.0,
         }),
         EventBody::Unreadable(line) => ServerEvent::StreamMessage(StreamMessage {
             session_id,
             message: line.shown(),
             seq,
+            at: event.at.0,
         }),
         EventBody::DecisionRequested(asked) => {
             ServerEvent::PermissionRequest(request(session_id, asked, Some(seq)))
@@ -290,6 +293,8 @@ pub(super) fn frame(event: &Event, command: Option<&CommandId>) -> Result<String
             raw.as_str(),
             r#","seq":"#,
             &seq,
+            r#","at":"#,
+            &event.at.0.to_string(),
             "}}",
         ]
         .concat());
@@ -300,10 +305,11 @@ pub(super) fn frame(event: &Event, command: Option<&CommandId>) -> Result<String
 
 pub(super) fn history(page: HistoryPage) -> History {
     let session_id = page.record.id.to_string();
-    let (mut messages, mut seqs, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut messages, mut seqs, mut kinds, mut times) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for entry in page.entries {
         messages.push(entry.json);
         seqs.push(entry.seq);
+        times.push(entry.at.0);
         kinds.push(match entry.kind {
             tiller_core::HistoryKind::Prompt => HistoryKind::UserPrompt,
             tiller_core::HistoryKind::Message => HistoryKind::Message,
@@ -320,6 +326,7 @@ pub(super) fn history(page: HistoryPage) -> History {
         messages,
         seqs,
         kinds,
+        times,
         last_seq: page.record.last_seq,
         summary: page.record.summary.map(|summary| summary.view()),
         pending: page
@@ -348,6 +355,7 @@ pub(super) fn session(
     protection: Protection,
 ) -> SessionInfo {
     let settings = SettingsInfo::from(&record.settings);
+    let (rewound, can_undo_rewind) = (rewound(&record), record.can_undo_rewind());
     SessionInfo {
         id: record.id.to_string(),
         title: record.title,
@@ -390,11 +398,21 @@ pub(super) fn session(
             }),
         },
         delete_at: record.delete_at.map(|at| at.0),
+        rewound,
+        can_undo_rewind,
         last_seq: record.last_seq,
         summary: record.summary.map(|summary| summary.view()),
         damaged: false,
         error: None,
     }
+}
+
+fn rewound(record: &SessionRecord) -> Vec<RewoundRange> {
+    let range = |part: &RewoundPart| RewoundRange {
+        after_seq: part.after,
+        through_seq: part.through,
+    };
+    record.rewound.iter().map(range).collect()
 }
 
 /// The entry of a session that can't be read: what is known of it, and the reason.
@@ -428,6 +446,8 @@ pub(super) fn damaged_session(session: DamagedSession) -> SessionInfo {
             sandbox: None,
         },
         delete_at: None,
+        rewound: Vec::new(),
+        can_undo_rewind: false,
         last_seq: 0,
         summary: None,
         damaged: true,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tiller_core::{
-    Behavior, Commit, Decided, DecisionAnswer, DecisionRequest, Event, EventBody, HistoryKind, Page, RawJson,
-    Reply, SessionRecord, SessionStatus, Store, StoreError, Timestamp, UnreadableLine,
+    Behavior, Commit, Decided, DecisionAnswer, DecisionRequest, Event, EventBody, Extent, HistoryKind, Page,
+    RawJson, Reply, SessionRecord, SessionStatus, Store, StoreError, Timestamp, UnreadableLine,
 };
 use tiller_message::{Message, ParseError, RAW_BYTES, Summary, UnreadableReason};
 
@@ -117,7 +117,10 @@ pub async fn what_ran_instead_of_what_was_asked_for_is_known<H: Harness>(harness
     assert_eq!(harness.open().decided(record.id).await.unwrap(), expected);
 
     let fork = crate::fixtures::record("fork");
-    store.fork(record.id, fork.clone()).await.unwrap();
+    store
+        .fork(record.id, fork.clone(), Extent::default())
+        .await
+        .unwrap();
     assert_eq!(
         store.decided(fork.id).await.unwrap(),
         expected,
@@ -409,7 +412,10 @@ pub async fn messages_that_look_like_our_records_come_back_unchanged<H: Harness>
             [written[0].clone()]
         );
         let fork = record("fork");
-        store.fork(session.id, fork.clone()).await.unwrap();
+        store
+            .fork(session.id, fork.clone(), Extent::default())
+            .await
+            .unwrap();
         let copied = store.replay(fork.id, 0, 100).await.unwrap();
         let bodies = |events: &[Event]| events.iter().map(|event| event.body.clone()).collect::<Vec<_>>();
         assert_eq!(bodies(&copied), bodies(&written));
@@ -443,7 +449,10 @@ pub async fn a_line_that_is_not_a_message_is_kept_whole<H: Harness>(harness: &H)
     );
 
     let fork = record("fork");
-    store.fork(session.id, fork.clone()).await.unwrap();
+    store
+        .fork(session.id, fork.clone(), Extent::default())
+        .await
+        .unwrap();
     let copied = store.replay(fork.id, 0, 100).await.unwrap();
     assert_eq!(
         copied[1..].iter().map(|event| &event.body).collect::<Vec<_>>(),

@@ -1,8 +1,8 @@
 //! A prompt's id is accepted once for each owner.
 
 use tiller_core::{
-    AcceptedPrompt, Commit, EventBody, Prompt, PromptId, SessionId, SessionRecord, SessionStatus, Store,
-    StoreError,
+    AcceptedPrompt, Commit, EventBody, Extent, Prompt, PromptId, SessionId, SessionRecord, SessionStatus,
+    Store, StoreError,
 };
 
 use crate::Harness;
@@ -116,7 +116,7 @@ pub async fn an_id_is_known_for_as_long_as_its_session<H: Harness>(harness: &H) 
         id: SessionId::random(),
         ..session.clone()
     };
-    store.fork(session.id, fork).await.unwrap();
+    store.fork(session.id, fork, Extent::default()).await.unwrap();
     assert_eq!(
         found(&store, Some("ci"), prompt.id).await,
         at(session.id, Some(2)),

@@ -1,6 +1,8 @@
 //! Whole sessions: copied, deleted, named.
 
-use tiller_core::{EventBody, Page, RawJson, SessionId, SessionRecord, SessionStatus, Store, Timestamp};
+use tiller_core::{
+    EventBody, Extent, Page, RawJson, RewoundPart, SessionId, SessionRecord, SessionStatus, Store, Timestamp,
+};
 
 use crate::Harness;
 use crate::fixtures::{all, append, image, message, prompt, put, record, request, status};
@@ -81,6 +83,30 @@ pub async fn an_image_is_kept_once_and_goes_with_its_session<H: Harness>(harness
     assert_eq!(found(mine.id, "a1").await.unwrap(), None);
 }
 
+pub async fn a_fork_has_no_more_of_its_source_than_is_wanted<H: Harness>(harness: &H) {
+    let store = harness.open();
+    let mut source = record("source");
+    let bodies = ["one", "two", "three", "four", "five", "six"].map(message);
+    append(&store, &mut source, bodies.to_vec()).await;
+    let part = |after, through| RewoundPart {
+        after,
+        through,
+        undo: None,
+    };
+    let fork = record("fork");
+    let extent = Extent {
+        through: Some(5),
+        without: vec![part(1, 2), part(3, 4), part(5, 6)],
+    };
+    assert_eq!(store.fork(source.id, fork.clone(), extent).await.unwrap(), 3);
+    let events = store.replay(fork.id, 0, 100).await.unwrap();
+    let bodies: Vec<_> = events.into_iter().map(|event| (event.seq, event.body)).collect();
+    assert_eq!(
+        bodies,
+        [(1, message("one")), (2, message("three")), (3, message("five"))]
+    );
+}
+
 pub async fn a_fork_begins_with_the_messages_of_its_source<H: Harness>(harness: &H) {
     let store = harness.open();
     let mut source = record("source");
@@ -94,7 +120,10 @@ pub async fn a_fork_begins_with_the_messages_of_its_source<H: Harness>(harness: 
     put(&store, &source, vec![image("a1")]).await;
 
     let mut fork = record("fork");
-    let last_seq = store.fork(source.id, fork.clone()).await.unwrap();
+    let last_seq = store
+        .fork(source.id, fork.clone(), Extent::default())
+        .await
+        .unwrap();
     fork.last_seq = last_seq;
     let events = store.replay(fork.id, 0, 100).await.unwrap();
     let bodies: Vec<_> = events
@@ -211,7 +240,7 @@ async fn commits_during_copy<S: Store + Clone>(
     other: &mut SessionRecord,
 ) -> u32 {
     let (copying, copy) = (store.clone(), fork.clone());
-    let copied = tokio::spawn(async move { copying.fork(source, copy).await.unwrap() });
+    let copied = tokio::spawn(async move { copying.fork(source, copy, Extent::default()).await.unwrap() });
     let mut commits = 0;
     while !copied.is_finished() {
         append(store, other, vec![message("other")]).await;

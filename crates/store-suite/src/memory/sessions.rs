@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use tiller_core::{
-    AcceptedPrompt, Arrange, Arranged, Arrangement, Commit, Decided, Epoch, Event, EventBody, HistoryEntry,
-    HistoryKind, Image, ListFilter, ListedSession, Owners, Page, PromptId, RawJson, SessionId, SessionQuery,
-    SessionRecord, SessionStatus, Store, StoreError, StoreFuture, StoredSession, Timestamp,
+    AcceptedPrompt, Arrange, Arranged, Arrangement, Commit, Decided, Epoch, Event, EventBody, Extent,
+    HistoryEntry, HistoryKind, Image, ListFilter, ListedSession, Owners, Page, PromptId, RawJson, SessionId,
+    SessionQuery, SessionRecord, SessionStatus, Store, StoreError, StoreFuture, StoredSession, Timestamp,
     UnfinishedSession,
 };
 use tiller_message::{PieceEntry, StreamedPieces, Summary};
@@ -270,7 +270,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn fork(&self, source: SessionId, mut record: SessionRecord) -> StoreFuture<'_, u64> {
+    fn fork(&self, source: SessionId, mut record: SessionRecord, extent: Extent) -> StoreFuture<'_, u64> {
         self.write(move |data| {
             if data.sessions.contains_key(&record.id) {
                 return Err(StoreError::Stale);
@@ -278,7 +278,13 @@ impl Store for MemoryStore {
             let id = record.id;
             let (events, images, decided): (BTreeMap<_, _>, _, _) = match data.find(source) {
                 Some(source) => {
-                    let messages = source.events.values().filter(|event| is_message(event));
+                    let is_copied = |event: &&Event| {
+                        let seq = event.seq;
+                        is_message(event)
+                            && extent.through.is_none_or(|through| seq <= through)
+                            && !extent.without.iter().any(|part| part.contains(seq))
+                    };
+                    let messages = source.events.values().filter(is_copied);
                     let copied = (1..).zip(messages).map(|(seq, event)| Event {
                         session: id,
                         seq,
@@ -477,7 +483,8 @@ fn history(data: &Data, session: SessionId, page: Page) -> Result<Vec<HistoryEnt
         };
         if let Some(json) = entry(&event.body)? {
             let seq = *seq;
-            entries.push(HistoryEntry { seq, kind, json });
+            let at = event.at;
+            entries.push(HistoryEntry { seq, at, kind, json });
         }
     }
     let count = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);

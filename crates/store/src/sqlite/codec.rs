@@ -9,8 +9,9 @@ use serde_json::value::RawValue;
 use tiller_core::prompt::UiContext;
 use tiller_core::{
     Approval, Attachment, Behavior, Decided, DecisionAnswer, DecisionRequest, Event, EventBody, HistoryEntry,
-    HistoryKind, Options, Prompt, PromptId, RawJson, Reply, RequestId, RunRecord, SessionId, SessionRecord,
-    SessionStatus, Settings, StatusChange, StoreError, Timestamp, TitleSource, TurnRecord, UnreadableLine,
+    HistoryKind, Options, Prompt, PromptId, RawJson, Reply, RequestId, RewindUndo, RewoundPart, RunRecord,
+    SessionId, SessionRecord, SessionStatus, Settings, StatusChange, StoreError, Timestamp, TitleSource,
+    TurnRecord, UnreadableLine,
 };
 use tiller_message::{TurnFigures, UnreadableReason};
 
@@ -243,6 +244,59 @@ struct StoredTurn {
     after_stop: usize,
 }
 
+/// A part of the log that the conversation no longer has.
+#[derive(Deserialize, Serialize)]
+struct StoredPart {
+    after: u64,
+    through: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    undo: Option<StoredUndo>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct StoredUndo {
+    conversation: Option<String>,
+    expired: bool,
+    fork_of: Option<String>,
+    fork_at: Option<String>,
+    last_prompt: Option<String>,
+}
+
+pub(super) fn encode_rewound(parts: &[RewoundPart]) -> serde_json::Result<Option<String>> {
+    if parts.is_empty() {
+        return Ok(None);
+    }
+    let stored = |part: &RewoundPart| StoredPart {
+        after: part.after,
+        through: part.through,
+        undo: part.undo.clone().map(|undo| StoredUndo {
+            conversation: undo.conversation,
+            expired: undo.expired,
+            fork_of: undo.fork_of,
+            fork_at: undo.fork_at,
+            last_prompt: undo.last_prompt,
+        }),
+    };
+    let parts: Vec<_> = parts.iter().map(stored).collect();
+    serde_json::to_string(&parts).map(Some)
+}
+
+fn decode_rewound(parts: &str) -> Result<Vec<RewoundPart>, StoreError> {
+    let parts: Vec<StoredPart> = from_json(parts)?;
+    let part = |part: StoredPart| RewoundPart {
+        after: part.after,
+        through: part.through,
+        undo: part.undo.map(|undo| RewindUndo {
+            conversation: undo.conversation,
+            expired: undo.expired,
+            fork_of: undo.fork_of,
+            fork_at: undo.fork_at,
+            last_prompt: undo.last_prompt,
+        }),
+    };
+    Ok(parts.into_iter().map(part).collect())
+}
+
 pub(super) fn encode_turn(turn: TurnRecord) -> serde_json::Result<String> {
     serde_json::to_string(&StoredTurn {
         prompt_seq: turn.prompt_seq,
@@ -260,6 +314,8 @@ struct StoredRun {
     hooks: Vec<String>,
     started: Options,
     options: Options,
+    #[serde(default)]
+    stale: bool,
 }
 
 pub(super) fn encode_run(run: &RunRecord) -> serde_json::Result<String> {
@@ -269,6 +325,7 @@ pub(super) fn encode_run(run: &RunRecord) -> serde_json::Result<String> {
         hooks: run.hooks.clone(),
         started: run.started.clone(),
         options: run.options.clone(),
+        stale: run.stale,
     })
 }
 
@@ -290,6 +347,7 @@ fn decode_run(json: &str, position: u64) -> Result<RunRecord, StoreError> {
         started: kept.started,
         options: kept.options,
         hooks: kept.hooks,
+        stale: kept.stale,
     })
 }
 
@@ -400,7 +458,7 @@ pub(super) fn decode_event_or_damage(session: SessionId, row: &Row<'_>) -> Resul
     }
 }
 
-/// A row of `seq, kind, data` as clients see it. An unreadable row is replaced by a message that says so.
+/// A row of `seq, kind, data, created_at` as clients see it. An unreadable row is replaced by a message that says so.
 pub(super) fn history_entry(row: &Row<'_>) -> Result<HistoryEntry, StoreError> {
     let read = || {
         let data = text(row, 2)?;
@@ -416,6 +474,7 @@ pub(super) fn history_entry(row: &Row<'_>) -> Result<HistoryEntry, StoreError> {
     };
     Ok(HistoryEntry {
         seq: row.get(0).map_err(store_error)?,
+        at: Timestamp(row.get(3).map_err(store_error)?),
         kind,
         json,
     })
@@ -543,7 +602,7 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, S
 pub(super) const SESSION_COLUMNS: &str = "id, title, claude_session_id, status, cwd, last_prompt, \
      created_at, updated_at, backend, options, approval, owner, expired, queue, last_seq, \
      archived, title_source, fork_of, delete_at, runs, turn, run, run_position, \
-     fork_at, summary";
+     fork_at, summary, rewound";
 
 /// A row of [`SESSION_COLUMNS`].
 pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError> {
@@ -572,6 +631,11 @@ pub(super) fn decode_session(row: &Row<'_>) -> Result<SessionRecord, StoreError>
         expired: row.get("expired").map_err(store_error)?,
         fork_of: optional(row, "fork_of")?,
         fork_at: optional(row, "fork_at")?,
+        rewound: optional(row, "rewound")?
+            .as_deref()
+            .map(|parts| in_column("rewound", decode_rewound(parts)))
+            .transpose()?
+            .unwrap_or_default(),
         // Totals that can't be read are counted again.
         summary: optional(row, "summary")?
             .and_then(|summary| serde_json::from_str(&summary).ok().map(Arc::new)),

@@ -337,6 +337,10 @@ const MIGRATIONS: &[&str] = &[
         sorting TEXT NOT NULL
     ) STRICT;
 ",
+    "
+    -- The parts of the log that the conversation no longer has: a JSON array. Null: it has all of it.
+    ALTER TABLE sessions ADD COLUMN rewound TEXT;
+",
 ];
 
 /// The schema of [`BASELINE_VERSION`], for new files.
@@ -519,7 +523,13 @@ mod tests {
             id: tiller_core::SessionId::random(),
             ..(*source).clone()
         };
-        assert_eq!(store.fork(source.id, fork.clone()).await.unwrap(), 1);
+        assert_eq!(
+            store
+                .fork(source.id, fork.clone(), tiller_core::Extent::default())
+                .await
+                .unwrap(),
+            1
+        );
         store.delete(source.id).await.unwrap();
         assert_eq!(store.history(source.id, Page::All).await.unwrap(), []);
         assert_eq!(store.history(fork.id, Page::All).await.unwrap().len(), 1);

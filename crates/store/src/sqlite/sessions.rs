@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use tiller_core::{
     AcceptedPrompt, Arrange, Arranged, Arrangement, Behavior, Commit, Decided, DecisionAnswer, Epoch, Event,
-    EventBody, HistoryEntry, Image, ListedSession, Owners, Page, PromptId, RawJson, SessionId, SessionQuery,
-    SessionRecord, Store, StoreError, StoreFuture, StoredSession, Timestamp, UnfinishedSession,
+    EventBody, Extent, HistoryEntry, Image, ListedSession, Owners, Page, PromptId, RawJson, SessionId,
+    SessionQuery, SessionRecord, Store, StoreError, StoreFuture, StoredSession, Timestamp, UnfinishedSession,
 };
 use tiller_message::Summary;
 
@@ -206,8 +206,8 @@ impl Store for SqliteStore {
         Box::pin(self.read(move |connection| agent_input_since(connection, session, since)))
     }
 
-    fn fork(&self, source: SessionId, record: SessionRecord) -> StoreFuture<'_, u64> {
-        Box::pin(self.copy(source, record))
+    fn fork(&self, source: SessionId, record: SessionRecord, extent: Extent) -> StoreFuture<'_, u64> {
+        Box::pin(self.copy(source, record, extent))
     }
 
     fn compact(&self, before: Timestamp) -> StoreFuture<'_, u64> {
@@ -369,16 +369,16 @@ pub(super) fn write_session_as(
             "INSERT INTO sessions (id, title, claude_session_id, status, cwd, allowed_tools, last_prompt, \
                    created_at, updated_at, backend, options, approval, expired, queue, last_seq, owner, \
                    archived, title_source, fork_of, delete_at, \
-                   runs, turn, run, run_position, fork_at, number, summary) \
+                   runs, turn, run, run_position, fork_at, number, summary, rewound) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
                    ?21, ?22, ?23, ?24, ?25, \
-                   coalesce(?26, {NEXT_NUMBER}), ?27) \
+                   coalesce(?26, {NEXT_NUMBER}), ?27, ?28) \
                ON CONFLICT (id) DO UPDATE SET title = ?2, claude_session_id = ?3, status = ?4, cwd = ?5, \
                    allowed_tools = ?6, last_prompt = ?7, updated_at = ?9, backend = ?10, options = ?11, \
                    approval = ?12, expired = ?13, queue = ?14, last_seq = ?15, \
                    archived = ?17, title_source = ?18, fork_of = ?19, \
                    delete_at = ?20, runs = ?21, turn = ?22, run = ?23, run_position = ?24, fork_at = ?25, \
-                   summary = ?27 \
+                   summary = ?27, rewound = ?28 \
                RETURNING number"
         )
     });
@@ -427,6 +427,7 @@ pub(super) fn write_session_as(
             .map(serde_json::to_string)
             .transpose()
             .map_err(cannot_encode)?,
+        codec::encode_rewound(&record.rewound).map_err(cannot_encode)?,
     ];
     let number = connection
         .prepare_cached(&SQL)?
@@ -521,7 +522,7 @@ fn history(connection: &Connection, session: SessionId, page: Page) -> Result<Ve
     };
     let order = if newest_first { "DESC" } else { "ASC" };
     let sql = format!(
-        "SELECT seq, kind, data FROM messages WHERE place > {START} + ?2 AND place < {START} + ?3 \
+        "SELECT seq, kind, data, created_at FROM messages WHERE place > {START} + ?2 AND place < {START} + ?3 \
          ORDER BY place {order} LIMIT ?4"
     );
     let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;

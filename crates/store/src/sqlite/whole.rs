@@ -5,7 +5,7 @@
 //! dies in between, the rest is removed at the next start.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use tiller_core::{SessionId, SessionRecord, StoreError};
+use tiller_core::{Extent, SessionId, SessionRecord, StoreError};
 
 use super::sessions::{NEXT_NUMBER, write_session_as};
 use super::{SqliteStore, store_error};
@@ -31,6 +31,8 @@ struct Copy {
     target: Part,
     /// The position of the last message to copy.
     to: i64,
+    /// What is left out: the places after which and through which.
+    without: Vec<(i64, i64)>,
     /// The position of the last copied message, and how many were copied.
     copied: i64,
     count: u32,
@@ -64,13 +66,18 @@ impl SqliteStore {
     }
 
     /// The number of the copy's last event.
-    pub(super) async fn copy(&self, source: SessionId, record: SessionRecord) -> Result<u64, StoreError> {
+    pub(super) async fn copy(
+        &self,
+        source: SessionId,
+        record: SessionRecord,
+        extent: Extent,
+    ) -> Result<u64, StoreError> {
         let store = self.clone();
         // In its own task: the caller may be dropped meanwhile.
         let copied = tokio::spawn(async move {
             let id = record.id;
             let copy = store
-                .write_returning(move |connection| begin_copy(connection, source, id))
+                .write_returning(move |connection| begin_copy(connection, source, id, &extent))
                 .await?;
             let target = copy.target.clone();
             let copied = store.copy_all(copy, record).await;
@@ -235,7 +242,12 @@ fn stretch(connection: &Connection, after: i64, to: i64) -> rusqlite::Result<Opt
     Ok(last)
 }
 
-fn begin_copy(connection: &Connection, source: SessionId, id: SessionId) -> rusqlite::Result<Copy> {
+fn begin_copy(
+    connection: &Connection,
+    source: SessionId,
+    id: SessionId,
+    extent: &Extent,
+) -> rusqlite::Result<Copy> {
     let target = id.to_string();
     make_room(connection, &target)?;
     let number = connection.query_row(&format!("SELECT {NEXT_NUMBER}"), [], |row| row.get(0))?;
@@ -246,11 +258,16 @@ fn begin_copy(connection: &Connection, source: SessionId, id: SessionId) -> rusq
     let mut statement = connection.prepare_cached(sql)?;
     let found = statement.query_row([&id], |row| Ok((row.get(0)?, row.get(1)?)));
     let (number, last_seq): (i64, i64) = found.optional()?.unwrap_or_default();
+    let place = |seq: u64| (number << 32) + i64::try_from(seq).unwrap_or(last_seq).min(last_seq);
+    let without = extent.without.iter();
     Ok(Copy {
         source: Part { number, id },
         target,
         // The current state; later messages are not part of it.
-        to: (number << 32) + last_seq,
+        to: place(extent.through.unwrap_or(u64::MAX)),
+        without: without
+            .map(|part| (place(part.after), place(part.through)))
+            .collect(),
         copied: number << 32,
         count: 0,
     })
@@ -262,6 +279,7 @@ fn copy_messages(connection: &Connection, copy: &Copy) -> rusqlite::Result<Optio
         source,
         target,
         to,
+        without,
         copied,
         count,
     } = copy;
@@ -278,12 +296,19 @@ fn copy_messages(connection: &Connection, copy: &Copy) -> rusqlite::Result<Optio
     let Some(last) = stretch(connection, *copied, *to)? else {
         return Ok(None);
     };
-    let sql = "INSERT INTO messages (kind, id, session_id, data, created_at, place) \
-               SELECT kind, id, ?1, data, created_at, ?2 + row_number() OVER (ORDER BY place) FROM messages \
-               WHERE place > ?3 AND place <= ?4";
+    let parts = without.iter();
+    let left_out: Vec<_> = parts
+        .map(|(after, through)| format!(" AND NOT (place > {after} AND place <= {through})"))
+        .collect();
+    let left_out = left_out.concat();
+    let sql = format!(
+        "INSERT INTO messages (kind, id, session_id, data, created_at, place) \
+         SELECT kind, id, ?1, data, created_at, ?2 + row_number() OVER (ORDER BY place) FROM messages \
+         WHERE place > ?3 AND place <= ?4{left_out}"
+    );
     let place = (target.number << 32) + i64::from(*count);
     let more = connection
-        .prepare_cached(sql)?
+        .prepare_cached(&sql)?
         .execute(params![target.id, place, copied, last])?;
     Ok(Some(Copy {
         copied: last,
@@ -363,6 +388,7 @@ mod tests {
             expired: false,
             fork_of: None,
             fork_at: None,
+            rewound: Vec::new(),
             summary: None,
             delete_at: None,
             status: SessionStatus::Idle,
@@ -484,7 +510,7 @@ mod tests {
         long(&store, kept, "kept").await;
         let whole = rows(&store).await;
         let work = move |connection: &Connection| {
-            let copy = begin_copy(connection, kept, lost)?;
+            let copy = begin_copy(connection, kept, lost, &Extent::default())?;
             let copy = copy_messages(connection, &copy)?.unwrap();
             copy_image(connection, &copy, "")
         };
@@ -522,7 +548,7 @@ mod tests {
         let nothing = rows(&store).await;
         long(&store, source, "source").await;
         let work = move |connection: &Connection| {
-            let copy = begin_copy(connection, source, target)?;
+            let copy = begin_copy(connection, source, target, &Extent::default())?;
             copy_messages(connection, &copy)
         };
         let copy = store.write_returning(work).await.unwrap().unwrap();

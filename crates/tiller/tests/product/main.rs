@@ -32,6 +32,7 @@ mod openapi;
 mod opencode;
 mod oversize;
 mod review;
+mod rewinding;
 mod run;
 mod sandbox;
 mod sdk_url;

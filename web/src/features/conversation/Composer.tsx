@@ -29,7 +29,7 @@ import { imageFiles } from "../../store/images";
 import { ImagePicker } from "./ImagePicker";
 import { ImageStrip } from "./ImageStrip";
 import { PromptField } from "../../ui/PromptField";
-import { asQuote, takeQuote, useQuote } from "./quotes";
+import { asQuote, takeQuote, takeRefill, useQuote, useRefill } from "./quotes";
 import { notRecalling, step } from "./recall";
 import type { Suggestion } from "../../session/suggestions";
 import { Suggestions } from "./Suggestions";
@@ -110,6 +110,16 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
     takeQuote(session.id);
     focusComposer("to write");
   }, [quoted, session.id, setText]);
+
+  // A prompt that the conversation went back to is there to be written anew, before what was typed since.
+  const refilled = useRefill(session.id);
+  useEffect(() => {
+    if (refilled === undefined) return;
+    setText((typed) => [refilled.text, ...(typed.trim() === "" ? [] : [typed])].join("\n"));
+    giveBackImages(session.id, refilled.attachments);
+    takeRefill(session.id);
+    focusComposer("to write");
+  }, [refilled, session.id, setText]);
 
   const stop = () => stopSession(session.id);
 

@@ -11,6 +11,7 @@ import { useSending } from "../../store/hooks";
 import { ErrorBoundary } from "../../ui/ErrorBoundary";
 import { IconButton } from "../../ui/IconButton";
 import { useEarlier } from "./earlier";
+import { FindBar } from "./FindBar";
 import { useBeginsAnew } from "./beginsAnew";
 import { showAll, useClearedUpTo } from "../../store/cleared";
 import { QuoteButton } from "./QuoteButton";
@@ -32,9 +33,11 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
   const anew = useBeginsAnew(session.id);
   const earlier = useEarlier(session, log.transcript, !hasOlder(log) && !isLoading(log));
   const rows = useMemo(() => {
-    const own = groupQuiet(projectRows(log, session.status, sending).filter((row) => isNewer(row, cleared)));
+    const own = groupQuiet(
+      projectRows(log, session.status, sending, session.rewound).filter((row) => isNewer(row, cleared)),
+    );
     return cleared === 0 ? [...earlier.rows, ...own] : own;
-  }, [log, session.status, sending, cleared, earlier]);
+  }, [log, session.status, session.rewound, sending, cleared, earlier]);
   const keys = useStableKeys(rows);
   const getItemKey = useCallback((index: number) => keys[index] ?? index, [keys]);
   const older = hasOlder(log) && !isLoading(log) && cleared === 0;
@@ -51,12 +54,20 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
     paddingStart: 20,
     paddingEnd: 20,
   });
-  const { away, toEnd } = useFollowEnd(scroller, content);
+  const { away, toEnd, leave } = useFollowEnd(scroller, content);
 
   // Who sends something wants to see what comes of it.
   useEffect(() => {
     if (lastSent !== undefined) toEnd();
   }, [lastSent, toEnd]);
+
+  const show = useCallback(
+    (index: number) => {
+      leave();
+      virtualizer.scrollToIndex(index, { align: "center" });
+    },
+    [leave, virtualizer],
+  );
 
   const first = virtualizer.range?.startIndex ?? 0;
   const nearTop = (virtualizer.scrollOffset ?? 0) < TOP_THRESHOLD;
@@ -70,6 +81,7 @@ export function Conversation({ session, log }: { session: SessionInfo; log: Sess
   return (
     <>
       <div className="relative min-h-0 flex-1">
+        <FindBar session={session} log={log} rows={rows} scroller={scroller} onShow={show} />
         <div
           ref={scroller}
           tabIndex={0}

@@ -13,8 +13,11 @@ import type { Decision } from "../../session/log";
 import type { Row } from "../../session/rows";
 import { ToolCard } from "../../tools/ToolCard";
 import { useExpansion } from "../../ui/expansion";
+import { useEditing } from "./editing";
 import { Queued } from "./Queued";
-import { RewindButton } from "./RewindButton";
+import { EditPrompt } from "./EditPrompt";
+import { MessageMenu, MessageTime } from "./MessageMenu";
+import { Rewound } from "./Rewound";
 import { SentImage } from "./SentImage";
 import { ToolGroup } from "./ToolGroup";
 import { modeName } from "../../session/modes";
@@ -67,6 +70,8 @@ export const RowView = memo(function RowView({ row, sessionId, cwd }: RowContext
     case "queued":
     case "kept":
       return <Queued sessionId={sessionId} state={row.kind} queue={row.queue} prompt={row.prompt} />;
+    case "rewound":
+      return <Rewound sessionId={sessionId} prompts={row.prompts} newest={row.newest} />;
     case "sending":
       return <Sending prompt={row.prompt} />;
     case "working":
@@ -93,6 +98,8 @@ function sameRow(a: RowContext & { row: Row }, b: RowContext & { row: Row }): bo
     );
   }
   if (a.row.kind === "decision" && b.row.kind === "decision") return a.row.decision === b.row.decision;
+  if (a.row.kind === "rewound" && b.row.kind === "rewound")
+    return a.row.prompts === b.row.prompts && a.row.newest === b.row.newest;
   if ("queue" in a.row && "queue" in b.row) return a.row.queue === b.row.queue && a.row.key === b.row.key;
   if ("prompt" in a.row && "prompt" in b.row) return a.row.prompt === b.row.prompt;
   return true;
@@ -124,6 +131,8 @@ const ItemView = memo(function ItemView({
 function Prompt({ item, sessionId }: { item: PromptItem; sessionId: string }) {
   const { t } = useTranslation();
   const file = item.context?.selectedFile;
+  const editing = useEditing(item.key);
+  if (editing) return <EditPrompt item={item} sessionId={sessionId} />;
   return (
     <div className="group/row relative pt-3 outline-none" tabIndex={-1}>
       <div className="ml-auto w-fit max-w-[min(40rem,88%)] rounded-2xl rounded-br-md bg-bubble px-4 py-2.5">
@@ -162,7 +171,8 @@ function Prompt({ item, sessionId }: { item: PromptItem; sessionId: string }) {
           </div>
         )}
       </div>
-      {item.uuid && <RewindButton sessionId={sessionId} userMessageId={item.uuid} />}
+      <MessageTime sessionId={sessionId} seqs={item.seqs} className="bottom-1 left-0" />
+      <MessageMenu sessionId={sessionId} item={item} className="top-3 sm:top-11" />
       <RawButton sessionId={sessionId} seqs={item.seqs} className="top-3.5" />
     </div>
   );
@@ -203,6 +213,12 @@ function Answer({ item, sessionId }: { item: TextItem; sessionId: string }) {
       <div className="px-1">
         <Markdown text={item.text} live={item.live} />
       </div>
+      {!item.live && (
+        <>
+          <MessageTime sessionId={sessionId} seqs={item.seqs} className="-bottom-3.5 left-1" />
+          <MessageMenu sessionId={sessionId} item={item} className="top-0.5 sm:top-8" />
+        </>
+      )}
       <RawButton sessionId={sessionId} seqs={item.seqs} />
     </div>
   );

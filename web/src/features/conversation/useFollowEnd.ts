@@ -23,7 +23,7 @@ interface Held {
 export function useFollowEnd(
   scroller: RefObject<HTMLElement | null>,
   content: RefObject<HTMLElement | null>,
-): { away: boolean; toEnd: () => void } {
+): { away: boolean; toEnd: () => void; leave: () => void } {
   const following = useRef(true);
   const held = useRef<Held>(undefined);
   const [away, setAway] = useState(false);
@@ -128,7 +128,11 @@ export function useFollowEnd(
     held.current = undefined;
     settle();
   }, [settle]);
-  return { away, toEnd };
+  /** Something else is to be read, wherever it stands. */
+  const leave = useCallback(() => {
+    following.current = false;
+  }, []);
+  return { away, toEnd, leave };
 }
 
 function distance(list: HTMLElement): number {

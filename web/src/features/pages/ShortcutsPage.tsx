@@ -21,6 +21,7 @@ const groups = [
       ],
       ["list", [["Alt", "S"]]],
       ["tab", [["Alt", "1…9"]]],
+      ["find", [["Ctrl", "F"]]],
       ["side", [["Ctrl", "B"]]],
       ["panel", [["Ctrl", "J"]]],
       ["changes", [["Alt", "C"]]],

@@ -18,6 +18,7 @@ import {
   PanelRight,
   Pencil,
   Plus,
+  Search,
   Shield,
   Square,
   SquareTerminal,
@@ -29,6 +30,7 @@ import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../../gen/events";
 import { clearView } from "../../store/cleared";
 import { openDialog } from "../../store/dialogs";
+import { openFind } from "../../store/finding";
 import { useNavigation } from "../../store/navigation";
 import { agentPlaces, workPlaces } from "../../ui/places";
 import { useTheme } from "../../ui/theme";
@@ -198,6 +200,7 @@ function verbs(t: TFunction, session: SessionInfo, models: readonly Model[]): Co
           { words: value },
         ),
       ),
+    verb("find", Search, t("palette.find"), openFind, { keys: ["Ctrl", "F"], words: "search 搜索" }),
     verb("clear", Eraser, t("palette.clear"), () => clearView(id, session.lastSeq), { keys: ["Ctrl", "L"] }),
     verb("panel", PanelRight, t("palette.panel"), () => usePanel.getState().toggle(), {
       keys: ["Ctrl", "J"],

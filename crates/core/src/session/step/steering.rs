@@ -1,12 +1,16 @@
 //! Commands beside turns: settings, title, queue, hooks, deletion.
 
-use super::{Effect, QueueItem, Refusal, Step};
+use std::sync::Arc;
+
+use tiller_message::Summary;
+
+use super::{Effect, Kept, QueueItem, Refusal, Step};
 use crate::backend::{AgentCommand, OptionChange};
 use crate::ids::{PromptId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::Prompt;
 use crate::session::settings::SettingsPatch;
-use crate::session::state::{AgentState, TitleSource};
+use crate::session::state::{AgentState, RewindUndo, RewoundPart, TitleSource};
 
 impl Step<'_> {
     pub(super) fn configure(&mut self, patch: &SettingsPatch) {
@@ -166,12 +170,78 @@ impl Step<'_> {
         }
     }
 
+    /// The agent's process has the conversation from before, so it is ended; the next one begins with what is kept.
+    pub(super) fn rewind(&mut self, after: u64, kept: Kept) -> Result<(), Refusal> {
+        if self.state.record.delete_at.is_some() {
+            return Err(Refusal::Deleted);
+        }
+        if self.state.turn.is_some() {
+            return Err(Refusal::TurnRuns);
+        }
+        let record = &mut self.state.record;
+        // Nothing was said since the last rewind: both become one, which is undone as a whole.
+        let earlier = record.rewound.pop_if(|part| part.undo.is_some());
+        let after = earlier.as_ref().map_or(after, |part| part.after.min(after));
+        let undo = earlier.and_then(|part| part.undo).unwrap_or_else(|| RewindUndo {
+            conversation: record.conversation.clone(),
+            expired: record.expired,
+            fork_of: record.fork_of.clone(),
+            fork_at: record.fork_at.clone(),
+            last_prompt: record.last_prompt.clone(),
+        });
+        let origin = undo.conversation.clone().or_else(|| undo.fork_of.clone());
+        record.conversation = None;
+        (record.fork_of, record.fork_at) = match (origin, kept.at) {
+            (Some(origin), Some(at)) => (Some(origin), Some(at)),
+            _ => (None, None),
+        };
+        // Without anything to go on from, the next message starts afresh.
+        record.expired = record.fork_of.is_none();
+        record.last_prompt = kept.last_prompt;
+        record.rewound.push(RewoundPart {
+            after,
+            through: record.last_seq,
+            undo: Some(undo),
+        });
+        self.conversation_changed(kept.summary.as_deref());
+        Ok(())
+    }
+
+    pub(super) fn undo_rewind(&mut self, summary: Option<&Summary>) -> Result<(), Refusal> {
+        if self.state.turn.is_some() {
+            return Err(Refusal::TurnRuns);
+        }
+        let record = &mut self.state.record;
+        let undone = record.rewound.pop_if(|part| part.undo.is_some());
+        let undo = undone.and_then(|part| part.undo).ok_or(Refusal::NothingToUndo)?;
+        record.conversation = undo.conversation;
+        record.expired = undo.expired;
+        record.fork_of = undo.fork_of;
+        record.fork_at = undo.fork_at;
+        record.last_prompt = undo.last_prompt;
+        self.conversation_changed(summary);
+        Ok(())
+    }
+
+    fn conversation_changed(&mut self, described: Option<&Summary>) {
+        if let (Some(summary), Some(described)) = (&mut self.state.record.summary, described) {
+            Arc::make_mut(summary).describe_as(described);
+        }
+        if let Some(run) = &mut self.state.record.run {
+            run.stale = true;
+        }
+        if self.state.agent == AgentState::Live {
+            self.end_agent();
+        }
+        self.record_changed();
+    }
+
     pub(super) fn ensure_agent(&mut self) -> Result<(), Refusal> {
         if self.state.record.delete_at.is_some() {
             return Err(Refusal::Deleted);
         }
         if self.state.agent == AgentState::Absent {
-            if self.state.record.conversation.is_none() {
+            if self.state.record.conversation.is_none() && self.state.record.fork_of.is_none() {
                 return Err(Refusal::NoResumeId);
             }
             self.launch();

@@ -124,7 +124,7 @@ async fn begin(
     if let Some(known) = sessions.of_conversation(&resume).await? {
         let known = known.id;
         let id = if forks {
-            sessions.fork(known, Some(&wanted.title)).await?
+            sessions.fork(known, Some(&wanted.title), None).await?
         } else {
             known
         };

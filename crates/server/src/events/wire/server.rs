@@ -38,11 +38,14 @@ pub struct StreamUserPrompt {
     pub context: Option<UiContext>,
     #[ts(type = "number")]
     pub seq: u64,
+    /// When it happened.
+    #[ts(optional, as = "Option<f64>")]
+    pub at: i64,
 }
 
 #[derive(Debug, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[ts(export_to = "events.ts")]
+#[ts(export_to = "events.ts", optional_fields)]
 pub struct StreamMessage {
     pub session_id: String,
     /// The agent's own message, unchanged.
@@ -51,6 +54,9 @@ pub struct StreamMessage {
     pub message: RawJson,
     #[ts(type = "number")]
     pub seq: u64,
+    /// When it happened.
+    #[ts(optional, as = "Option<f64>")]
+    pub at: i64,
 }
 
 #[derive(Debug, Serialize, TS, ToSchema)]
@@ -98,6 +104,19 @@ pub struct DriverInfo {
     pub since: i64,
 }
 
+/// Events that the conversation no longer has.
+#[derive(Debug, Serialize, TS, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[ts(export_to = "events.ts")]
+pub struct RewoundRange {
+    /// The number of the last event before them.
+    #[ts(type = "number")]
+    pub after_seq: u64,
+    /// The number of the last of them.
+    #[ts(type = "number")]
+    pub through_seq: u64,
+}
+
 #[derive(Debug, Serialize, TS, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[ts(export_to = "events.ts", optional_fields)]
@@ -135,6 +154,14 @@ pub struct SessionInfo {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional, type = "number")]
     pub delete_at: Option<i64>,
+    /// The parts of the log that the conversation no longer has: it was rewound.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional, as = "Option<Vec<RewoundRange>>")]
+    pub rewound: Vec<RewoundRange>,
+    /// The last rewind can be undone: nothing was said since.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[ts(optional, as = "Option<bool>")]
+    pub can_undo_rewind: bool,
     #[ts(type = "number")]
     pub last_seq: u64,
     /// The totals of the whole session as of `lastSeq`. Absent for a session that an earlier version stored, until the
@@ -248,6 +275,9 @@ pub struct History {
     /// for.
     #[ts(optional, as = "Option<Vec<DecidedCall>>")]
     pub decided: Vec<DecidedCall>,
+    /// When each message came.
+    #[ts(optional, type = "Array<number>")]
+    pub times: Vec<i64>,
     /// The number of the session's last event: subscribe after it to continue live.
     #[ts(type = "number")]
     pub last_seq: u64,
