@@ -17,6 +17,8 @@ export type Part =
   | { type: "gate"; name: string };
 
 export interface Script {
+  /** Sent with every answer: the API reports an account's limits in headers. */
+  headers?: Record<string, string>;
   rules: { contains: string; replies: ({ parts: Part[] } | { error: { status: number } })[] }[];
 }
 
@@ -124,8 +126,8 @@ export class Product {
   /** Where sessions work. */
   readonly project: string;
   model: Model | undefined;
-  /** Whether Claude Code has something to sign in with. */
-  signedIn = true;
+  /** Whether Claude Code has something to sign in with: a key, or the token of a subscription. */
+  signedIn: boolean | "subscription" = true;
   /** Which Claude Code the server drives. */
   claude: ClaudeVersion = "2.1.325";
   private server: ChildProcess | undefined;
@@ -226,7 +228,8 @@ export class Product {
       PATH: process.env.PATH ?? "",
       HOME: this.home,
       ANTHROPIC_BASE_URL: this.model?.url ?? "http://127.0.0.1:9",
-      ...(this.signedIn && { ANTHROPIC_API_KEY: "sk-test" }),
+      ...(this.signedIn === true && { ANTHROPIC_API_KEY: "sk-test" }),
+      ...(this.signedIn === "subscription" && { CLAUDE_CODE_OAUTH_TOKEN: "sk-ant-oat01-test" }),
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
       DISABLE_AUTOUPDATER: "1",
     };

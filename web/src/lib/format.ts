@@ -69,6 +69,11 @@ export function formatMilliseconds(milliseconds: number, language: string): stri
   );
 }
 
+/** A share from 0 to 1, in whole percent. */
+export function formatShare(share: number, language: string): string {
+  return numberFormat(language, { style: "percent", maximumFractionDigits: 0 }).format(share);
+}
+
 /** Two digits for whole cents, more for the small sums that single turns cost. */
 export function formatCost(usd: number, language: string): string {
   const digits = usd === 0 || usd >= 1 ? 2 : usd >= 0.01 ? 3 : 4;

@@ -37,6 +37,7 @@ import { settle } from "./inquiries";
 import { askList, forgetAsked, isAskingFor, isPartial, type ListPurpose, purposeOf } from "./listing";
 import { occasionOf, tell } from "./notify";
 import { type PromptExtras, sendPrompt, takeReturned } from "./outbox";
+import { noteLimits } from "./quota";
 import { currentRoute, go } from "./route";
 import { type AppState, change, reduceEvents, store, withoutKey } from "./state";
 import { keepTab } from "./tabs";
@@ -155,6 +156,7 @@ function resend(): void {
 function applyEvents(all: readonly ServerEvent[]): void {
   const events = all.filter((event) => !isOvertaken(event));
   if (events.some(isRefusal)) askArrangement();
+  noteLimits(events);
   const before = store.getState();
   let state = reduceEvents(before, events, Date.now());
   /** There is news of sessions that are not listed: someone has begun one elsewhere, or gone on with an old one. */

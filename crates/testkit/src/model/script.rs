@@ -1,5 +1,7 @@
 //! Scripts of the model: rules, replies and their parts, in Rust and as JSON.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,6 +15,9 @@ pub struct Script {
     pub(crate) queue: Vec<Reply>,
     #[serde(default)]
     pub(crate) otherwise: Option<Reply>,
+    /// Sent with every answer, by name: the API reports an account's limits in headers.
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, String>,
 }
 
 impl Script {
@@ -32,6 +37,12 @@ impl Script {
     /// Adds a reply for prompts that no rule matches; they are used in order.
     pub fn then(mut self, reply: Reply) -> Self {
         self.queue.push(reply);
+        self
+    }
+
+    /// Sends a header with every answer.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.insert(name.into(), value.into());
         self
     }
 

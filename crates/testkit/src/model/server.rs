@@ -11,7 +11,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Json, Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::{StreamExt, stream};
@@ -190,14 +190,22 @@ async fn messages(
 ) -> Response {
     let from_cli = headers.contains_key("x-app");
     let streaming = body["stream"] == true;
-    match shared.play(&headers, body, from_cli).await {
+    let more = shared.script.headers.clone();
+    let mut response = match shared.play(&headers, body, from_cli).await {
         Ok(events) if streaming => stream_response(events, |event| {
             let name = event["type"].as_str().unwrap_or_default();
             format!("event: {name}\ndata: {event}\n\n")
         }),
         Ok(events) => whole_response(events).await,
         Err(failure) => failure,
+    };
+    for (name, value) in more {
+        // What can't be a header is left out.
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            response.headers_mut().insert(name, value);
+        }
     }
+    response
 }
 
 /// Always answers with a stream, which agents request.

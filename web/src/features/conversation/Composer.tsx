@@ -3,6 +3,7 @@ import { type KeyboardEvent, memo, useEffect, useId, useRef, useState } from "re
 import { useTranslation } from "react-i18next";
 import type { SessionInfo } from "../../gen/events";
 import { cn } from "../../lib/cn";
+import { joined } from "../../lib/dictation";
 import { useDraft } from "../../store/drafts";
 import { isAsking } from "../../session/log";
 import { useModels } from "../../store/models";
@@ -17,6 +18,7 @@ import {
 import { useApp, useReturned } from "../../store/hooks";
 import { store } from "../../store/state";
 import { Button } from "../../ui/Button";
+import { DictationButton } from "../../ui/DictationButton";
 import { focusComposer, useComposerFocus } from "../../ui/focus";
 import { IconButton } from "../../ui/IconButton";
 import { likeness, useBeginsAnew } from "./beginsAnew";
@@ -250,6 +252,7 @@ export const Composer = memo(function Composer({ session }: { session: SessionIn
           >
             <Eraser className="size-4" />
           </IconButton>
+          <DictationButton disabled={locked} onText={(heard) => write(joined(text, heard))} />
           <ImagePicker onPick={images.add} />
           {running && (
             <Button size="sm" onClick={stop}>

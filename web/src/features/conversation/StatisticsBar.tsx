@@ -1,6 +1,7 @@
 import { memo } from "react";
 import { useTranslation } from "react-i18next";
 import { CopyButton } from "../../ui/CopyButton";
+import { LimitMarks } from "../../ui/Limits";
 import type { SessionInfo } from "../../gen/events";
 import { formatClock, formatCost, formatCount, formatDuration, formatMilliseconds } from "../../lib/format";
 import { useSeconds } from "../../lib/useNow";
@@ -50,6 +51,7 @@ export const StatisticsBar = memo(function StatisticsBar({
           {t("statistics.context", { tokens: formatCount(contextTokens, language) })}
         </span>
       )}
+      <LimitMarks />
       {/* Elsewhere it stands above the conversation. */}
       <span className="flex items-center sm:hidden">
         <span className="font-mono">{session.id.slice(0, 8)}</span>

@@ -5,6 +5,7 @@ import type { Session, UsageReport, UsageRow } from "../../gen/history";
 import { cn } from "../../lib/cn";
 import { baseName, formatCost, formatCount } from "../../lib/format";
 import { useLoaded } from "../../lib/useLoaded";
+import { LimitBars } from "../../ui/Limits";
 import { Empty, Fetched } from "../../ui/Page";
 import { go } from "../../store/route";
 import { Choice } from "../../ui/Choice";
@@ -53,6 +54,7 @@ export function UsageView({ days, by }: { days?: string; by?: string }) {
       </Header>
       <div className="min-h-0 flex-1 overflow-y-auto border-t border-line" tabIndex={-1}>
         <div className="mx-auto w-full max-w-4xl px-4 pt-6 pb-16 sm:px-6">
+          <LimitBars />
           <Fetched loaded={usage} onRetry={reload}>
             {(report) =>
               report.total.messages === 0 ? (

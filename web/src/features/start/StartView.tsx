@@ -12,6 +12,8 @@ import { ToolsChoice } from "../settings/ToolsField";
 import type { PermissionMode } from "../../gen/events";
 import { cn } from "../../lib/cn";
 import { readStored, writeStored } from "../../lib/storage";
+import { joined } from "../../lib/dictation";
+import { DictationButton } from "../../ui/DictationButton";
 import { forgetDraft, useDraft } from "../../store/drafts";
 import { useModels } from "../../store/models";
 
@@ -178,6 +180,7 @@ export function StartView() {
               />
               {/* At the right end, in a line of their own as well. */}
               <span className="ml-auto flex items-center gap-1">
+                <DictationButton onText={(heard) => setPrompt(joined(prompt, heard))} />
                 <ImagePicker onPick={images.add} />
                 <Button type="submit" variant="primary" disabled={starting}>
                   {starting ? (
