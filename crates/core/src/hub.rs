@@ -389,4 +389,33 @@ mod tests {
         assert_eq!(all, expected);
         assert_eq!(hub.changed_since(hub.feed_position(), &Viewer::PERSON), []);
     }
+
+    #[test]
+    fn an_arrangement_is_told_to_its_viewer_alone() {
+        use crate::arrangement::Sorting;
+        use crate::rights::{Ceiling, Sees};
+        let hub = Hub::new();
+        let key = |name: &str, sees| Viewer {
+            key: Some(name.to_owned()),
+            ceiling: Some(Arc::new(Ceiling {
+                sees,
+                ..Ceiling::default()
+            })),
+            ..Viewer::PERSON
+        };
+        let viewers = [Viewer::PERSON, key("ci", Sees::Own), key("overseer", Sees::All)];
+        let mut feeds = viewers.map(|viewer| hub.watch(viewer));
+        for (viewer, told) in [
+            (None, [1, 0, 0]),
+            (Some("ci"), [0, 1, 0]),
+            (Some("overseer"), [0, 0, 1]),
+            (Some("revoked"), [0, 0, 0]),
+        ] {
+            hub.publish_arranged(viewer.map(str::to_owned), Arranged::Sorted(Sorting::Own));
+            let heard = feeds
+                .each_mut()
+                .map(|feed| std::iter::from_fn(|| feed.try_next()).count());
+            assert_eq!(heard, told, "{viewer:?}");
+        }
+    }
 }
