@@ -8,7 +8,8 @@ const text = (words: string) => ({ parts: [{ type: "text" as const, text: words 
 
 /** Opens the menu of the row that has these words, without a mouse. */
 async function act(page: Page, words: string, action: string): Promise<void> {
-  const row = page.getByRole("log").locator("[tabindex='-1']").filter({ hasText: words }).last();
+  const written = page.getByText(words, { exact: true });
+  const row = page.getByRole("log").locator("[tabindex='-1']").filter({ has: written }).last();
   await row.getByRole("button", { name: "Actions for this message" }).press("Enter");
   await page.getByRole("menuitem", { name: action }).press("Enter");
 }
@@ -39,7 +40,7 @@ for (const width of [1440, 390]) {
       const log = page.getByRole("log");
 
       // Tried again: the first try is put away.
-      await act(page, "Second answer", "Retry");
+      await act(page, "Second answer, after first | second.", "Retry");
       await expect(page.getByText("1 message was put away when you went back here.")).toBeVisible();
       await expect(page.getByText("Second answer, after first | second.")).toHaveCount(1);
       await expect(page.getByRole("region", { name: "Result" })).toHaveCount(2);
