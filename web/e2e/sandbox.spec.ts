@@ -27,7 +27,7 @@ test("a sandbox is chosen with the keyboard, shown with its hosts, and changed",
   await form.getByRole("button", { name: "Save" }).click();
   await expect(form).toBeHidden();
   await expect(page.getByRole("button", { name: "Sandbox: Files and network" })).toBeFocused();
-  await expect(page.getByRole("heading", { name: "What should be done?" })).toBeVisible();
+  await expect(page.getByRole("textbox", { name: "Task" })).toHaveValue("hello");
   await page.getByRole("button", { name: "Start session" }).click();
   await expect(page.getByRole("log")).toContainText("Hello.");
   const bar = page.getByRole("group", { name: "Session information" });
