@@ -240,7 +240,7 @@ mod tests {
             ),
             (
                 r#"{"type":"session.start","payload":{"prompt":"x","permissionMode":"nope"}}"#,
-                "'payload.permissionMode': unknown variant `nope`, expected one of `default`, `acceptEdits`, `plan`, `bypassPermissions`.",
+                "'payload.permissionMode': unknown variant `nope`, expected one of `default`, `acceptEdits`, `plan`, `auto`, `bypassPermissions`.",
             ),
             (
                 r#"{"type":"permission.response","payload":{"sessionId":"s","result":{"behavior":"maybe"}}}"#,
