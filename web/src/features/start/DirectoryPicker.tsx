@@ -49,9 +49,11 @@ function Listing({ start, onPick, onClose }: Omit<DirectoryPickerProps, "open">)
     };
   }, [path]);
 
-  // What was pressed is gone with the folder that it was in.
+  // What was pressed is gone with the folder that it was in. The dialog looks after a lost focus, too, so this comes after it.
   useEffect(() => {
-    if (loaded.state === "ready") list.current?.querySelector("button")?.focus();
+    if (loaded.state !== "ready") return undefined;
+    const frame = requestAnimationFrame(() => list.current?.querySelector("button")?.focus());
+    return () => cancelAnimationFrame(frame);
   }, [loaded]);
 
   if (loaded.state === "loading") return <Loading className="py-6" />;
