@@ -4,6 +4,7 @@
 //! The server accepts the connection and passes it on; only this crate reads it.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::FutureExt as _;
@@ -82,8 +83,9 @@ impl Connections for Runs {
         self.0.address.set(address).ok();
     }
 
-    fn expects(&self, session: SessionId, secret: &str) -> bool {
-        self.find(session, secret).is_some()
+    fn expects(&self, session: SessionId, secret: &str, peer: SocketAddr) -> bool {
+        // The secret is on the command line of the CLI, which everyone on this machine can read.
+        self.find(session, secret).is_some() && tiller_process::is_own_socket(peer)
     }
 
     fn attach(&self, session: SessionId, secret: &str, connection: Connection) -> BoxFuture<'static, bool> {
@@ -120,6 +122,8 @@ mod tests {
     #[test]
     fn a_secret_serves_its_own_run_for_as_long_as_it_lives() {
         let runs = Runs::default();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = listener.local_addr().unwrap();
         let (session, other) = (SessionId::random(), SessionId::random());
         assert!(runs.expect(session).is_err(), "nobody listens yet");
         runs.serve_at("ws://127.0.0.1:1".to_owned());
@@ -132,18 +136,20 @@ mod tests {
                 .url
                 .starts_with(&format!("ws://127.0.0.1:1/ws/cli/{session}?run="))
         );
-        assert!(runs.expects(session, &first_secret));
-        assert!(!runs.expects(other, &first_secret) && !runs.expects(session, "guessed"));
+        assert!(runs.expects(session, &first_secret, peer));
+        // Whoever has read it elsewhere, on this machine or not.
+        assert!(!runs.expects(session, &first_secret, "192.0.2.1:1".parse().unwrap()));
+        assert!(!runs.expects(other, &first_secret, peer) && !runs.expects(session, "guessed", peer));
 
         let second = runs.expect(session).unwrap();
-        assert!(!runs.expects(session, &first_secret));
+        assert!(!runs.expects(session, &first_secret, peer));
         drop(first);
         assert!(
-            runs.expects(session, &secret(&second)),
+            runs.expects(session, &secret(&second), peer),
             "the end of the first is not the second's"
         );
         let last = secret(&second);
         drop(second);
-        assert!(!runs.expects(session, &last));
+        assert!(!runs.expects(session, &last, peer));
     }
 }

@@ -10,6 +10,7 @@ mod frame;
 mod hosts;
 mod launch;
 mod limits;
+mod peer;
 mod shield;
 #[cfg(target_os = "linux")]
 mod slim;
@@ -29,6 +30,7 @@ pub use frame::{Frame, Framer, Located, MAX_LINE, lines};
 pub use hosts::{Cover, HostPattern, InvalidHost, covered as host_covered};
 pub use launch::{Launch, Sandbox, WorkingDirectory};
 pub use limits::{given_open_files, limit_open_files, raise_open_files, restore_open_files};
+pub use peer::is_own_socket;
 pub use shield::{
     Shield, ShieldMode, ShieldState, is_launcher as is_shield_launcher, launch as launch_shielded,
 };

@@ -3,11 +3,12 @@
 //! The secret in the address is the agent's credential, valid for one run. The frames are passed to the backend
 //! unchanged.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message, WebSocketUpgrade};
-use axum::extract::{Extension, Path, Query, State};
+use axum::extract::{ConnectInfo, Extension, Path, Query, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
@@ -39,6 +40,7 @@ pub(crate) struct Options {
 ))]
 pub(crate) async fn upgrade(
     State(app): State<App>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
     Extension(slot): Extension<Arc<Slot>>,
     Path(session): Path<String>,
     options: Result<Query<Options>, axum::extract::rejection::QueryRejection>,
@@ -49,7 +51,7 @@ pub(crate) async fn upgrade(
     let session: SessionId = session.parse().map_err(|_| ApiError::Unauthorized)?;
     let secret = options.run.ok_or(ApiError::Unauthorized)?;
     let connections = app.sessions.connections().ok_or(ApiError::Unauthorized)?;
-    if !connections.expects(session, &secret) {
+    if !connections.expects(session, &secret, peer) {
         return Err(ApiError::Unauthorized);
     }
     slot.set_authenticated();

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -137,8 +138,8 @@ pub trait Connections: Send + Sync + 'static {
     /// Sets the address at which agents reach this server: `ws://HOST:PORT`.
     fn serve_at(&self, address: String);
 
-    /// Whether the agent of this session may connect with this secret.
-    fn expects(&self, session: SessionId, secret: &str) -> bool;
+    /// Whether the agent of this session may connect with this secret from this address.
+    fn expects(&self, session: SessionId, secret: &str, peer: SocketAddr) -> bool;
 
     /// Hands over a connection, which replaces an earlier connection of the same run. False: no run expects it.
     fn attach(&self, session: SessionId, secret: &str, connection: Connection) -> BoxFuture<'static, bool>;
