@@ -191,6 +191,22 @@ export class Product {
     return match[1] ?? "";
   }
 
+  /** A command of the program in a terminal, beside the server. Gives what it printed. */
+  async command(...args: string[]): Promise<string> {
+    const child = spawn(executables.tiller(), [...args, `--data-dir=${this.home}/data`], {
+      env: { PATH: process.env.PATH ?? "", HOME: this.home },
+      cwd: this.project,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let said = "";
+    child.stdout.on("data", (data) => {
+      said += String(data);
+    });
+    const code = await new Promise((resolve) => child.once("close", resolve));
+    expect(code, args.join(" ")).toBe(0);
+    return said;
+  }
+
   /** Where Claude Code keeps its own files. */
   get claudeHome(): string {
     return join(this.home, ".claude");

@@ -41,7 +41,7 @@ test("the link signs in once, the sign-in is listed, and ends when it is told to
   await page.reload();
   await expect(page.getByRole("heading", { name: "What do you want to work on?" })).toBeVisible();
 
-  await page.goto(new URL("/#/status", link).href);
+  await page.goto(new URL("/#/access", link).href);
   const signIns = page.locator("section", { hasText: "Signed-in browsers" });
   await expect(signIns.getByRole("listitem")).toHaveCount(1);
   await expect(signIns.getByText("This browser")).toBeVisible();

@@ -22,6 +22,7 @@ const LAYERS = [
   "features/history",
   "features/start",
   "features/pages",
+  "features/access",
   "features/palette",
   "frame",
   // App.tsx and main.tsx

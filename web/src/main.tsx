@@ -8,6 +8,7 @@ import { setUpLanguage } from "./i18n";
 import { whenIdle } from "./lib/onDemand";
 import { Markdown } from "./markdown/Markdown";
 import { preloadPanel } from "./features/panel/Panel";
+import { announceCredential } from "./features/access/announce";
 import { connect } from "./store/controller";
 import { Diff } from "./tools/Diff";
 import { toasts } from "./ui/toasts";
@@ -19,7 +20,7 @@ if (!root) throw new Error("the page has no root element");
 takePageSecret();
 await setUpLanguage();
 followSystemTheme();
-connect((message) => toasts.add({ title: message, type: "error", priority: "high" }));
+connect((message) => toasts.add({ title: message, type: "error", priority: "high" }), announceCredential);
 // What the first conversation will need, so that it does not wait, nor fail when the connection does.
 whenIdle(() => {
   Markdown.preload();

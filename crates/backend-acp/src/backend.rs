@@ -11,6 +11,8 @@ use tiller_core::backend::{
 };
 use tiller_keeper::{AttachError, KeeperConfig, KeptAgent, Signs};
 use tiller_process::{Sandbox, find_program, is_running};
+use tracing::Instrument;
+use tracing::instrument::Instrumented;
 
 use crate::conversation::{Conversation, Opening, PROMPT};
 use crate::known::LastKnown;
@@ -159,7 +161,7 @@ impl Backend for AcpBackend {
             sandbox,
         };
         let keeping = self.keeping.clone();
-        tokio::spawn(async move {
+        tokio::spawn(in_session_span(async move {
             let kept = match tiller_keeper::start(&keeping, &launch.run, &process).await {
                 Ok(kept) => kept,
                 Err(error) => {
@@ -169,7 +171,7 @@ impl Backend for AcpBackend {
             };
             let conversation = Conversation::new(launch.run, launch.conversation.id().to_owned(), opening);
             agent.relay(kept, conversation, Found::New).await;
-        });
+        }));
         channels
     }
 
@@ -182,7 +184,7 @@ impl Backend for AcpBackend {
         let resume = attach.resumes.then(|| attach.conversation.clone());
         let opening = self.opening(&attach.cwd, attach.options.clone(), resume);
         let keeping = self.keeping.clone();
-        tokio::spawn(async move {
+        tokio::spawn(in_session_span(async move {
             // From the beginning: the agent's last messages make sense only after its earlier ones.
             let first = tiller_keeper::first_kept(&keeping, &attach.run);
             let kept = match tiller_keeper::attach(&keeping, &attach.run, first).await {
@@ -200,7 +202,7 @@ impl Backend for AcpBackend {
             agent
                 .relay(kept, conversation, Found::Again { attach, first })
                 .await;
-        });
+        }));
         channels
     }
 }
@@ -285,4 +287,9 @@ impl Account for LastKnown {
     fn signed_in(&self) -> BoxFuture<'static, Option<bool>> {
         Box::pin(std::future::ready(self.get().signed_in))
     }
+}
+
+/// What is logged in this task carries the session's id.
+fn in_session_span<F: Future>(work: F) -> Instrumented<F> {
+    work.in_current_span()
 }

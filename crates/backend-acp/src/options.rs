@@ -5,6 +5,7 @@ use tiller_core::backend::{
     OptionChange, OptionInfo, OptionKind, OptionRefused, OptionRules, Options, SandboxLists, SandboxView,
     Verdict, check_sandbox_option, sandbox_options,
 };
+use tiller_core::repeated;
 
 use crate::known::LastKnown;
 
@@ -50,7 +51,7 @@ impl OptionRules for AcpOptions {
                 continue;
             }
             if ![MODE, MODEL].contains(&name) {
-                let message = format!("{} does not have the option '{name}'.", self.agent);
+                let message = format!("{} does not have the option '{}'.", self.agent, repeated(name));
                 return Err(OptionRefused::new(name, message));
             }
             let is_name = |name: &str| {

@@ -15,6 +15,8 @@ use tiller_core::backend::{
 use tiller_keeper::{AttachError, KeeperConfig, KeeperHandle};
 use tiller_process::{Sandbox, Shield, is_running};
 use tokio::sync::oneshot;
+use tracing::Instrument;
+use tracing::instrument::Instrumented;
 
 use crate::inquiry::{Exchange, LastOffers, initialize};
 use crate::lease::{self, Claims, Lease};
@@ -60,7 +62,7 @@ impl Launcher {
         let options = options(&launch, origin, self.claude_home.clone(), sandbox);
         let claimed = self.claims.take(launch.conversation.id());
         let launcher = self.clone();
-        tokio::spawn(async move {
+        tokio::spawn(in_session_span(async move {
             // Held for as long as the agent lives.
             let lease = match claimed {
                 Some(lease) => lease,
@@ -96,7 +98,7 @@ impl Launcher {
                 Some(agent.ends.events.clone()),
             );
             agent.relay(started, greeting, Found::New, Some(lease)).await;
-        });
+        }));
         channels
     }
 
@@ -110,7 +112,7 @@ impl Launcher {
             place: self.running.expect(&attach.run),
             hook_time: self.hook_time,
         };
-        tokio::spawn(async move {
+        tokio::spawn(in_session_span(async move {
             // The agent is ours, so another holder of the lease has no agent of its own.
             let lease = Lease::take(&attach.conversation, lease::NO_PATIENCE).await;
             let kept = match tiller_keeper::attach(&keeping, &attach.run, attach.position).await {
@@ -144,7 +146,7 @@ impl Launcher {
                 run: Some(kept.run),
             };
             agent.relay(started, None, found, lease.map(Arc::new)).await;
-        });
+        }));
         channels
     }
 
@@ -358,4 +360,9 @@ fn start_connecting(
         run: None,
     };
     Ok((started, run.guard))
+}
+
+/// What is logged in this task carries the session's id.
+fn in_session_span<F: Future>(work: F) -> Instrumented<F> {
+    work.in_current_span()
 }

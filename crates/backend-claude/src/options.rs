@@ -10,6 +10,7 @@ use tiller_core::backend::{
     Grants, OptionChange, OptionInfo, OptionKind, OptionRefused, OptionRules, Options, SandboxView, Verdict,
     check_sandbox_option, sandbox_options,
 };
+use tiller_core::repeated;
 
 use crate::inquiry::LastOffers;
 use crate::sandbox::Sandboxing;
@@ -198,7 +199,7 @@ impl ClaudeOptions {
         let refused = |name: &str| {
             OptionRefused::new(
                 MODEL,
-                format!("Unknown model '{name}': the agent does not offer it."),
+                format!("Unknown model '{}': the agent does not offer it.", repeated(name)),
             )
         };
         let Some(name) = value.as_str() else {
@@ -234,7 +235,10 @@ impl ClaudeOptions {
         match value.as_str() {
             Some(level) if is_level(level) => Ok(()),
             Some(level) => {
-                let message = format!("Unknown effort '{level}': the agent does not offer it.");
+                let message = format!(
+                    "Unknown effort '{}': the agent does not offer it.",
+                    repeated(level)
+                );
                 Err(OptionRefused::new(EFFORT, message))
             }
             None => Err(OptionRefused::new(EFFORT, "An effort must be a string.")),
@@ -345,7 +349,7 @@ impl OptionRules for ClaudeOptions {
                     true
                 }
                 _ => {
-                    let message = format!("Claude Code does not have the option '{name}'.");
+                    let message = format!("Claude Code does not have the option '{}'.", repeated(name));
                     return Err(OptionRefused::new(name, message));
                 }
             };
@@ -467,6 +471,7 @@ mod tests {
             (TOOLS, json!("Read")),
             (TOOLS, json!([1])),
             (ALLOWED_TOOLS, json!(["Read"])),
+            (ALLOWED_TOOLS, json!("Read\0Bash")),
             ("temperature", json!(1)),
         ] {
             let refused = check(name, value.clone()).expect_err(&format!("{name}: {value}"));

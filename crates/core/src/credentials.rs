@@ -1,15 +1,20 @@
 //! Credentials. Secrets are 256 random bits; only their hashes are stored.
 
+mod new_key;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
+use crate::audit::{Actor, AuditLog};
 use crate::ids::Timestamp;
 use crate::rights::Ceiling;
 use crate::session::Approval;
 use crate::store::{StoreError, StoreFuture};
+
+pub use new_key::{KeyRefused, NewKey};
 
 /// A secret in the clear: shown to its owner once, never stored, never logged.
 pub struct Secret(String);
@@ -145,13 +150,6 @@ impl Viewer {
         approval: None,
         ceiling: None,
     };
-
-    pub fn may_see(&self, owner: Option<&str>) -> bool {
-        match &self.key {
-            None => true,
-            Some(key) => owner == Some(key) || self.sees_all(),
-        }
-    }
 }
 
 /// An API key, as it is stored.
@@ -167,6 +165,33 @@ pub struct ApiKey {
     /// configuration decides.
     pub approval: Option<Approval>,
     pub created_at: Timestamp,
+    /// To within a few minutes. `None`: it was never used.
+    pub last_used_at: Option<Timestamp>,
+}
+
+/// What becomes of the sessions of a key that is revoked.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum RevokedSessions {
+    /// Running turns are stopped, and prompts that wait are taken out of their queues.
+    #[default]
+    Stop,
+    /// They go on, and are the person's to steer.
+    Keep,
+}
+
+impl RevokedSessions {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Keep => "keep",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Stop, Self::Keep]
+            .into_iter()
+            .find(|sessions| sessions.as_str() == text)
+    }
 }
 
 /// How long a sign-in stays valid without being used.
@@ -185,6 +210,37 @@ impl ApiKey {
         let mut bytes = [0u8; 8];
         getrandom::fill(&mut bytes).map_err(|error| StoreError::Unavailable(error.to_string()))?;
         Ok(format!("key_{}", hex(&bytes)))
+    }
+}
+
+/// What has signed in.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum SignInSource {
+    #[default]
+    Browser,
+    /// A command of this program, for as long as the command runs.
+    Command,
+}
+
+impl SignInSource {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Browser => "browser",
+            Self::Command => "command",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Browser, Self::Command]
+            .into_iter()
+            .find(|source| source.as_str() == text)
+    }
+
+    pub(crate) fn actor(self) -> Actor {
+        match self {
+            Self::Browser => Actor::Person,
+            Self::Command => Actor::CommandLine,
+        }
     }
 }
 
@@ -210,6 +266,7 @@ impl From<String> for SignInId {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SignIn {
     pub id: SignInId,
+    pub source: SignInSource,
     /// The browser's `User-Agent`.
     pub user_agent: String,
     /// The address from which it signed in.
@@ -223,6 +280,7 @@ impl SignIn {
         let visible = user_agent.chars().filter(|character| !character.is_control());
         Ok(Self {
             id: SignInId::generate()?,
+            source: SignInSource::Browser,
             user_agent: visible.take(MAX_USER_AGENT).collect(),
             address: address.into(),
             created_at: now,
@@ -239,8 +297,9 @@ pub struct SignInSecrets {
     pub page: SecretHash,
 }
 
-/// Stores credentials. Other commands of the program write here while a server runs.
-pub trait CredentialStore: Send + Sync + 'static {
+/// Stores credentials. Other commands of the program write here while a server runs. What is created, used or ended here is in
+/// the audit log when a method returns.
+pub trait CredentialStore: AuditLog {
     /// A random id of this data folder, created with it. It distinguishes the cookies of several servers on one host.
     fn instance(&self) -> StoreFuture<'_, String>;
 
@@ -272,22 +331,31 @@ pub trait CredentialStore: Send + Sync + 'static {
     fn sign_ins(&self, now: Timestamp) -> StoreFuture<'_, Vec<SignIn>>;
 
     /// False if no sign-in has that id.
-    fn end_sign_in(&self, id: SignInId) -> StoreFuture<'_, bool>;
+    fn end_sign_in(&self, id: SignInId, by: Actor) -> StoreFuture<'_, bool>;
 
-    fn end_all_sign_ins(&self) -> StoreFuture<'_, ()>;
+    fn end_all_sign_ins(&self, by: Actor) -> StoreFuture<'_, ()>;
 
     /// Ends the sign-in with this cookie, if there is one.
     fn end_sign_in_of_cookie(&self, cookie: SecretHash) -> StoreFuture<'_, ()>;
 
     /// False if a key with this name exists.
-    fn add_key(&self, key: ApiKey, hash: SecretHash) -> StoreFuture<'_, bool>;
+    fn add_key(&self, key: ApiKey, hash: SecretHash, by: Actor) -> StoreFuture<'_, bool>;
 
     fn find_key(&self, hash: SecretHash) -> StoreFuture<'_, Option<ApiKey>>;
 
     fn keys(&self) -> StoreFuture<'_, Vec<ApiKey>>;
 
+    /// Notes that a key was used.
+    fn touch_key(&self, id: String, now: Timestamp) -> StoreFuture<'_, ()>;
+
     /// Revokes a key by name or id. False if there is no such key.
-    fn revoke_key(&self, key: &str) -> StoreFuture<'_, bool>;
+    fn revoke_key(&self, key: &str, sessions: RevokedSessions, by: Actor) -> StoreFuture<'_, bool>;
+
+    /// The ids of the keys that were revoked with [`RevokedSessions::Keep`].
+    fn keys_with_kept_sessions(&self) -> StoreFuture<'_, Vec<String>>;
+
+    /// Whether the store can be written to right now.
+    fn check_writable(&self) -> StoreFuture<'_, ()>;
 }
 
 #[cfg(test)]

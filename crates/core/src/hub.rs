@@ -12,6 +12,7 @@ use crate::arrangement::Arranged;
 use crate::credentials::Viewer;
 use crate::event::{Event, EventBody, Notice};
 use crate::ids::SessionId;
+use crate::rights::Provenance;
 
 /// How many bytes may wait for a slow subscriber before it is told to resynchronise.
 const BACKLOG_BYTES: usize = 32 * 1024 * 1024;
@@ -33,8 +34,10 @@ struct Backlog {
     slots: VecDeque<Slot>,
     bytes: usize,
     readers: usize,
-    /// For each session, the position of its last notice, and its owner.
-    last: HashMap<SessionId, (u64, Option<Arc<str>>)>,
+    /// How many events were published.
+    published: u64,
+    /// For each session, the position of its last notice, and where the session comes from.
+    last: HashMap<SessionId, (u64, Arc<Provenance>)>,
 }
 
 /// A position in the live feed.
@@ -51,7 +54,8 @@ struct Slot {
 
 #[derive(Clone, Debug)]
 struct Published {
-    owner: Option<Arc<str>>,
+    /// Of the session that it is about, if there is one.
+    from: Option<Arc<Provenance>>,
     content: Content,
 }
 
@@ -59,8 +63,8 @@ struct Published {
 enum Content {
     Events(Arc<[Arc<Event>]>),
     Notice(Box<Notice>),
-    /// For the viewer that is named as the owner, and for no one else.
-    Arranged(Arc<Arranged>),
+    /// For this viewer (a key's id, or the person) and for no one else.
+    Arranged(Option<String>, Arc<Arranged>),
 }
 
 impl Hub {
@@ -71,33 +75,34 @@ impl Hub {
         }
     }
 
-    /// `owner` is the owner of the notice's session.
-    pub(crate) fn publish(&self, owner: Option<&Arc<str>>, notice: Notice) {
-        self.add(owner, Content::Notice(Box::new(notice)), EVENT_BYTES);
+    /// `from` belongs to the notice's session.
+    pub(crate) fn publish(&self, from: &Arc<Provenance>, notice: Notice) {
+        self.add(Some(from), Content::Notice(Box::new(notice)), EVENT_BYTES);
     }
 
     /// Publishes events of one session, in order.
-    pub(crate) fn publish_events(&self, owner: Option<&Arc<str>>, events: Vec<Arc<Event>>) {
+    pub(crate) fn publish_events(&self, from: &Arc<Provenance>, events: Vec<Arc<Event>>) {
         if !events.is_empty() {
             let bytes = events.iter().map(|event| EVENT_BYTES + words(event)).sum();
-            self.add(owner, Content::Events(events.into()), bytes);
+            lock(&self.backlog).published += events.len() as u64;
+            self.add(Some(from), Content::Events(events.into()), bytes);
         }
     }
 
     /// `viewer`: whose arrangement it is.
     pub(crate) fn publish_arranged(&self, viewer: Option<String>, arranged: Arranged) {
-        let viewer = viewer.map(Arc::from);
-        self.add(
-            viewer.as_ref(),
-            Content::Arranged(Arc::new(arranged)),
-            EVENT_BYTES,
-        );
+        self.add(None, Content::Arranged(viewer, Arc::new(arranged)), EVENT_BYTES);
     }
 
-    fn add(&self, owner: Option<&Arc<str>>, content: Content, bytes: usize) {
-        let owner = owner.cloned();
-        lock(&self.backlog).add(Published { owner, content }, bytes);
+    fn add(&self, from: Option<&Arc<Provenance>>, content: Content, bytes: usize) {
+        let from = from.cloned();
+        lock(&self.backlog).add(Published { from, content }, bytes);
         self.news.send_replace(());
+    }
+
+    /// How many events were published so far.
+    pub(crate) fn published(&self) -> u64 {
+        lock(&self.backlog).published
     }
 
     pub(crate) fn feed_position(&self) -> FeedPosition {
@@ -108,7 +113,7 @@ impl Hub {
     pub(crate) fn changed_since(&self, mark: FeedPosition, viewer: &Viewer) -> Vec<SessionId> {
         let backlog = lock(&self.backlog);
         let last = backlog.last.iter();
-        last.filter(|(_, (place, owner))| *place >= mark.0 && viewer.may_see(owner.as_deref()))
+        last.filter(|(_, (place, from))| *place >= mark.0 && viewer.may_see(from))
             .map(|(session, _)| *session)
             .collect()
     }
@@ -134,7 +139,7 @@ impl Content {
         match self {
             Self::Events(events) => events.first().map(|event| event.session),
             Self::Notice(notice) => notice.session(),
-            Self::Arranged(_) => None,
+            Self::Arranged(..) => None,
         }
     }
 }
@@ -146,8 +151,8 @@ impl Backlog {
     }
 
     fn add(&mut self, published: Published, bytes: usize) {
-        if let Some(session) = published.content.session() {
-            let place = (self.end(), published.owner.clone());
+        if let (Some(session), Some(from)) = (published.content.session(), &published.from) {
+            let place = (self.end(), Arc::clone(from));
             self.last.insert(session, place);
         }
         if self.readers == 0 {
@@ -249,13 +254,13 @@ impl LiveFeed {
                 self.batch = None;
             }
             match self.place.read()? {
-                Ok(published) if !self.viewer.may_see(published.owner.as_deref()) => {}
+                Ok(Published { from: Some(from), .. }) if !self.viewer.may_see(&from) => {}
                 Ok(Published {
-                    owner,
-                    content: Content::Arranged(arranged),
+                    content: Content::Arranged(viewer, arranged),
+                    ..
                 }) => {
                     // The person sees everyone's sessions, but has an arrangement of their own, and so has every key.
-                    if self.viewer.key.as_deref() == owner.as_deref() && !self.viewer.only_decides() {
+                    if self.viewer.key == viewer && !self.viewer.only_decides() {
                         return Some(Ok(Notice::Arranged(arranged)));
                     }
                 }
@@ -264,7 +269,7 @@ impl LiveFeed {
                     Content::Notice(notice)
                         if self.viewer.only_decides() && matches!(*notice, Notice::Queue { .. }) => {}
                     Content::Notice(notice) => return Some(Ok(*notice)),
-                    Content::Arranged(_) => {}
+                    Content::Arranged(..) => {}
                 },
                 Err(lagged) => return Some(Err(lagged)),
             }
@@ -325,15 +330,24 @@ mod tests {
             .collect()
     }
 
+    /// A session of the person at the machine.
+    fn of(session: SessionId) -> Arc<Provenance> {
+        Arc::new(Provenance {
+            session,
+            owner: None,
+            cwd: "/".to_owned(),
+        })
+    }
+
     #[test]
     fn every_subscriber_gets_all_notices_in_order_and_the_backlog_empties() {
         let hub = Hub::new();
         let session = SessionId::random();
-        hub.publish_events(None, vec![message(session, 1, 1)]);
+        hub.publish_events(&of(session), vec![message(session, 1, 1)]);
         let mut early = hub.watch(Viewer::PERSON);
-        hub.publish_events(None, vec![message(session, 2, 1), message(session, 3, 1)]);
+        hub.publish_events(&of(session), vec![message(session, 2, 1), message(session, 3, 1)]);
         let mut late = hub.watch(Viewer::PERSON);
-        hub.publish_events(None, vec![message(session, 4, 1)]);
+        hub.publish_events(&of(session), vec![message(session, 4, 1)]);
         assert_eq!(seqs(&mut early), [Some(2), Some(3), Some(4)]);
         assert_eq!(seqs(&mut late), [Some(4)]);
         let backlog = lock(&hub.backlog);
@@ -345,7 +359,7 @@ mod tests {
         let hub = Hub::new();
         let session = SessionId::random();
         let (mut stays, goes) = (hub.watch(Viewer::PERSON), hub.watch(Viewer::PERSON));
-        hub.publish_events(None, vec![message(session, 1, 1)]);
+        hub.publish_events(&of(session), vec![message(session, 1, 1)]);
         assert_eq!(seqs(&mut stays), [Some(1)]);
         assert_eq!(lock(&hub.backlog).slots.len(), 1);
         drop(goes);
@@ -358,13 +372,13 @@ mod tests {
         let session = SessionId::random();
         let (mut slow, mut fast) = (hub.watch(Viewer::PERSON), hub.watch(Viewer::PERSON));
         for seq in 1..=40 {
-            hub.publish_events(None, vec![message(session, seq, 1024 * 1024)]);
+            hub.publish_events(&of(session), vec![message(session, seq, 1024 * 1024)]);
             assert_eq!(seqs(&mut fast), [Some(seq)]);
             assert!(lock(&hub.backlog).bytes <= BACKLOG_BYTES);
         }
         assert_eq!(seqs(&mut slow), [None]);
         assert_eq!(lock(&hub.backlog).slots.len(), 0);
-        hub.publish_events(None, vec![message(session, 41, 1)]);
+        hub.publish_events(&of(session), vec![message(session, 41, 1)]);
         assert_eq!(seqs(&mut slow), [Some(41)]);
     }
 
@@ -372,11 +386,15 @@ mod tests {
     fn changed_sessions_are_known_after_the_backlog_dropped_their_notices() {
         let hub = Hub::new();
         let [before, since, other] = [(); 3].map(|()| SessionId::random());
-        hub.publish_events(None, vec![message(before, 1, 1)]);
+        hub.publish_events(&of(before), vec![message(before, 1, 1)]);
         let mark = hub.feed_position();
         assert_eq!(hub.changed_since(mark, &Viewer::PERSON), []);
-        hub.publish_events(None, vec![message(since, 1, 1)]);
-        hub.publish(Some(&Arc::from("ci")), Notice::Deleted(other));
+        hub.publish_events(&of(since), vec![message(since, 1, 1)]);
+        let of_key = Provenance {
+            owner: Some("ci".to_owned()),
+            ..(*of(other)).clone()
+        };
+        hub.publish(&Arc::new(of_key), Notice::Deleted(other));
         let viewer = Viewer {
             key: Some("ci".to_owned()),
             ..Viewer::PERSON

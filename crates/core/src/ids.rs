@@ -11,7 +11,7 @@ use uuid::fmt::Hyphenated;
 
 /// The id of a session. Unless the session was forked or started afresh, the agent's id of the conversation is the
 /// same.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, serde::Deserialize, serde::Serialize)]
 pub struct SessionId(Uuid);
 
 impl SessionId {

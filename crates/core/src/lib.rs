@@ -5,6 +5,7 @@
 //! and events, and [`Backend`], which starts agents.
 
 mod arrangement;
+pub mod audit;
 pub mod backend;
 pub mod credentials;
 mod event;
@@ -15,6 +16,7 @@ mod paths;
 pub mod prompt;
 pub mod redact;
 mod registry;
+mod repeat;
 pub mod rights;
 mod saved_files;
 pub mod session;
@@ -36,10 +38,11 @@ pub use json::RawJson;
 pub use paths::{FileText, FolderListing, PathPolicy, PathRefused};
 pub use prompt::{Attachment, Image, NewImage, NewPrompt, Prompt, PromptRefused};
 pub use registry::{
-    Accepted, AgentUsage, BackendChoice, CommandError, HibernationPolicy, HistoryPage, KnownConversation,
-    Match, Matches, Page, Retention, RewindOutcome, RewindScope, SessionPage, Sessions, StartSession,
-    TitlePolicy, UndoOutcome,
+    Accepted, AgentUsage, BackendChoice, Census, CommandError, HibernationPolicy, HistoryPage,
+    KnownConversation, Match, Matches, Page, Retention, RewindOutcome, RewindScope, SessionPage, Sessions,
+    StartSession, TitlePolicy, UndoOutcome,
 };
+pub use repeat::repeated;
 pub use session::{
     AgentStatus, Approval, DecisionAnswer, DecisionRef, QueueItem, Refusal, RewindUndo, RewoundPart,
     RunRecord, SessionRecord, SessionStatus, Settings, SettingsPatch, TitleSource, TurnRecord,

@@ -21,6 +21,7 @@ use crate::hub::{Hub, LiveFeed};
 use crate::ids::{Cause, SessionId, Timestamp};
 use crate::paths::{PathPolicy, PathRefused};
 use crate::prompt::{Image, NewPrompt, PromptRefused};
+use crate::rights::Provenance;
 use crate::session::{
     Acknowledged, ActorHandle, AgentStatus, Command, CommandFailed, Deletion, Input, Refusal, SessionRecord,
     SessionStatus, Settings, TitleSource,
@@ -39,6 +40,7 @@ mod accept;
 mod arrange;
 mod decide;
 mod find;
+mod grants;
 mod hibernate;
 mod load;
 mod notes;
@@ -52,7 +54,7 @@ pub use accept::Accepted;
 pub use find::{Match, Matches};
 pub use hibernate::{AgentUsage, HibernationPolicy};
 use load::Slot;
-pub use load::{KnownConversation, SessionPage};
+pub use load::{Census, KnownConversation, SessionPage};
 pub use rewind::{RewindOutcome, RewindScope, UndoOutcome};
 pub use upkeep::Retention;
 
@@ -207,6 +209,8 @@ pub enum CommandError {
     Forbidden,
     #[error("Your API key runs agents only in a sandbox, and this agent does not support one.")]
     SandboxUnavailable,
+    #[error("The key that you use runs shielded agents only, and agents can't be shielded here.")]
+    ShieldUnavailable,
     #[error("The server is stopping.")]
     Stopping,
 }
@@ -426,11 +430,13 @@ impl Sessions {
         self.check_sandbox(&settings, &*rules)?;
         let cwd = self.shared.paths.working_directory(start.cwd.as_deref()).await?;
         self.viewer.check_place(&cwd)?;
+        self.check_shield()?;
         let (title, title_source) = match title_as_given(&start.title) {
             empty if empty.is_empty() => (title_from_prompt(&prompt.text), TitleSource::Prompt),
             title => (title, TitleSource::User),
         };
         let words = prompt.text.clone();
+        let (granted, hooks) = (settings.clone(), start.hooks.clone());
         let now = Timestamp::now();
         let record = SessionRecord {
             id,
@@ -484,6 +490,8 @@ impl Sessions {
             self.delete(id).await.ok();
             return Err(error);
         }
+        self.audit_grant(id, None, &granted, &*backend.options()).await;
+        self.audit_hooks(id, &hooks).await;
         if title_source == TitleSource::Prompt
             && self.shared.titles == TitlePolicy::Model
             && !words.is_empty()
@@ -538,6 +546,7 @@ impl Sessions {
         let (record, _) = self.find(session).await?;
         let backend = self.backend_of(&record);
         self.viewer.check_going_on(&record, &*backend.options())?;
+        self.check_shield()?;
         if matches!(
             self.agent_status(session),
             AgentStatus::Absent | AgentStatus::Hibernated
@@ -626,15 +635,14 @@ impl Sessions {
 
     /// Deletes a damaged session, which has no actor. Its agent, if it had one, was ended when the server started.
     async fn delete_damaged(&self, session: SessionId) -> Result<bool, CommandError> {
-        let owner = match self.shared.store.load(session).await? {
+        let from = match self.shared.store.load(session).await? {
             None => return Ok(true),
-            Some(StoredSession::Damaged(damaged)) => damaged.owner,
-            Some(StoredSession::Readable { record, .. }) => record.owner,
+            Some(StoredSession::Damaged(damaged)) => Provenance::of_damaged(&damaged),
+            Some(StoredSession::Readable { record, .. }) => Provenance::of(&record),
         };
         self.shared.store.delete(session).await?;
         self.damaged().remove(&session);
-        let owner = owner.as_deref().map(Arc::from);
-        self.shared.hub.publish(owner.as_ref(), Notice::Deleted(session));
+        self.shared.hub.publish(&Arc::new(from), Notice::Deleted(session));
         Ok(true)
     }
 
@@ -667,7 +675,8 @@ impl Sessions {
         actors.into_iter().map(|(_, actor)| actor).collect()
     }
 
-    fn is_stopping(&self) -> bool {
+    /// Whether the server is about to end: no session is loaded any more.
+    pub fn is_stopping(&self) -> bool {
         self.shared.stopping.load(Ordering::Acquire)
     }
 

@@ -12,22 +12,55 @@ use crate::backend::{
 };
 use crate::credentials::Viewer;
 use crate::event::{DecisionRequest, Event, EventBody};
+use crate::ids::SessionId;
 use crate::json::RawJson;
 use crate::registry::CommandError;
 use crate::session::{Approval, DecisionAnswer, SessionRecord, Settings};
+use crate::store::{DamagedSession, Owners};
 
 /// Tools whose calls are questions to a person. Answering them grants nothing.
 const QUESTIONS: [&str; 2] = ["AskUserQuestion", "Elicitation"];
 
-/// Which sessions a key sees.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+/// Which sessions a key sees. Its own are always among them.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sees {
     /// Sessions that were started with the key.
     #[default]
     Own,
+    /// These, too.
+    Sessions(Vec<SessionId>),
+    /// Those that work in these folders or beneath them, too. The folders are resolved.
+    Folders(Vec<PathBuf>),
     /// The sessions of all owners.
     All,
+}
+
+/// Where a session comes from: all that decides who may see it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Provenance {
+    pub session: SessionId,
+    /// The id of the key that started it. `None`: the person at the machine did.
+    pub owner: Option<String>,
+    pub cwd: String,
+}
+
+impl Provenance {
+    pub fn of(record: &SessionRecord) -> Self {
+        Self {
+            session: record.id,
+            owner: record.owner.clone(),
+            cwd: record.cwd.clone(),
+        }
+    }
+
+    pub(crate) fn of_damaged(damaged: &DamagedSession) -> Self {
+        Self {
+            session: damaged.id,
+            owner: damaged.owner.clone(),
+            cwd: damaged.cwd.clone(),
+        }
+    }
 }
 
 /// The limits of a key, whatever its scopes are. An absent field sets no limit.
@@ -46,6 +79,9 @@ pub struct Ceiling {
     /// The maximum cost of each of its sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
+    /// Its agents run shielded only.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shield: bool,
     /// The key's agents run only in a sandbox.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sandbox: bool,
@@ -118,6 +154,50 @@ impl Viewer {
                 .is_some_and(|ceiling| ceiling.sees == Sees::All)
         };
         self.key.is_none() || of_key()
+    }
+
+    pub fn may_see(&self, session: &Provenance) -> bool {
+        let Some(key) = &self.key else { return true };
+        if session.owner.as_ref() == Some(key) {
+            return true;
+        }
+        match self.ceiling.as_ref().map(|ceiling| &ceiling.sees) {
+            None | Some(Sees::Own) => false,
+            Some(Sees::Sessions(listed)) => listed.contains(&session.session),
+            Some(Sees::Folders(folders)) => {
+                let cwd = Path::new(&session.cwd);
+                folders.iter().any(|folder| cwd.starts_with(folder))
+            }
+            Some(Sees::All) => true,
+        }
+    }
+
+    /// The sessions that it may see, for a list.
+    pub(crate) fn owners(&self) -> Owners {
+        let Some(key) = &self.key else { return Owners::All };
+        let seen = |sessions: Vec<SessionId>, folders: Vec<String>| Owners::Seen {
+            key: key.clone(),
+            sessions,
+            folders,
+        };
+        match self.ceiling.as_ref().map(|ceiling| &ceiling.sees) {
+            None | Some(Sees::Own) => seen(Vec::new(), Vec::new()),
+            Some(Sees::Sessions(listed)) => seen(listed.clone(), Vec::new()),
+            Some(Sees::Folders(folders)) => {
+                let text = |folder: &PathBuf| folder.to_string_lossy().into_owned();
+                seen(Vec::new(), folders.iter().map(text).collect())
+            }
+            Some(Sees::All) => Owners::All,
+        }
+    }
+
+    /// Refuses to start an agent of a key that is to be shielded where nothing can be.
+    pub(crate) fn check_shield(&self, not_shielded: impl FnOnce() -> bool) -> Result<(), CommandError> {
+        let wants_shield = self.limits().is_some_and(|ceiling| ceiling.shield);
+        if wants_shield && not_shielded() {
+            return Err(CommandError::ShieldUnavailable);
+        }
+        Ok(())
     }
 
     /// The viewer has only the scope `approve`: it may see and answer pending decisions, and nothing else.
@@ -400,6 +480,51 @@ mod tests {
             auto,
             tools("Bash(git *)"),
         ]
+    }
+
+    #[test]
+    fn a_key_sees_its_own_and_what_its_ceiling_says() {
+        let [listed, other] = [(); 2].map(|()| SessionId::random());
+        let from = |session, owner: Option<&str>, cwd: &str| Provenance {
+            session,
+            owner: owner.map(str::to_owned),
+            cwd: cwd.to_owned(),
+        };
+        let sessions = [
+            from(other, Some("key_1"), "/own"),
+            from(listed, Some("key_2"), "/a"),
+            from(other, None, "/home/me/code/deep"),
+            from(other, None, "/home/me/coder"),
+        ];
+        let sees = |sees| {
+            let viewer = key(
+                "read",
+                Ceiling {
+                    sees,
+                    ..Ceiling::default()
+                },
+            );
+            sessions
+                .iter()
+                .map(|session| viewer.may_see(session))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(sees(Sees::Own), [true, false, false, false]);
+        assert_eq!(sees(Sees::Sessions(vec![listed])), [true, true, false, false]);
+        assert_eq!(
+            sees(Sees::Folders(vec!["/home/me/code".into()])),
+            [true, false, true, false]
+        );
+        assert_eq!(sees(Sees::All), [true; 4]);
+        assert!(sessions.iter().all(|session| Viewer::PERSON.may_see(session)));
+        // As earlier versions have stored it.
+        for (stored, meant) in [
+            (r#"{"sees":"all"}"#, Sees::All),
+            (r#"{"sees":"own"}"#, Sees::Own),
+            ("{}", Sees::Own),
+        ] {
+            assert_eq!(serde_json::from_str::<Ceiling>(stored).unwrap().sees, meant);
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use tiller_message::Summary;
 
 use crate::arrangement::{Arrange, Arranged, Arrangement};
+use crate::audit::AuditLog;
 use crate::event::{Behavior, DecisionRequest, Event};
 use crate::ids::{PromptId, SessionId, Timestamp};
 use crate::json::RawJson;
@@ -21,7 +22,7 @@ pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 ///
 /// A session has one owner at a time: the actor that acquired it last. Each acquisition raises the session's epoch, and
 /// a commit with an older epoch is refused, so that a stale owner can't write.
-pub trait Store: Send + Sync + 'static {
+pub trait Store: AuditLog {
     /// The sessions that an earlier owner left unfinished: with a running turn, a started agent or a pending decision.
     fn unfinished(&self) -> StoreFuture<'_, Vec<UnfinishedSession>>;
 
@@ -224,8 +225,23 @@ pub struct UnfinishedSession {
 pub enum Owners {
     #[default]
     All,
-    /// Sessions that were started with this key.
-    Key(String),
+    /// The sessions that were started with this key, those that are listed, and those in these folders or beneath them.
+    Seen {
+        key: String,
+        sessions: Vec<SessionId>,
+        folders: Vec<String>,
+    },
+}
+
+impl Owners {
+    /// Only the sessions that were started with this key.
+    pub fn key(key: &str) -> Self {
+        Self::Seen {
+            key: key.to_owned(),
+            sessions: Vec::new(),
+            folders: Vec::new(),
+        }
+    }
 }
 
 /// Which sessions to list.
@@ -354,6 +370,9 @@ pub enum StoreError {
     #[error("Another server has taken over this session.")]
     Stale,
     /// The stored data can't be interpreted.
-    #[error("The database is damaged: {0}")]
+    #[error(
+        "The database sessions.db is damaged: {0}. Stop Tiller, then put back a copy of the file, or move it and \
+         sessions.db-wal away to begin without sessions. `tiller doctor` names the folder."
+    )]
     Damaged(String),
 }

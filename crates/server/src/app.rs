@@ -11,21 +11,25 @@ use tiller_core::{Approval, Sessions};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
+use crate::announcements::Announcements;
 use crate::arrival::Pace;
+use crate::audit::RefusalPace;
 use crate::auth::Authenticator;
 use crate::error::Language;
 use crate::guard::HostPolicy;
 use crate::history::{self, HistoryHandle};
 use crate::listen::listen;
+use crate::metrics::Metrics;
 use crate::pages::Assets;
 use crate::proxy::TrustedProxies;
+use crate::ready::Readiness;
 use crate::routes::{Routes, routes};
 use crate::session_access::SessionAccess;
 use crate::statistics::Statistics;
 use crate::task::{self, Tasks};
 use crate::{
-    arrival, auth, backends, chat, cli, error, events, guard, inventory, openapi, pages, revocation,
-    sign_ins, system,
+    announcements, arrival, audit, auth, backends, chat, cli, error, events, guard, inventory, keys, metrics,
+    openapi, pages, ready, sign_ins, system,
 };
 
 /// The largest body and the largest WebSocket message.
@@ -56,6 +60,10 @@ pub struct App {
     pub(crate) access: Arc<Access>,
     pub(crate) assets: Arc<dyn Assets>,
     pub(crate) statistics: Arc<Statistics>,
+    pub(crate) announcements: Arc<Announcements>,
+    pub(crate) refusals: Arc<RefusalPace>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) readiness: Arc<Readiness>,
     /// Limits responses with a whole conversation to one at a time: one may take a hundred megabytes, several times
     /// over while it is sent.
     pub(crate) whole_conversations: Arc<Semaphore>,
@@ -75,6 +83,10 @@ impl App {
         let statistics = Arc::new(Statistics::new(sessions.paths().default_directory().to_owned()));
         Self {
             statistics,
+            announcements: Arc::default(),
+            refusals: Arc::default(),
+            metrics: Arc::default(),
+            readiness: Arc::default(),
             sessions: SessionAccess::new(sessions),
             history,
             tasks: Arc::new(Tasks::new(access.task_starts_per_minute)),
@@ -95,6 +107,7 @@ impl App {
             .fallback(pages::asset)
             .method_not_allowed_fallback(error::method_not_allowed)
             .layer(DefaultBodyLimit::max(MAX_MESSAGE))
+            .layer(from_fn_with_state(self.clone(), metrics::count))
             .layer(from_fn_with_state(Pace::LEAST, arrival::in_time))
             .layer(from_fn_with_state(self.clone(), guard::same_origin_only))
             .layer(from_fn(guard::security_headers))
@@ -116,6 +129,10 @@ fn protected_routes() -> Routes {
         .routes(routes!(system::session_title))
         .routes(routes!(sign_ins::list))
         .routes(routes!(sign_ins::sign_out))
+        .routes(routes!(keys::list, keys::create))
+        .routes(routes!(keys::revoke))
+        .routes(routes!(audit::page))
+        .routes(routes!(metrics::metrics))
         .routes(routes!(inventory::inventory))
         .routes(routes!(openapi::document))
         .routes(routes!(openapi::docs))
@@ -126,6 +143,7 @@ fn protected_routes() -> Routes {
 fn open_routes() -> Routes {
     Routes::new()
         .routes(routes!(system::health))
+        .routes(routes!(ready::ready))
         .routes(routes!(cli::upgrade))
 }
 
@@ -143,6 +161,6 @@ pub async fn serve(listeners: Vec<TcpListener>, app: App) -> std::io::Result<()>
     let watched = app.clone();
     tokio::select! {
         ended = listen(listeners, app.router(), access) => ended,
-        () = revocation::watch(&watched) => Ok(()),
+        () = announcements::watch(&watched) => Ok(()),
     }
 }

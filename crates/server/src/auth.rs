@@ -10,16 +10,17 @@ use std::time::{Duration, Instant};
 
 use axum::extract::{ConnectInfo, Extension, MatchedPath, Request, State};
 use axum::http::header::{AUTHORIZATION, COOKIE, ORIGIN, SEC_WEBSOCKET_PROTOCOL, SET_COOKIE, UPGRADE};
-use axum::http::{HeaderMap, HeaderValue, Method};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use subtle::ConstantTimeEq;
 use tiller_core::credentials::{
-    CredentialStore, SIGN_IN_LIFETIME, Secret, SecretHash, SignIn, SignInId, SignInSecrets, Viewer,
+    ApiKey, CredentialStore, SIGN_IN_LIFETIME, Secret, SecretHash, SignIn, SignInId, SignInSecrets, Viewer,
 };
 use tiller_core::{StoreError, Timestamp};
 
 use crate::app::App;
+use crate::audit::RefusalPace;
 use crate::error::ApiError;
 use crate::limit::Tally;
 use crate::listen::{Budgets, Slot};
@@ -125,8 +126,11 @@ impl Authenticator {
                 {
                     return Ok(Some(Viewer::PERSON));
                 }
-                let key = self.credentials.find_key(*hash).await?;
-                Ok(key.map(|key| Viewer {
+                let Some(key) = self.credentials.find_key(*hash).await? else {
+                    return Ok(None);
+                };
+                self.note_use_of_key(&key, Timestamp::now()).await;
+                Ok(Some(Viewer {
                     key: Some(key.id),
                     ceiling: Some(Arc::new(key.ceiling)),
                     scopes: key.scopes,
@@ -146,6 +150,17 @@ impl Authenticator {
             tracing::debug!(%error, "can't store the use of a sign-in");
         }
         true
+    }
+
+    /// Notes when a key was last used.
+    async fn note_use_of_key(&self, key: &ApiKey, now: Timestamp) {
+        let is_fresh = |at: Timestamp| now.0 - at.0 < milliseconds(TOUCH_INTERVAL);
+        if key.last_used_at.is_some_and(is_fresh) {
+            return;
+        }
+        if let Err(error) = self.credentials.touch_key(key.id.clone(), now).await {
+            tracing::debug!(%error, "the use of a key was not noted");
+        }
     }
 
     async fn admit(
@@ -171,7 +186,7 @@ impl Authenticator {
                 })
             }
             Some(_) => Err(ApiError::Forbidden),
-            None => Err(self.wrong_try(address)),
+            None => Err(self.wrong_try(address).await),
         }
     }
 
@@ -202,12 +217,12 @@ impl Authenticator {
         let now = Timestamp::now();
         let found = self.credentials.sign_in_of_page(page, now).await;
         let Some((sign_in, expected)) = found.map_err(internal)? else {
-            return Err(self.wrong_try(address));
+            return Err(self.wrong_try(address).await);
         };
         // Pages on other ports of the host can set cookies with our name, too: all of them are tried.
         let Some(cookie) = cookies.find(|cookie| bool::from(SecretHash::of(cookie).0.ct_eq(&expected.0)))
         else {
-            return Err(self.wrong_try(address));
+            return Err(self.wrong_try(address).await);
         };
         let renewed = self
             .note_use(&sign_in, now)
@@ -223,9 +238,10 @@ impl Authenticator {
         })
     }
 
-    fn wrong_try(&self, address: IpAddr) -> ApiError {
+    async fn wrong_try(&self, address: IpAddr) -> ApiError {
         if self.wrong_tries.count(address, Instant::now()) {
             tracing::warn!(%address, "a wrong key or link was used");
+            RefusalPace::wrong_credential(self, address).await;
             ApiError::Unauthorized
         } else {
             // Not logged: nobody may fill the log.
@@ -257,7 +273,7 @@ impl Authenticator {
             .await
             .map_err(internal)?;
         if !redeemed {
-            return Err(self.wrong_try(address));
+            return Err(self.wrong_try(address).await);
         }
         // The browser drops its earlier cookie, so nobody could use that sign-in any more.
         for replaced in self.cookies(headers) {
@@ -348,11 +364,19 @@ pub(crate) async fn require_credential(
     }
     // Sockets and streams need further rights, which their handlers check.
     let route = request.extensions().get::<MatchedPath>();
-    if !route.is_some_and(|route| route_scopes::may_use(&visitor, &method, route.as_str())) {
-        return ApiError::Forbidden.into_response();
+    let route = route.map_or("", MatchedPath::as_str).to_owned();
+    let mut response = if route_scopes::may_use(&visitor, &method, &route) {
+        request.extensions_mut().insert(visitor.clone());
+        next.run(request).await
+    } else {
+        ApiError::Forbidden.into_response()
+    };
+    if response.status() == StatusCode::FORBIDDEN {
+        let what = format!("{method} {route}");
+        app.refusals
+            .refused(&app.authenticator, &visitor, &what, None)
+            .await;
     }
-    request.extensions_mut().insert(visitor);
-    let mut response = next.run(request).await;
     // A sign-out sets its own cookie.
     if let Some(cookie) = renewed
         && !response.headers().contains_key(SET_COOKIE)

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
-use tiller_core::CommandError;
+use tiller_core::{CommandError, repeated};
 
 mod code;
 
@@ -81,11 +81,22 @@ refusals! {
         "Sign in with the link from `tiller link`, or send a valid API key.", "API 密钥无效";
     NoSuchSignIn = InvalidRequest, NOT_FOUND,
         "There is no such sign-in. It may have ended in the meantime.", "找不到该登录，可能已经失效";
+    NoSuchKey = InvalidRequest, NOT_FOUND,
+        "There is no such key. It may have been revoked meanwhile.", "没有该密钥，可能已被吊销";
+    KeyNameTaken = InvalidRequest, CONFLICT,
+        "There is a key of that name already. Revoke it first, or choose another name.",
+        "已有同名密钥，请先吊销它，或换一个名称";
+    KeyNeedsApprove = InvalidRequest, UNPROCESSABLE_ENTITY,
+        "A key whose sessions are approved automatically needs the scope approve.",
+        "自动批准的密钥需要 approve 权限";
     Forbidden = Forbidden, FORBIDDEN,
         "Your API key does not allow this.", "当前密钥无权执行此操作";
     SandboxUnavailable = Forbidden, FORBIDDEN,
         "Your API key runs agents only in a sandbox, and this agent does not support one.",
         "当前密钥只允许在沙箱中运行智能体，而该智能体不支持沙箱";
+    ShieldUnavailable = Forbidden, FORBIDDEN,
+        "Your API key runs only shielded agents, and agents can't be shielded here. `tiller doctor` says why.",
+        "当前密钥只允许运行受保护的代理，而这里无法启用保护，原因见 tiller doctor";
     ForeignHost = Forbidden, FORBIDDEN,
         "This host name is not allowed. To use it, add it to allowed_hosts in config.toml.",
         "此主机名未被允许。如需使用，请将其加入 config.toml 的 allowed_hosts";
@@ -95,6 +106,10 @@ refusals! {
         "Too many requests. Try again later.", "请求过于频繁，请稍后再试";
     DiskFull = Internal, INSUFFICIENT_STORAGE,
         "The disk is full. Free some space, then try again.", "磁盘已满，请清理空间后重试";
+    DatabaseDamaged = Internal, INTERNAL_SERVER_ERROR,
+        "The database sessions.db is damaged. Stop Tiller, then put back a copy of the file, or move it away to begin \
+         without sessions. `tiller doctor` names its folder.",
+        "数据库 sessions.db 已损坏。请停止 Tiller，然后恢复该文件的备份，或将其移走以重新开始。所在目录见 tiller doctor";
     Internal = Internal, INTERNAL_SERVER_ERROR,
         "Something went wrong in the server. Try again later.", "服务内部错误，请稍后重试";
 }
@@ -133,15 +148,20 @@ pub(crate) enum FieldProblem {
     WrongForm,
 }
 
-/// How much of a field's name is repeated to the client.
-const REPEATED: usize = 80;
+/// How many characters a reason has at most that may repeat what a client sent.
+const REASON: usize = 300;
+
+/// A reason that is not understood at once is not understood any better in full.
+pub(crate) fn shortened(text: &str) -> &str {
+    text.char_indices()
+        .nth(REASON)
+        .map_or(text, |(end, _)| &text[..end])
+}
 
 impl WrongField {
     pub(crate) fn new(name: impl Into<String>, problem: FieldProblem) -> Self {
-        let name: String = name.into();
-        let shown = name.chars().filter(|character| !character.is_control());
         Self {
-            name: shown.take(REPEATED).collect(),
+            name: repeated(&name.into()),
             problem,
         }
     }
@@ -182,6 +202,7 @@ impl From<CommandError> for ApiError {
         match &error {
             CommandError::Store(error) => return Self::store(error),
             CommandError::SandboxUnavailable => return Self::SandboxUnavailable,
+            CommandError::ShieldUnavailable => return Self::ShieldUnavailable,
             _ => {}
         }
         match ErrorCode::from(&error) {
@@ -201,11 +222,12 @@ impl From<CommandError> for ApiError {
 }
 
 impl ApiError {
-    /// A full disk is reported as such, because the user can mend it.
+    /// A full disk and a damaged file are reported as such, because the user can mend them.
     pub(crate) fn store(error: &tiller_core::StoreError) -> Self {
         tracing::error!(%error, "a request failed");
         match error {
             tiller_core::StoreError::Full => Self::DiskFull,
+            tiller_core::StoreError::Damaged(_) => Self::DatabaseDamaged,
             _ => Self::Internal,
         }
     }
@@ -312,6 +334,8 @@ pub(crate) async fn method_not_allowed() -> ApiError {
 
 #[cfg(test)]
 mod tests {
+    use tiller_core::StoreError;
+
     use super::*;
 
     fn language(header: Option<&str>) -> Language {
@@ -320,6 +344,20 @@ mod tests {
             headers.insert(ACCEPT_LANGUAGE, header.parse().unwrap());
         }
         Language::of(&headers)
+    }
+
+    #[test]
+    fn a_full_disk_and_a_damaged_file_are_named() {
+        let full = ApiError::from(CommandError::Store(StoreError::Full));
+        assert_eq!(full.parts().1, StatusCode::INSUFFICIENT_STORAGE);
+        let damaged = ApiError::from(CommandError::Store(StoreError::Damaged("malformed".to_owned())));
+        for (error, english, chinese) in [
+            (full, "disk is full", "磁盘已满"),
+            (damaged, "sessions.db", "sessions.db"),
+        ] {
+            assert!(error.text(Language::English).contains(english));
+            assert!(error.text(Language::Chinese).contains(chinese));
+        }
     }
 
     #[test]

@@ -3,8 +3,10 @@
 //! It owns everything that a network can see: authentication, refusals and their texts, and one folder for each door.
 //! Doors are thin; the core decides what sessions do. The crate does not know SQL or the message format of any agent.
 
+mod announcements;
 mod app;
 mod arrival;
+mod audit;
 mod auth;
 mod backends;
 mod body;
@@ -17,15 +19,17 @@ mod follow;
 mod guard;
 mod history;
 mod inventory;
+mod keys;
 mod limit;
 mod listen;
+mod metrics;
 mod openapi;
 mod options;
 mod oversize;
 mod pages;
 mod proxy;
 mod pulse;
-mod revocation;
+mod ready;
 mod route_scopes;
 mod routes;
 mod session_access;

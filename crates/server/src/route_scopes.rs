@@ -20,6 +20,8 @@ enum Needed {
     Approve,
     ReadOrApprove,
     ReadAndRun,
+    /// Look, at everyone's sessions.
+    ReadAll,
     /// The person at the machine; no API key, whatever its scopes.
     Person,
 }
@@ -33,6 +35,7 @@ impl Needed {
             "approve" => Self::Approve,
             "read or approve" => Self::ReadOrApprove,
             "read and run" => Self::ReadAndRun,
+            "read all" => Self::ReadAll,
             "person" => Self::Person,
             _ => return None,
         })
@@ -47,6 +50,7 @@ impl Needed {
             Self::Approve => approve,
             Self::ReadOrApprove => read || approve,
             Self::ReadAndRun => read && run,
+            Self::ReadAll => read && visitor.viewer.sees_all(),
             Self::Person => visitor.is_person(),
         }
     }

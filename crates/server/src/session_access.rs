@@ -24,13 +24,18 @@ impl SessionAccess {
     }
 
     /// The sessions with all rights, for promises to clients that may be gone: the time limits and denials of tasks.
-    /// Only the supervision of tasks and of revoked keys may call it; a test enforces this.
+    /// Only the supervision of tasks and of revoked keys, and counts of all sessions, may call it; a test enforces this.
     pub(crate) fn for_supervision(&self) -> &Sessions {
         &self.sessions
     }
 
     pub(crate) fn paths(&self) -> &PathPolicy {
         self.sessions.paths()
+    }
+
+    /// Whether the server is about to end.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.sessions.is_stopping()
     }
 
     /// The default backend.
@@ -84,7 +89,8 @@ mod tests {
             &[
                 "session_access.rs",
                 "app.rs",
-                "revocation.rs",
+                "announcements.rs",
+                "metrics.rs",
                 "task/supervise.rs",
             ],
         );

@@ -8,6 +8,7 @@ use axum::http::HeaderMap;
 use axum::http::header::USER_AGENT;
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::{Deserialize, Serialize};
+use tiller_core::audit::Actor;
 use tiller_core::credentials::SignInId;
 use tiller_core::{StoreError, Timestamp};
 use ts_rs::TS;
@@ -35,6 +36,7 @@ pub(crate) async fn enter(
         .redeem(code, headers, user_agent.unwrap_or_default(), address)
         .await?;
     tracing::info!(%address, "a browser signed in");
+    app.announcements.look_again();
     let mut response = Redirect::to(&format!("/#k={}", new.page.expose())).into_response();
     add_cookie(
         &mut response,
@@ -107,6 +109,12 @@ pub(crate) struct Success {
     success: bool,
 }
 
+impl Success {
+    pub(crate) fn new() -> Self {
+        Self { success: true }
+    }
+}
+
 /// The sign-ins to end: without a body, the caller's own.
 #[derive(Debug, Default, Deserialize, TS, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -145,12 +153,16 @@ pub(crate) async fn sign_out(
     };
     let ends_own = match (wanted.all.unwrap_or(false), wanted.id) {
         (true, _) => {
-            credentials.end_all_sign_ins().await.map_err(internal)?;
+            credentials
+                .end_all_sign_ins(Actor::Person)
+                .await
+                .map_err(internal)?;
             own.is_some()
         }
         (false, Some(id)) => {
             let id = SignInId::from(id);
-            if !credentials.end_sign_in(id.clone()).await.map_err(internal)? {
+            let ended = credentials.end_sign_in(id.clone(), Actor::Person).await;
+            if !ended.map_err(internal)? {
                 return Err(ApiError::NoSuchSignIn);
             }
             own.as_ref() == Some(&id)
@@ -159,12 +171,15 @@ pub(crate) async fn sign_out(
             // A key is revoked, not signed out.
             let id = own.ok_or(ApiError::NoSuchSignIn)?;
             // Already ended elsewhere, which is fine.
-            credentials.end_sign_in(id).await.map_err(internal)?;
+            credentials
+                .end_sign_in(id, Actor::Person)
+                .await
+                .map_err(internal)?;
             true
         }
     };
     tracing::info!("signed out");
-    let mut response = Json(Success { success: true }).into_response();
+    let mut response = Json(Success::new()).into_response();
     if ends_own {
         add_cookie(&mut response, app.authenticator.clear_cookie(), https)?;
     }

@@ -3,6 +3,7 @@
 use tiller_history::{SearchPage, UsageReport};
 use ts_rs::{Config, ExportError, TS};
 
+use crate::audit::AuditPage;
 use crate::backends::BackendList;
 use crate::events::{ClientEvent, DecisionFile, ServerEvent};
 use crate::history::wire::{
@@ -10,7 +11,9 @@ use crate::history::wire::{
     VaultState,
 };
 use crate::inventory::Inventory;
+use crate::keys::{KeyCreated, KeyList, KeyRequest, KeyRevocation};
 use crate::openapi::ErrorBody;
+use crate::ready::Ready;
 use crate::sign_ins::{SignIns, SignOut, Success};
 use crate::system::{Directories, Health, RecentCwds, System, Title, TitleRequest};
 use crate::task::{AnswerRequest, Done, PermissionAnswer, StopRequest, TaskRequest, TaskResponse};
@@ -53,6 +56,18 @@ pub fn export_types(config: &Config) -> Result<(), ExportError> {
         Title,
         TitleRequest
     );
-    export!(config, SignIns, SignOut, Success, Inventory, ErrorBody);
+    export!(
+        config,
+        AuditPage,
+        KeyCreated,
+        KeyList,
+        KeyRequest,
+        KeyRevocation,
+        Ready,
+        SignIns,
+        SignOut,
+        Success
+    );
+    export!(config, Inventory, ErrorBody);
     Ok(())
 }

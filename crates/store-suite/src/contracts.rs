@@ -5,6 +5,7 @@
 )]
 
 pub mod arrangement;
+pub mod audit;
 pub mod commits;
 pub mod compaction;
 pub mod credentials;

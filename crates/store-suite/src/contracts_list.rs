@@ -35,6 +35,7 @@ macro_rules! conformance {
             }
             listing {
                 sessions_are_listed_by_page,
+                a_list_has_own_listed_and_folders_sessions,
                 missing_totals_are_stored_once_and_change_nothing_else,
                 only_sessions_that_need_someone_are_unfinished_or_due,
             }
@@ -58,6 +59,12 @@ macro_rules! conformance {
                 a_sign_in_ends_a_week_after_its_last_use_or_when_it_is_told_to,
                 an_instance_keeps_its_id,
                 keys_are_found_by_their_hash_until_they_are_revoked,
+                sessions_of_a_revoked_key_are_kept_by_choice,
+            }
+            audit {
+                what_happens_to_credentials_is_in_the_log,
+                a_decision_is_in_the_log_with_its_commit,
+                the_log_is_read_by_page_and_survives,
             }
         }
     };
@@ -93,6 +100,7 @@ mod tests {
             include_str!("contracts/prompts.rs"),
             include_str!("contracts/compaction.rs"),
             include_str!("contracts/credentials.rs"),
+            include_str!("contracts/audit.rs"),
         ] {
             let contracts: Vec<_> = source
                 .lines()

@@ -4,12 +4,14 @@
 //! a full disk or a second process.
 
 mod arrangement;
+mod audit;
 mod credentials;
 mod sessions;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tiller_core::audit::AuditRecord;
 use tiller_core::{
     AcceptedPrompt, DamagedSession, Decided, DecisionRequest, Event, EventBody, Image, ListedSession,
     PromptId, RawJson, SessionId, SessionRecord, SessionStatus, StoreError, StoreFuture, StoredSession,
@@ -60,6 +62,7 @@ struct Data {
     prompts: HashMap<(Option<String>, PromptId), AcceptedPrompt>,
     arrangements: Arrangements,
     credentials: Credentials,
+    audit: Vec<AuditRecord>,
 }
 
 #[derive(Clone)]
@@ -92,6 +95,7 @@ impl Default for MemoryStore {
             prompts: HashMap::new(),
             arrangements: Arrangements::default(),
             credentials: Credentials::new(),
+            audit: Vec::new(),
         })
     }
 }

@@ -1,6 +1,7 @@
 //! One file, one writer thread, several readers.
 
 mod arrangement;
+mod audit;
 mod codec;
 mod compact;
 mod credentials;
@@ -30,6 +31,17 @@ struct Shared {
     writer: Writer,
     /// Idle connections for reading. Opening one costs more than a query.
     idle_readers: Mutex<Vec<Connection>>,
+}
+
+/// What can be told about a file without its content.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// Of the schema.
+    pub version: u32,
+    /// What SQLite's own check found first. `None`: nothing.
+    pub damage: Option<String>,
+    /// How many rows each table has.
+    pub rows: Vec<(String, serde_json::Value)>,
 }
 
 /// Further readers open a connection of their own and close it again.
@@ -68,6 +80,34 @@ impl SqliteStore {
             Ok(Err(error)) => tracing::debug!(%error, "the log stays beside the database"),
             Err(error) => tracing::debug!(%error, "the log stays beside the database"),
         }
+    }
+
+    /// How large everything is, and whether the file is damaged; for those who look for a fault. No content.
+    pub async fn describe(&self) -> Result<Description, StoreError> {
+        self.read(|connection| {
+            let version = connection.pragma_query_value(None, "user_version", |row| row.get(0));
+            let check: String = connection
+                .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+                .map_err(store_error)?;
+            let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name";
+            let mut statement = connection.prepare(sql).map_err(store_error)?;
+            let tables = statement.query_map([], |row| row.get(0)).map_err(store_error)?;
+            let tables: Vec<String> = tables.collect::<Result<_, _>>().map_err(store_error)?;
+            let mut rows = Vec::new();
+            for table in tables {
+                let sql = format!("SELECT count(*) FROM \"{table}\"");
+                let count: i64 = connection
+                    .query_row(&sql, [], |row| row.get(0))
+                    .map_err(store_error)?;
+                rows.push((table, count.into()));
+            }
+            Ok(Description {
+                version: version.map_err(store_error)?,
+                damage: Some(check).filter(|found| found != "ok"),
+                rows,
+            })
+        })
+        .await
     }
 
     /// Writes, and returns the result of the work when it is on disk.

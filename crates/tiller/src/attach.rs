@@ -18,7 +18,7 @@ use crate::serve::Ending;
 const RECENT: u32 = 200;
 
 pub(crate) async fn run(args: &ServeArgs, wanted: &str) -> anyhow::Result<()> {
-    log::start("warn");
+    log::start("warn", log::Format::Text);
     let mut ending = Ending::listen()?;
     let mut client = Client::connect(args).await?;
     let followed = follow(&mut client, &mut ending, wanted).await;

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tiller_core::SessionId;
+use tiller_core::audit::Head;
 
 use crate::data_dir::DataDir;
 
@@ -38,7 +40,14 @@ pub(crate) enum Command {
         /// Print JSON.
         #[arg(long)]
         json: bool,
+        /// Also write an archive (.tar.gz) for those who help you: findings, settings and sizes, without secrets and without
+        /// what was said in sessions.
+        #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "tiller-doctor.tar.gz")]
+        bundle: Option<PathBuf>,
     },
+    /// Check or export the audit log: decisions, sign-ins, keys, grants and refusals.
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// Replace the running server, with a newer version if installed; agents continue
     Restart,
     /// Print a new sign-in link for the running server.
@@ -49,9 +58,21 @@ pub(crate) enum Command {
 }
 
 #[derive(Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Check that no entry was changed or removed.
+    Verify {
+        /// An entry that must be in the log, as an earlier `verify` printed it: shows that the end was not cut off either.
+        #[arg(long, value_name = "SEQ:HASH")]
+        head: Option<Head>,
+    },
+    /// Print every entry as a line of JSON.
+    Export,
+}
+
+#[derive(Subcommand)]
 pub(crate) enum KeyCommand {
     /// Create a key and print it. It is shown only once.
-    Create(KeyArgs),
+    Create(Box<KeyArgs>),
     /// List the keys.
     List,
     /// Revoke a key and stop what it started, within five seconds.
@@ -59,6 +80,9 @@ pub(crate) enum KeyCommand {
         /// The key's name or id.
         #[arg(value_name = "KEY")]
         key: String,
+        /// Let what was started with it go on; it is yours to steer then.
+        #[arg(long)]
+        keep_sessions: bool,
     },
 }
 
@@ -91,6 +115,10 @@ pub(crate) struct KeyArgs {
     #[arg(long, value_name = "USD", value_parser = above_zero, allow_negative_numbers = true)]
     pub(crate) budget_usd: Option<f64>,
 
+    /// Its agents run shielded, or not at all.
+    #[arg(long)]
+    pub(crate) shield: bool,
+
     /// Its agents run in a sandbox, or not at all: they can write to their working directory, to the agent's own files and to
     /// a /tmp of their own, and reach the hosts of their model and those of sandbox_hosts in config.toml.
     #[arg(long)]
@@ -105,14 +133,22 @@ pub(crate) struct KeyArgs {
     #[arg(long, value_name = "HOST", requires = "sandbox")]
     pub(crate) sandbox_host: Vec<tiller_process::HostPattern>,
 
-    /// The sessions that the key can see.
-    #[arg(long, value_name = "WHICH", default_value = "own")]
+    /// The sessions that the key can see beside its own.
+    #[arg(long, value_name = "WHICH", default_value = "own", conflicts_with_all = ["sees_session", "sees_folder"])]
     pub(crate) sees: SeesChoice,
+
+    /// A session that it sees beside its own; may be given several times
+    #[arg(long, value_name = "ID", conflicts_with = "sees_folder")]
+    pub(crate) sees_session: Vec<SessionId>,
+
+    /// A folder whose sessions it sees beside its own; may be given several times
+    #[arg(long, value_name = "DIR")]
+    pub(crate) sees_folder: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum SeesChoice {
-    /// Only those that were started with it.
+    /// None.
     Own,
     /// All sessions.
     All,

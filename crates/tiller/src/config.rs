@@ -10,6 +10,7 @@ use tiller_core::{HibernationPolicy, Retention};
 use tiller_server::TrustedProxies;
 
 use crate::data_dir::DataDir;
+use crate::log;
 
 /// Long enough for an upgrade or a restart of the machine's services.
 const DEFAULT_GRACE: Duration = Duration::from_mins(10);
@@ -64,6 +65,8 @@ pub(crate) struct Config {
     sandbox_hosts: Vec<String>,
     /// The sandbox of sessions that are started with an API key and don't choose one: `off` (the default), `files`, or `on`.
     key_sandbox: String,
+    /// How the log is written, on standard error: `text` (the default), or `json`, one object a line.
+    log_format: log::Format,
 }
 
 impl Default for Config {
@@ -88,6 +91,7 @@ impl Default for Config {
             sandbox_folders: Vec::new(),
             sandbox_hosts: Vec::new(),
             key_sandbox: SandboxLevel::Off.name().to_owned(),
+            log_format: log::Format::default(),
         }
     }
 }
@@ -253,6 +257,16 @@ impl Config {
 
     pub(crate) fn decision_grace(&self) -> Duration {
         Duration::from_secs(self.decision_grace_s)
+    }
+
+    /// `TILLER_LOG_FORMAT` takes precedence over the file.
+    pub(crate) fn log_format(&self) -> anyhow::Result<log::Format> {
+        match std::env::var("TILLER_LOG_FORMAT").as_deref() {
+            Ok("text") => Ok(log::Format::Text),
+            Ok("json") => Ok(log::Format::Json),
+            Ok(other) => anyhow::bail!("TILLER_LOG_FORMAT is `text` or `json`, not '{other}'"),
+            Err(_) => Ok(self.log_format),
+        }
     }
 
     /// `TILLER_AGENT_GRACE` takes precedence over the file.

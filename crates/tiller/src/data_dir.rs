@@ -100,8 +100,8 @@ impl DataDir {
         let file = self.path.join("sessions.db");
         let path = file.display();
         SqliteStore::open(&file).map_err(|error| match error {
-            StoreError::Damaged(_) => anyhow!(
-                "can't open {path}: {error}. Put a copy of it back, or move it and {path}-wal away to begin without \
+            StoreError::Damaged(reason) => anyhow!(
+                "can't open {path}: the database is damaged: {reason}. Put a copy of it back, or move it and {path}-wal away to begin without \
                  sessions: Claude Code keeps the conversations themselves."
             ),
             // Without space for its smallest files, SQLite only reports that reading or writing failed.

@@ -10,6 +10,7 @@ use tiller_core::{ListedSession, SessionQuery, Store};
 use tiller_process::{ShieldMode, ShieldState};
 
 use crate::backend;
+use crate::bundle;
 use crate::cli::{BackendChoice, ServeArgs};
 use crate::config::Config;
 use crate::data_dir::DataDir;
@@ -61,7 +62,7 @@ impl Finding {
 }
 
 /// The exit code is 1 if something is broken.
-pub(crate) async fn run(args: &ServeArgs, as_json: bool) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: &ServeArgs, as_json: bool, bundle: Option<&Path>) -> anyhow::Result<ExitCode> {
     let mut findings = agent(args).await;
     let data_dir = args.data_dir()?;
     findings.push(roots(args, &data_dir));
@@ -70,6 +71,9 @@ pub(crate) async fn run(args: &ServeArgs, as_json: bool) -> anyhow::Result<ExitC
     findings.push(database(&data_dir).await);
     findings.push(port(args, &data_dir));
     let broken = findings.iter().any(|finding| finding.state == State::Broken);
+    if let Some(path) = bundle {
+        bundle::write(path, &data_dir, &findings).await?;
+    }
     if as_json {
         println!("{:#}", serde_json::json!({ "ok": !broken, "findings": findings }));
     } else {
@@ -83,6 +87,12 @@ pub(crate) async fn run(args: &ServeArgs, as_json: bool) -> anyhow::Result<ExitC
             if let Some(advice) = &finding.advice {
                 println!("{:22}→ {advice}", "");
             }
+        }
+        if let Some(path) = bundle {
+            println!(
+                "\nWritten to {}. Look through it before you send it to someone.",
+                path.display()
+            );
         }
     }
     Ok(if broken {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tiller_core::Timestamp;
-use tiller_core::credentials::{CredentialStore, Secret, SignIn, SignInId, SignInSecrets};
+use tiller_core::audit::Actor;
+use tiller_core::credentials::{CredentialStore, Secret, SignIn, SignInId, SignInSecrets, SignInSource};
 
 use crate::data_dir::DataDir;
 
@@ -96,7 +97,10 @@ impl OwnSignIn {
     pub(crate) async fn create(credentials: &impl CredentialStore) -> anyhow::Result<Self> {
         let code = Secret::generate("")?;
         let now = Timestamp::now();
-        let sign_in = SignIn::new(USER_AGENT, Ipv4Addr::LOCALHOST.to_string(), now)?;
+        let sign_in = SignIn {
+            source: SignInSource::Command,
+            ..SignIn::new(USER_AGENT, Ipv4Addr::LOCALHOST.to_string(), now)?
+        };
         let own = Self {
             id: sign_in.id.clone(),
             cookie: Secret::generate("")?,
@@ -133,7 +137,7 @@ impl OwnSignIn {
 
     /// Ends the sign-in, which is no longer needed.
     pub(crate) async fn end(self, credentials: &impl CredentialStore) {
-        if let Err(error) = credentials.end_sign_in(self.id).await {
+        if let Err(error) = credentials.end_sign_in(self.id, Actor::CommandLine).await {
             tracing::debug!(%error, "the command's sign-in ends by itself, in a week");
         }
     }

@@ -2,7 +2,19 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use serde::Deserialize;
 use tracing_subscriber::EnvFilter;
+
+/// How a line is written.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line, for programs.
+    Json,
+}
 
 /// Standard error that ignores failures: the terminal is closed, or the disk is full, and nobody can be told.
 struct Stderr;
@@ -23,16 +35,19 @@ impl Write for Stderr {
 }
 
 /// `level` unless `TILLER_LOG` is set.
-pub(crate) fn start(level: &str) {
+pub(crate) fn start(level: &str, format: Format) {
     let filter = EnvFilter::try_from_env("TILLER_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    tracing_subscriber::fmt()
+    let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| Stderr)
         // The library would report it on standard error, and panic if that fails.
         .log_internal_errors(false)
-        .with_ansi(io::stderr().is_terminal())
-        .with_target(false)
-        .init();
+        .with_ansi(format == Format::Text && io::stderr().is_terminal())
+        .with_target(false);
+    match format {
+        Format::Text => log.init(),
+        Format::Json => log.json().flatten_event(true).with_span_list(false).init(),
+    }
 }
 
 /// Prints the error of a program that fails.

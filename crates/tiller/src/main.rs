@@ -2,7 +2,9 @@
 
 mod assets;
 mod attach;
+mod audit;
 mod backend;
+mod bundle;
 mod cli;
 mod client;
 mod config;
@@ -25,7 +27,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::cli::{Cli, Command, KeyCommand};
+use crate::cli::{AuditCommand, Cli, Command, KeyCommand};
 
 fn main() -> ExitCode {
     // Before the command line is parsed: the rest belongs to another program.
@@ -71,7 +73,16 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
                 insider::refuse_beneath_an_agent("attach")?;
                 attach::run(&args, &session).await.map(done)
             }
-            Some(Command::Doctor { json }) => doctor::run(&args, json).await,
+            Some(Command::Doctor { json, bundle }) => doctor::run(&args, json, bundle.as_deref()).await,
+            Some(Command::Audit(command)) => {
+                insider::refuse_beneath_an_agent("audit")?;
+                let data_dir = args.data_dir()?;
+                match command {
+                    AuditCommand::Verify { head } => audit::verify(&data_dir, head).await,
+                    AuditCommand::Export => audit::export(&data_dir).await,
+                }
+                .map(done)
+            }
             Some(Command::Restart) => restart::run(&args.data_dir()?).await.map(done),
             Some(Command::Link) => {
                 insider::refuse_beneath_an_agent("link")?;
@@ -81,9 +92,11 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
                 insider::refuse_beneath_an_agent("key")?;
                 let data_dir = args.data_dir()?;
                 match command {
-                    KeyCommand::Create(key) => keys::create(&data_dir, key, args.roots_given()).await,
+                    KeyCommand::Create(key) => keys::create(&data_dir, *key, args.roots_given()).await,
                     KeyCommand::List => keys::list(&data_dir).await,
-                    KeyCommand::Revoke { key } => keys::revoke(&data_dir, &key).await,
+                    KeyCommand::Revoke { key, keep_sessions } => {
+                        keys::revoke(&data_dir, &key, keep_sessions).await
+                    }
                 }
                 .map(done)
             }

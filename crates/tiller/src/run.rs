@@ -24,7 +24,7 @@ const INTERRUPTED: u8 = 130;
 pub(crate) const PIPE_CLOSED: u8 = 141;
 
 pub(crate) async fn run(args: &ServeArgs, task: RunArgs) -> anyhow::Result<ExitCode> {
-    log::start("warn");
+    log::start("warn", log::Format::Text);
     let mut ending = Ending::listen()?;
     let prompt = prompt(&task.prompt)?;
     // More than the clock can count means no limit.

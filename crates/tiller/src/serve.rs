@@ -37,11 +37,11 @@ const CHOICES_TRIED: u32 = 20;
 const PORTS_TRIED: u16 = 100;
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
-    log::start("info");
+    let data_dir = args.data_dir()?;
+    log::start("info", Config::read(&data_dir)?.log_format()?);
     insider::close_memory();
     // First of all: signals are handled from before the ready line on.
     let mut ending = Ending::listen()?;
-    let data_dir = args.data_dir()?;
     let lock = data_dir.lock().await?;
     let address = resolve(&args.host).await?;
     let service = Service::open(&args, &data_dir, lock, address, args.port).await?;

@@ -19,6 +19,7 @@ export const pages: Record<PageName, ComponentType> = {
   mcp: load(async () => (await inventory()).McpPage),
   plugins: load(async () => (await inventory()).PluginsPage),
   hooks: load(async () => (await inventory()).HooksPage),
+  access: load(async () => (await import("../features/access/AccessPage")).AccessPage),
   shortcuts: load(async () => (await import("../features/pages/ShortcutsPage")).ShortcutsPage),
   history: load(async () => (await import("../features/history/HistoryPage")).HistoryPage),
 };

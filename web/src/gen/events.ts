@@ -148,6 +148,30 @@ export type ClientEvent =
 /**
  * How the permission of a tool call was decided.
  */
+export type CredentialCreated = { kind: CredentialKind, 
+/**
+ * The id of the key or of the sign-in.
+ */
+id: string, 
+/**
+ * The key's name, or what the browser calls itself.
+ */
+name: string, 
+/**
+ * A key's scopes, separated by commas; a browser may do everything.
+ */
+scopes: string, 
+/**
+ * The address from which the browser signed in. Absent for a key.
+ */
+address?: string, 
+/**
+ * Milliseconds since 1970.
+ */
+createdAt: number, };
+
+export type CredentialKind = "key" | "browser";
+
 export type DecidedCall = { toolUseId: string, behavior: Behavior, 
 /**
  * What ran, where a person changed what was asked for.
@@ -459,6 +483,8 @@ export type ServerEvent =
   | { type: "arrangement", commandId?: string, payload: ArrangementInfo }
   /** The viewer has changed the arrangement, here or elsewhere. */
   | { type: "arrangement.changed", commandId?: string, payload: ArrangementChanged }
+  /** Someone else can get in now: a browser has signed in, or a key was made, here or on the command line. Only the person at the machine hears of it. */
+  | { type: "credential.created", commandId?: string, payload: CredentialCreated }
   /** The load of the machine. */
   | { type: "statistics", commandId?: string, payload: MachineLoad }
   /** A frame was refused, or a session can't continue. */

@@ -1,5 +1,6 @@
 /** What the page does: sends what the user decides, and keeps the state in step with the server. */
 import type {
+  CredentialCreated,
   PermissionRequest,
   PermissionResult,
   ServerEvent,
@@ -54,10 +55,12 @@ const BACKGROUND_SESSIONS = 4_000;
 export const UNDO_MS = 10_000;
 
 type ErrorListener = (message: string) => void;
+type CredentialListener = (created: CredentialCreated) => void;
 
 let onError: ErrorListener = () => {};
 
-export function connect(listener: ErrorListener): void {
+/** `onCredential` is told of keys and browsers that can get in from now on. */
+export function connect(listener: ErrorListener, onCredential: CredentialListener = () => {}): void {
   onError = listener;
   noteDeadLink();
   void refreshSystem();
@@ -74,7 +77,10 @@ export function connect(listener: ErrorListener): void {
       if (settle(event)) return;
       if (event.type === "hook.callback") callBack(event.payload);
       else if (event.type === "hook.resolved") closeCallback(event.payload);
-      else queue.push(event);
+      else if (event.type === "credential.created") {
+        store.setState(({ announced }) => ({ announced: announced + 1 }));
+        onCredential(event.payload);
+      } else queue.push(event);
     },
     onConnection(connection) {
       // What the connection has said is taken in before anything is asked of the next one.

@@ -12,6 +12,7 @@ export const pageNames = [
   "mcp",
   "plugins",
   "hooks",
+  "access",
   "shortcuts",
 ] as const;
 export type PageName = (typeof pageNames)[number];

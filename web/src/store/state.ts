@@ -54,6 +54,8 @@ export interface AppState {
   readonly refused: ReadonlyMap<string, string>;
   /** How the machine does, once someone wants to know. Shares from 0 to 1. */
   readonly statistics: Statistics | undefined;
+  /** How many keys and browsers were announced since the page was opened. */
+  readonly announced: number;
 }
 
 type Statistics = Extract<ServerEvent, { type: "statistics" }>["payload"];
@@ -75,6 +77,7 @@ export const initialState: AppState = {
   refused: new Map(),
   drivers: new Map(),
   statistics: undefined,
+  announced: 0,
 };
 
 export const store = createStore<AppState>()(() => initialState);

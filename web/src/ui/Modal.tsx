@@ -12,18 +12,29 @@ interface ModalProps {
   title: string;
   description?: string;
   wide?: boolean;
+  /** Whether a click beside it closes it. */
+  dismissible?: boolean;
   children: ReactNode;
 }
 
 export const backdropClass =
   "fixed inset-0 z-40 bg-black/25 transition-opacity duration-150 data-[ending-style]:opacity-0 data-[starting-style]:opacity-0";
 
-export function Modal({ open, onClose, title, description, wide = false, children }: ModalProps) {
+export function Modal({
+  open,
+  onClose,
+  title,
+  description,
+  wide = false,
+  dismissible = true,
+  children,
+}: ModalProps) {
   const { t } = useTranslation();
   const content = useRef<HTMLDivElement>(null);
   return (
     <Dialog.Root
       open={open}
+      disablePointerDismissal={!dismissible}
       onOpenChange={(next) => !next && onClose()}
       onOpenChangeComplete={(next) => !next && recoverFocus()}
     >

@@ -5,6 +5,7 @@ import {
   Bot,
   History,
   Inbox,
+  KeyRound,
   Lightbulb,
   type LucideIcon,
   Plug,
@@ -25,7 +26,7 @@ export const workPlaces: readonly Place[] = [
   { page: "examples", icon: Lightbulb },
 ];
 
-/** What Claude Code is and has. */
+/** What Claude Code is and has, and who can get in. */
 export const agentPlaces: readonly Place[] = [
   { page: "status", icon: Activity },
   { page: "docs", icon: BookOpen },
@@ -34,4 +35,5 @@ export const agentPlaces: readonly Place[] = [
   { page: "mcp", icon: Plug },
   { page: "plugins", icon: Puzzle },
   { page: "hooks", icon: Webhook },
+  { page: "access", icon: KeyRound },
 ];

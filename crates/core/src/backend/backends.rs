@@ -32,7 +32,7 @@ impl<B: Backend> From<Arc<B>> for Backends {
 
 /// This server does not have the requested backend.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("Unknown agent '{wanted}'. Available: {}.", .available.join(", "))]
+#[error("Unknown agent '{}'. Available: {}.", crate::repeated(.wanted), .available.join(", "))]
 pub struct UnknownBackend {
     pub wanted: String,
     pub available: Vec<String>,

@@ -162,7 +162,7 @@ pub enum Verdict {
 }
 
 /// What options allow an agent to do without asking.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Grants {
     /// The name of the permission mode.
     pub mode: String,

@@ -87,7 +87,8 @@ pub(super) fn check_hooks(hooks: &dyn Hooks, events: &[String]) -> Result<(), Op
     match events.iter().find(|event| !known.contains(&event.as_str())) {
         Some(unknown) => {
             let message = format!(
-                "The agent has no hook event '{unknown}'. Known events: {}.",
+                "The agent has no hook event '{}'. Known events: {}.",
+                crate::repeated(unknown),
                 known.join(", ")
             );
             Err(OptionRefused::new("hooks", message))

@@ -12,6 +12,7 @@ use super::{CommandError, Sessions};
 use crate::event::{DecisionRequest, Event};
 use crate::hub::FeedPosition;
 use crate::ids::{SessionId, Timestamp};
+use crate::rights::Provenance;
 use crate::session::{
     ActorHandle, AgentStatus, Command, CommandFailed, Input, SessionRecord, SessionStatus, State,
     TitleSource, spawn, totals,
@@ -56,7 +57,41 @@ pub struct SessionPage {
     pub next: Option<SessionCursor>,
 }
 
+/// How things stand with all sessions of a server.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Census {
+    /// Sessions in memory.
+    pub loaded: usize,
+    /// With a running turn.
+    pub running: usize,
+    /// With an agent process.
+    pub agents: usize,
+    /// Decisions that wait.
+    pub waiting: usize,
+    /// Prompts that wait for a turn to end.
+    pub queued: usize,
+    /// Events that were published since the server started.
+    pub events: u64,
+}
+
 impl Sessions {
+    /// Counts what is in memory, whoever may see it.
+    pub fn census(&self) -> Census {
+        let mut census = Census {
+            events: self.shared.hub.published(),
+            ..Census::default()
+        };
+        for (_, actor) in self.actors() {
+            let view = actor.view.borrow();
+            census.loaded += 1;
+            census.running += usize::from(view.record.status == SessionStatus::Running);
+            census.agents += usize::from(view.pid.is_some());
+            census.waiting += view.pending.len();
+            census.queued += view.record.queue.len();
+        }
+        census
+    }
+
     /// Recovers the sessions that the last server left unfinished. The agent of a session that can't be read is ended,
     /// because nobody could steer it.
     pub(super) async fn recover(&self) -> Result<(), CommandError> {
@@ -238,7 +273,7 @@ impl Sessions {
     ) -> Result<(SessionRecord, Vec<DecisionRequest>), CommandError> {
         if let Some(actor) = self.actor(session) {
             let view = actor.view.borrow().clone();
-            if !view.deleted && !self.viewer.may_see(view.record.owner.as_deref()) {
+            if !view.deleted && !self.viewer.may_see(&Provenance::of(&view.record)) {
                 return Err(CommandError::UnknownSession);
             }
             // After an actor has ended, the store has its final state.
@@ -277,16 +312,13 @@ impl Sessions {
     }
 
     pub(super) fn owners(&self) -> Owners {
-        match &self.viewer.key {
-            Some(key) if !self.viewer.sees_all() => Owners::Key(key.clone()),
-            _ => Owners::All,
-        }
+        self.viewer.owners()
     }
 
     /// A stored session, if this viewer may see it and it can be read. A session of another owner counts as unknown.
     fn readable(&self, stored: StoredSession) -> Result<(SessionRecord, Vec<DecisionRequest>), CommandError> {
         match stored {
-            StoredSession::Readable { record, pending } if self.viewer.may_see(record.owner.as_deref()) => {
+            StoredSession::Readable { record, pending } if self.viewer.may_see(&Provenance::of(&record)) => {
                 match self.damaged().get(&record.id) {
                     Some(reason) => Err(CommandError::Damaged {
                         reason: reason.clone(),
@@ -294,7 +326,7 @@ impl Sessions {
                     None => Ok((*record, pending)),
                 }
             }
-            StoredSession::Damaged(damaged) if self.viewer.may_see(damaged.owner.as_deref()) => {
+            StoredSession::Damaged(damaged) if self.viewer.may_see(&Provenance::of_damaged(&damaged)) => {
                 Err(CommandError::Damaged {
                     reason: damaged.reason,
                 })
@@ -333,7 +365,7 @@ impl Sessions {
     pub(super) async fn loaded_actor(&self, session: SessionId) -> Result<ActorHandle, CommandError> {
         loop {
             if let Some(actor) = self.actor(session) {
-                if !self.viewer.may_see(actor.view.borrow().record.owner.as_deref()) {
+                if !self.viewer.may_see(&Provenance::of(&actor.view.borrow().record)) {
                     return Err(CommandError::UnknownSession);
                 }
                 if !actor.commands.is_closed() {

@@ -11,6 +11,7 @@ use crate::backend::Rewound;
 use crate::event::Notice;
 use crate::ids::{SessionId, Timestamp};
 use crate::json::RawJson;
+use crate::rights::Provenance;
 use crate::saved_files::{self, SavedFile};
 use crate::session::{Input, Kept, Refusal, SessionRecord, SessionStatus, TitleSource, totals};
 use crate::store::{Extent, HistoryEntry, HistoryKind, StoreError};
@@ -149,8 +150,8 @@ impl Sessions {
         };
         let id = record.id;
         record.last_seq = self.shared.store.fork(session, record.clone(), extent).await?;
-        let owner = record.owner.as_deref().map(Arc::from);
-        self.shared.hub.publish(owner.as_ref(), Notice::Updated(id));
+        let from = Arc::new(Provenance::of(&record));
+        self.shared.hub.publish(&from, Notice::Updated(id));
         Ok(id)
     }
 

@@ -12,6 +12,7 @@ use crate::ids::{PromptId, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::prompt::{Image, PromptRefused};
 use crate::redact::redacted;
+use crate::rights::Provenance;
 use crate::session::{AgentStatus, Input, QueueItem, SessionRecord, SettingsPatch, TitleSource};
 use crate::title::{MAX_TITLE, on_one_line, title_from_prompt};
 
@@ -43,9 +44,10 @@ impl Sessions {
             options: before.changes_to(&settings.options),
             ..patch
         };
-        self.input(session, Input::Configure(Box::new(patch)))
-            .await
-            .map(drop)
+        self.input(session, Input::Configure(Box::new(patch))).await?;
+        self.audit_grant(session, Some(&record.settings), &settings, &*backend.options())
+            .await;
+        Ok(())
     }
 
     /// What the agents of this session's backend offer, or those of the default backend, as far as an agent has
@@ -111,6 +113,7 @@ impl Sessions {
         let (record, _) = self.find(session).await?;
         self.viewer
             .check_going_on(&record, &*self.backend_of(&record).options())?;
+        self.check_shield()?;
         self.check_driver(session).await?;
         let input = if afresh { Input::FlushAfresh } else { Input::Flush };
         self.input(session, input).await.map(drop)
@@ -158,7 +161,9 @@ impl Sessions {
         let (record, _) = self.find(session).await?;
         let hooks = self.ability(&record, |abilities| abilities.hooks, "call hooks")?;
         check_hooks(&*hooks, &events)?;
-        self.input(session, Input::Hooks(events)).await.map(drop)
+        self.input(session, Input::Hooks(events.clone())).await?;
+        self.audit_hooks(session, &events).await;
+        Ok(())
     }
 
     /// Answers a hook call, once, in the agent's own format (`{"continue": true}` and more).
@@ -228,7 +233,7 @@ impl Sessions {
             return true;
         };
         let mut view = actor.view;
-        if !self.viewer.may_see(view.borrow().record.owner.as_deref()) {
+        if !self.viewer.may_see(&Provenance::of(&view.borrow().record)) {
             return true;
         }
         let known = view.wait_for(|view| !view.attaching);

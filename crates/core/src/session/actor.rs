@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use crate::backend::{
     AgentChannels, AgentCommand, AgentEvent, Backend, Exit, ForkOrigin, Launch, Meaning, PositionedEvent,
@@ -19,6 +20,7 @@ use crate::ids::{Cause, SessionId, Timestamp};
 use crate::json::RawJson;
 use crate::paths::PathPolicy;
 use crate::prompt::Image;
+use crate::rights::Provenance;
 use crate::session::inbox::{self, Acknowledged, Command, CommandFailed, Inbox, Refused};
 use crate::session::journal::{Journal, Progress, RETRY, StepContent, Tail};
 use crate::session::state::{AgentState, AgentStatus, Delivery, SessionRecord, State};
@@ -69,12 +71,12 @@ pub(crate) fn spawn(
 ) -> ActorHandle {
     let (commands, inbox) = inbox::channel();
     let (publish_view, view) = watch::channel(Arc::new(View::of(&state)));
-    let owner = state.record.owner.as_deref().map(Arc::from);
+    let from = Arc::new(Provenance::of(&state.record));
     let journal = Journal::new(Arc::clone(&store), epoch, state.record.last_seq);
     let tail = journal.tail();
     let actor = Actor {
         inbox,
-        owner,
+        from,
         state,
         journal,
         store,
@@ -88,7 +90,9 @@ pub(crate) fn spawn(
         held_up: false,
         fenced: false,
     };
-    tokio::spawn(actor.run());
+    // Whatever is logged on the way carries the session's id.
+    let span = tracing::info_span!("session", session = %actor.state.record.id);
+    tokio::spawn(actor.run().instrument(span));
     ActorHandle { commands, view, tail }
 }
 
@@ -109,7 +113,8 @@ impl View {
 
 struct Actor {
     inbox: Inbox,
-    owner: Option<Arc<str>>,
+    /// Decides who hears of this session.
+    from: Arc<Provenance>,
     state: State,
     journal: Journal,
     store: Arc<dyn Store>,
@@ -262,8 +267,9 @@ impl Actor {
                     Err(CommandFailed::Store(StoreError::Stale))
                 }
                 error => {
-                    if stops && self.state.turn.is_some() {
-                        // The agent may be what fills the disk. That it was ended on request is then not recorded.
+                    if stops && let Some(turn) = &mut self.state.turn {
+                        // The agent may be what fills the disk. After a crash it is not known that it was stopped.
+                        turn.interrupted = true;
                         self.send(AgentCommand::Interrupt);
                     }
                     Err(CommandFailed::Store(error))
@@ -427,6 +433,7 @@ impl Actor {
             prompts: accepted.collect(),
         };
         self.journal.write(self.state.record.clone(), step).await?;
+        log(&events);
         self.show(events, queue_changed, record_changed);
         Ok(())
     }
@@ -439,7 +446,7 @@ impl Actor {
         let updated = record_changed
             || (before.agent != view.agent && !(working(before.agent) && working(view.agent)))
             || totals::changed(before.record.summary.as_ref(), view.record.summary.as_ref());
-        self.hub.publish_events(self.owner.as_ref(), events);
+        self.hub.publish_events(&self.from, events);
         if queue_changed {
             let session = self.state.record.id;
             self.publish(Notice::Queue {
@@ -493,7 +500,7 @@ impl Actor {
     }
 
     fn publish(&self, notice: Notice) {
-        self.hub.publish(self.owner.as_ref(), notice);
+        self.hub.publish(&self.from, notice);
     }
 
     async fn perform(&mut self, effects: Vec<Effect>) {
@@ -661,4 +668,26 @@ async fn next_events(agent: &mut Option<Agent>) -> Vec<PositionedEvent> {
         )));
     }
     events
+}
+
+/// What operators want to follow. Nothing of what was said.
+fn log(events: &[Arc<Event>]) {
+    for event in events {
+        match &event.body {
+            EventBody::Status(change) => {
+                tracing::debug!(status = change.status.as_str(), seq = event.seq, "status");
+            }
+            EventBody::DecisionRequested(asked) => {
+                tracing::debug!(tool = asked.tool_name, seq = event.seq, "a decision waits");
+            }
+            EventBody::DecisionResolved { behavior, .. } => {
+                tracing::debug!(
+                    behavior = behavior.as_str(),
+                    seq = event.seq,
+                    "a decision is resolved"
+                );
+            }
+            EventBody::UserPrompt { .. } | EventBody::Message { .. } | EventBody::Unreadable(_) => {}
+        }
+    }
 }

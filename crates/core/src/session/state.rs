@@ -339,6 +339,9 @@ pub struct Turn {
     /// The prompt, until it is sent to an agent.
     pub undelivered: Option<Delivery>,
     pub stopping: bool,
+    /// The agent was told to stop, though that could not be stored: if the turn then fails, it ends as one that the user
+    /// stopped, unless another server has to end it.
+    pub interrupted: bool,
     /// How many prompts arrived after the turn was stopped. They are the first in the queue.
     pub after_stop: usize,
     /// The agent is being ended during the turn, for this reason.

@@ -323,6 +323,7 @@ impl Step<'_> {
                 prompt: prompt.clone(),
             }),
             stopping: false,
+            interrupted: false,
             after_stop: 0,
             closing: None,
         });

@@ -229,6 +229,20 @@ async fn a_turn_is_interrupted_though_the_stop_can_not_be_written() {
         matches!(told, Notice::HeldUp { .. }),
         "watchers are told: {told:?}"
     );
+
+    // Once there is room again, it ends as a turn that the user stopped, and not as one that failed.
+    world.take_writes();
+    let message = "interrupted".to_owned();
+    let failed = Meaning::TurnEnded(TurnEnd::Failure { message });
+    world.tell.send(vec![says("result", failed, 20)]).await.unwrap();
+    let status = loop {
+        if let Notice::Event(event) = feed.next().await.unwrap().unwrap()
+            && let EventBody::Status(change) = &event.body
+        {
+            break change.status;
+        }
+    };
+    assert_eq!(status, SessionStatus::Idle);
 }
 
 #[tokio::test]

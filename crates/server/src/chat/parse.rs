@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tiller_core::CommandError;
+use tiller_core::{CommandError, repeated};
 
 use super::wire::{ClientMessage, Code, CommandId};
-use crate::error::ErrorCode;
+use crate::error::{ErrorCode, shortened};
 
 /// Why a message was refused, for its sender.
 #[derive(Debug, PartialEq)]
@@ -67,8 +67,12 @@ fn message(frame: &str, name: &str) -> Result<ClientMessage, Refused> {
     if !is_object(frame) {
         return Err(wrong("The message is not a JSON object.".to_owned()));
     }
-    let envelope: Envelope = serde_json::from_str(frame)
-        .map_err(|error| wrong(format!("The message is not a JSON object: {error}")))?;
+    let envelope: Envelope = serde_json::from_str(frame).map_err(|error| {
+        wrong(format!(
+            "The message is not a JSON object: {}",
+            shortened(&error.to_string())
+        ))
+    })?;
     let Some(Value::String(kind)) = envelope.r#type else {
         return Err(wrong("Expected 'type' field in message".to_owned()));
     };
@@ -92,8 +96,9 @@ fn message(frame: &str, name: &str) -> Result<ClientMessage, Refused> {
         // serde's own message would list all types.
         wrong(
             if reason.starts_with("unknown variant") && reason.contains(&format!("`{kind}`")) {
-                format!("Unknown message type '{kind}'")
+                format!("Unknown message type '{}'", repeated(&kind))
             } else {
+                let (kind, reason) = (repeated(&kind), shortened(&reason));
                 format!("Invalid '{kind}': {reason}")
             },
         )

@@ -110,7 +110,7 @@ pub(crate) async fn upgrade(
         recheck: false,
     };
     Ok(oversize::limited(upgrade).on_upgrade(async move |socket| {
-        let mut socket = Writer(socket);
+        let mut socket = Writer(socket, app.clone(), visitor.clone());
         if let Err(Gone) = connection
             .run(&mut socket, &app, &visitor, session, options.after_seq)
             .await
@@ -127,7 +127,7 @@ pub(crate) async fn upgrade(
 /// The client is gone or must be disconnected.
 struct Gone;
 
-struct Writer(WebSocket);
+struct Writer(WebSocket, App, Visitor);
 
 struct Connection {
     sessions: Sessions,
@@ -764,6 +764,12 @@ impl Writer {
         Refused(code, reason): Refused,
         command: Option<CommandId>,
     ) -> Result<(), Gone> {
+        if code == Code::Forbidden {
+            let (app, visitor) = (&self.1, &self.2);
+            app.refusals
+                .refused(&app.authenticator, visitor, "chat", None)
+                .await;
+        }
         self.answer(ServerMessage::error(code, reason), command).await
     }
 

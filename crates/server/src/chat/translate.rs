@@ -76,7 +76,7 @@ pub(super) fn model(name: &str, offered: Option<&[String]>) -> Result<Option<Str
     if is_full || is_known {
         return Ok(Some(name.to_owned()));
     }
-    let reason = format!("Unknown model '{name}'.");
+    let reason = format!("Unknown model '{}'.", tiller_core::repeated(name));
     Err(Refused(Code::InvalidModel, reason))
 }
 

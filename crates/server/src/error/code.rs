@@ -103,7 +103,9 @@ impl From<&CommandError> for ErrorCode {
             CommandError::Refused(Refusal::NotAsShown) => Self::NotAsShown,
             CommandError::Refused(Refusal::QueueChanged) => Self::QueueChanged,
             CommandError::Refused(Refusal::Deleted) => Self::SessionDeleted,
-            CommandError::Forbidden | CommandError::SandboxUnavailable => Self::Forbidden,
+            CommandError::Forbidden | CommandError::SandboxUnavailable | CommandError::ShieldUnavailable => {
+                Self::Forbidden
+            }
             CommandError::Store(_) => Self::Storage,
             CommandError::Stopping => Self::Stopping,
         }

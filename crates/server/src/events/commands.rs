@@ -3,6 +3,7 @@
 //! `table` names them. A handler returns the reply for the connection that sent the command.
 
 pub(super) mod arrange;
+pub(super) mod credentials;
 pub(super) mod decisions;
 pub(super) mod delete;
 pub(super) mod find;

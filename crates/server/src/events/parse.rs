@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tiller_core::repeated;
 
 use super::protocol::{ClientRow, CommandId};
 use super::table::ClientEvent;
@@ -91,12 +92,12 @@ pub(super) fn parse(frame: &str) -> Result<Incoming, NotUnderstood> {
         Some(Err(wrong)) => Err(NotUnderstood {
             row: ClientEvent::ROWS.iter().find(|row| row.name == name),
             ..with_command(
-                format!("Invalid '{name}': {wrong}"),
+                format!("Invalid '{}': {wrong}", repeated(&name)),
                 named_session(envelope.payload),
             )
         }),
         None => Err(with_command(
-            format!("Unknown event type '{name}'."),
+            format!("Unknown event type '{}'.", repeated(&name)),
             named_session(envelope.payload),
         )),
     }

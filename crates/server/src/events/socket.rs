@@ -13,10 +13,11 @@ use futures_util::{FutureExt, SinkExt};
 use serde::Deserialize;
 use tiller_core::credentials::Scopes;
 use tiller_core::{CommandError, Event, FeedPosition, HistoryPage, LiveFeed, RequestId, SessionId, Sessions};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::{OwnedSemaphorePermit, broadcast, watch};
 use tokio::time::Instant;
 
 use super::causes::Causes;
+use super::commands::credentials::CredentialCreated;
 use super::commands::delete::SessionDeleted;
 use super::commands::list;
 use super::commands::statistics::MachineLoad;
@@ -27,9 +28,10 @@ use super::request::{Context, Handled, Origin, Purpose, Refused, Reply, Request}
 use super::table::ServerEvent;
 use super::translate;
 use super::wire::RunnerError;
+use crate::announcements::NewCredential;
 use crate::app::App;
 use crate::auth::Visitor;
-use crate::error::{ApiError, ErrorCode};
+use crate::error::{ApiError, ErrorCode, shortened};
 use crate::openapi::{ErrorBody, Refusals};
 use crate::oversize;
 use crate::pulse::Pulse;
@@ -41,9 +43,6 @@ const SILENCE: Duration = Duration::from_mins(1);
 
 /// A write that takes this long means that the client does not read.
 const STUCK_WRITE: Duration = Duration::from_secs(30);
-
-/// How many characters of an invalid frame are repeated in the error.
-const REPEATED: usize = 1000;
 
 /// How many commands of a client may run at once. A page sends a few for each session that it shows; further frames
 /// stay in the socket until a command is done.
@@ -83,7 +82,6 @@ pub(crate) async fn upgrade(
         // Subscribed before anything is read, so that no event is missed between log and live feed.
         let feed = sessions.watch();
         let mut connection = Connection {
-            app,
             socket,
             known: receives_all.then(|| sessions.feed_position()),
             sessions,
@@ -96,6 +94,10 @@ pub(crate) async fn upgrade(
             causes: Causes::default(),
             underway: Underway::new(AT_ONCE),
             statistics: None,
+            // Others are not told who else gets in.
+            announcements: visitor.is_person().then(|| app.announcements.hear()),
+            visitor: visitor.clone(),
+            app,
         };
         if let Err(Gone) = connection.run(&visitor).await {
             tracing::debug!("a client disconnected");
@@ -149,6 +151,8 @@ pub(super) struct Connection {
     pub(super) underway: Underway<Done>,
     /// Set once the client has subscribed to statistics.
     statistics: Option<watch::Receiver<Option<Load>>>,
+    announcements: Option<broadcast::Receiver<NewCredential>>,
+    visitor: Visitor,
 }
 
 impl Connection {
@@ -184,6 +188,11 @@ impl Connection {
                 },
                 load = next_load(&mut self.statistics) => {
                     self.send(MachineLoad::from(load)).await?;
+                }
+                new = next_announcement(&mut self.announcements) => {
+                    if let Some(news) = CredentialCreated::for_visitor(new, &self.visitor) {
+                        self.send(news).await?;
+                    }
                 }
                 () = pulse.beat() => {
                     if !listens {
@@ -380,7 +389,18 @@ impl Connection {
     pub(super) async fn refuse(&mut self, origin: &Origin, refused: Refused) -> Result<(), Gone> {
         let session = origin.session.clone();
         let error = match refused {
-            Refused::Command(error) => translate::refusal(&error, session),
+            Refused::Command(error) => {
+                if matches!(
+                    ErrorCode::from(&error),
+                    ErrorCode::Forbidden | ErrorCode::NotAsShown
+                ) {
+                    let id = session.as_deref().and_then(|session| session.parse().ok());
+                    let (refusals, authenticator) = (&self.app.refusals, &self.app.authenticator);
+                    let what = origin.row.name;
+                    refusals.refused(authenticator, &self.visitor, what, id).await;
+                }
+                translate::refusal(&error, session)
+            }
             Refused::Invalid(reason) => invalid(&reason, session),
         };
         self.answer(origin, &error.into()).await
@@ -468,18 +488,23 @@ fn invalid(reason: &str, session_id: Option<String>) -> RunnerError {
     }
 }
 
-/// Cuts a text that is repeated to the client: a frame may have megabytes.
-fn shortened(text: &str) -> &str {
-    text.char_indices()
-        .nth(REPEATED)
-        .map_or(text, |(end, _)| &text[..end])
-}
-
 async fn in_time<E>(writing: impl Future<Output = Result<(), E>>) -> Result<(), Gone> {
     match tokio::time::timeout(STUCK_WRITE, writing).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) | Err(_) => Err(Gone),
     }
+}
+
+/// The next key or browser. Never returns for those who are not told of them.
+async fn next_announcement(announcements: &mut Option<broadcast::Receiver<NewCredential>>) -> NewCredential {
+    while let Some(receiver) = announcements {
+        match receiver.recv().await {
+            Ok(new) => return new,
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => *announcements = None,
+        }
+    }
+    std::future::pending().await
 }
 
 /// The next measurement. Never returns for a client that has not subscribed.

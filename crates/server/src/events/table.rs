@@ -9,7 +9,8 @@ use ts_rs::{Config, TS, TypeVisitor};
 
 use super::commands::prompts::FlushQueue;
 use super::commands::{
-    arrange, decisions, delete, find, fork, history, hooks, inquire, list, prompts, start, statistics, steer,
+    arrange, credentials, decisions, delete, find, fork, history, hooks, inquire, list, prompts, start,
+    statistics, steer,
 };
 use super::parse;
 use super::protocol::{
@@ -347,6 +348,12 @@ server_events! {
     /// The viewer has changed the arrangement, here or elsewhere.
     ArrangementChanged(arrange::ArrangementChanged) = "arrangement.changed" {
         chinese: "排列方式已更改（在此或别处）",
+        seq: false,
+    }
+    /// Someone else can get in now: a browser has signed in, or a key was made, here or on the command line. Only the person at
+    /// the machine hears of it.
+    CredentialCreated(credentials::CredentialCreated) = "credential.created" {
+        chinese: "有新的浏览器登录，或新建了密钥（在此处或命令行）；仅通知本机用户",
         seq: false,
     }
     /// The load of the machine.

@@ -196,7 +196,7 @@ pub async fn a_list_finds_what_waits_runs_or_was_arranged<H: Harness>(harness: &
         [pinned.id]
     );
     // Nobody finds what is not theirs.
-    let stranger = || Owners::Key("stranger".to_owned());
+    let stranger = || Owners::key("stranger");
     for only in [
         ListFilter::Waiting,
         ListFilter::Running,

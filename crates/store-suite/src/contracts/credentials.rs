@@ -1,7 +1,9 @@
 //! Codes, sign-ins and keys.
 
+use tiller_core::audit::Actor;
 use tiller_core::credentials::{
-    ApiKey, CredentialStore, SIGN_IN_LIFETIME, Scopes, SecretHash, SignIn, SignInId, SignInSecrets,
+    ApiKey, CredentialStore, RevokedSessions, SIGN_IN_LIFETIME, Scopes, SecretHash, SignIn, SignInId,
+    SignInSecrets, SignInSource,
 };
 use tiller_core::rights::Ceiling;
 use tiller_core::{Approval, Timestamp};
@@ -35,6 +37,7 @@ pub async fn a_code_is_good_once_and_for_a_while<H: Harness>(harness: &H) {
 fn sign_in(name: &str, now: i64) -> (SignIn, SignInSecrets) {
     let sign_in = SignIn {
         id: SignInId::from(name.to_owned()),
+        source: SignInSource::Browser,
         user_agent: "a browser".to_owned(),
         address: "127.0.0.1".to_owned(),
         created_at: Timestamp(now),
@@ -85,8 +88,8 @@ pub async fn a_sign_in_ends_a_week_after_its_last_use_or_when_it_is_told_to<H: H
     assert_eq!(store.sign_ins(now).await.unwrap(), [found]);
 
     let now = Timestamp(30);
-    assert!(store.end_sign_in(id("one")).await.unwrap());
-    assert!(!store.end_sign_in(id("one")).await.unwrap());
+    assert!(store.end_sign_in(id("one"), Actor::Person).await.unwrap());
+    assert!(!store.end_sign_in(id("one"), Actor::Person).await.unwrap());
     store.end_sign_in_of_cookie(hash("cookie of two")).await.unwrap();
     let left: Vec<_> = store
         .sign_ins(now)
@@ -97,7 +100,7 @@ pub async fn a_sign_in_ends_a_week_after_its_last_use_or_when_it_is_told_to<H: H
         .collect();
     assert_eq!(left, [id("four"), id("three")]);
     store.add_code(hash("printed"), Timestamp(100)).await.unwrap();
-    store.end_all_sign_ins().await.unwrap();
+    store.end_all_sign_ins(Actor::Person).await.unwrap();
     assert_eq!(store.sign_ins(now).await.unwrap(), []);
     let (again, secrets) = sign_in("again", 30);
     let redeemed = store.redeem_code(hash("printed"), again, secrets, now).await;
@@ -114,6 +117,43 @@ pub async fn an_instance_keeps_its_id<H: Harness>(harness: &H) {
     assert_ne!(other.open().instance().await.unwrap(), id);
 }
 
+/// A key that may read.
+pub(super) fn reading_key(id: &str, name: &str) -> ApiKey {
+    ApiKey {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        scopes: Scopes::parse("read").unwrap(),
+        ceiling: Ceiling::default(),
+        approval: None,
+        created_at: Timestamp(5),
+        last_used_at: None,
+    }
+}
+
+pub async fn sessions_of_a_revoked_key_are_kept_by_choice<H: Harness>(harness: &H) {
+    let store = harness.open();
+    // One has the other's id for its name: the id comes first.
+    for (id, name) in [("key_1", "key_2"), ("key_2", "b")] {
+        let added = store
+            .add_key(reading_key(id, name), hash(id), Actor::Person)
+            .await;
+        assert!(added.unwrap());
+    }
+    let revoke = async |key, sessions| store.revoke_key(key, sessions, Actor::Person).await.unwrap();
+    assert!(revoke("key_2", RevokedSessions::Keep).await);
+    let left: Vec<_> = store
+        .keys()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|key| key.id)
+        .collect();
+    assert_eq!(left, ["key_1"]);
+    assert!(revoke("key_2", RevokedSessions::Stop).await, "by its name");
+    assert!(!revoke("key_2", RevokedSessions::Stop).await);
+    assert_eq!(store.keys_with_kept_sessions().await.unwrap(), ["key_2"]);
+}
+
 pub async fn keys_are_found_by_their_hash_until_they_are_revoked<H: Harness>(harness: &H) {
     let store = harness.open();
     let scopes = Scopes::parse("read").unwrap();
@@ -128,19 +168,52 @@ pub async fn keys_are_found_by_their_hash_until_they_are_revoked<H: Harness>(har
         },
         approval: Some(Approval::Auto),
         created_at: Timestamp(5),
+        last_used_at: None,
     };
-    assert!(store.add_key(key.clone(), hash("secret")).await.unwrap());
     assert!(
-        !store.add_key(key.clone(), hash("other")).await.unwrap(),
+        store
+            .add_key(key.clone(), hash("secret"), Actor::Person)
+            .await
+            .unwrap()
+    );
+    assert!(
+        !store
+            .add_key(key.clone(), hash("other"), Actor::Person)
+            .await
+            .unwrap(),
         "the name is taken"
     );
     assert_eq!(store.find_key(hash("secret")).await.unwrap(), Some(key.clone()));
     assert_eq!(store.find_key(hash("other")).await.unwrap(), None);
 
+    for (used, noted) in [(9, 9), (7, 9)] {
+        store
+            .touch_key("key_1".to_owned(), Timestamp(used))
+            .await
+            .unwrap();
+        let found = store.find_key(hash("secret")).await.unwrap().unwrap();
+        assert_eq!(found.last_used_at, Some(Timestamp(noted)));
+    }
+    let key = ApiKey {
+        last_used_at: Some(Timestamp(9)),
+        ..key
+    };
+    store.check_writable().await.unwrap();
+
     // Another process revokes it.
     let elsewhere = harness.open();
     assert_eq!(elsewhere.keys().await.unwrap(), [key]);
-    assert!(elsewhere.revoke_key("ci").await.unwrap());
-    assert!(!elsewhere.revoke_key("ci").await.unwrap());
+    assert!(
+        elsewhere
+            .revoke_key("ci", RevokedSessions::Stop, Actor::CommandLine)
+            .await
+            .unwrap()
+    );
+    assert!(
+        !elsewhere
+            .revoke_key("ci", RevokedSessions::Stop, Actor::CommandLine)
+            .await
+            .unwrap()
+    );
     assert_eq!(store.find_key(hash("secret")).await.unwrap(), None);
 }

@@ -50,7 +50,7 @@ pub async fn sessions_are_listed_by_page<H: Harness>(harness: &H) {
         ..SessionQuery::default()
     };
     assert_eq!(pages(query.clone()).await, expected);
-    let key = Owners::Key("ci".to_owned());
+    let key = Owners::key("ci");
     let only = |wanted: &dyn Fn(&SessionRecord) -> bool| -> Vec<_> {
         expected.iter().filter(|record| wanted(record)).cloned().collect()
     };
@@ -79,6 +79,54 @@ pub async fn sessions_are_listed_by_page<H: Harness>(harness: &H) {
     assert_eq!(cwds[0], expected[0].cwd);
     let own = store.recent_cwds(key, 9).await.unwrap();
     assert_eq!(own.len(), 2, "{own:?}");
+}
+
+pub async fn a_list_has_own_listed_and_folders_sessions<H: Harness>(harness: &H) {
+    let store = harness.open();
+    let of = |name: &str, owner: Option<&str>, cwd: &str| SessionRecord {
+        owner: owner.map(str::to_owned),
+        cwd: cwd.to_owned(),
+        ..quiet(name, 20)
+    };
+    let sessions = [
+        of("own", Some("ci"), "/elsewhere"),
+        of("listed", Some("other"), "/elsewhere"),
+        of("folder", None, "/home/me_too"),
+        of("beneath", None, "/home/me_too/code"),
+        of("beside", None, "/home/me_too2"),
+        of("sign", None, "/home/meXtoo/code"),
+    ];
+    for session in &sessions {
+        put(&store, session, Vec::new()).await;
+    }
+    let found = async |listed: &[SessionId], folders: &[&str]| {
+        let owners = Owners::Seen {
+            key: "ci".to_owned(),
+            sessions: listed.to_vec(),
+            folders: folders.iter().map(|folder| (*folder).to_owned()).collect(),
+        };
+        let cwds = store.recent_cwds(owners.clone(), 9).await.unwrap();
+        let query = SessionQuery {
+            owners,
+            ..SessionQuery::default()
+        };
+        let list = store.list(query).await.unwrap();
+        let found = |record: &SessionRecord| list.iter().any(|listed| listed.id() == record.id);
+        for session in sessions.iter().filter(|session| found(session)) {
+            assert!(cwds.contains(&session.cwd), "{cwds:?}");
+        }
+        sessions.iter().map(found).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&[], &[]).await, [true, false, false, false, false, false]);
+    assert_eq!(
+        found(&[sessions[1].id], &[]).await,
+        [true, true, false, false, false, false]
+    );
+    assert_eq!(
+        found(&[], &["/home/me_too"]).await,
+        [true, false, true, true, false, false]
+    );
+    assert_eq!(found(&[], &["/"]).await, [true; 6]);
 }
 
 pub async fn only_sessions_that_need_someone_are_unfinished_or_due<H: Harness>(harness: &H) {

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use tiller_core::audit::{Actor, AuditEntry};
 use tiller_core::credentials::{
-    ApiKey, CredentialStore, SIGN_IN_LIFETIME, SecretHash, SignIn, SignInId, SignInSecrets,
+    ApiKey, CredentialStore, RevokedSessions, SIGN_IN_LIFETIME, SecretHash, SignIn, SignInId, SignInSecrets,
 };
 use tiller_core::{StoreFuture, Timestamp};
 
@@ -16,6 +17,8 @@ pub(super) struct Credentials {
     codes: HashMap<SecretHash, Timestamp>,
     sign_ins: Vec<(SignIn, SignInSecrets)>,
     keys: Vec<(ApiKey, SecretHash)>,
+    /// Of keys that were revoked.
+    with_kept_sessions: Vec<String>,
 }
 
 impl Credentials {
@@ -25,6 +28,7 @@ impl Credentials {
             codes: HashMap::new(),
             sign_ins: Vec::new(),
             keys: Vec::new(),
+            with_kept_sessions: Vec::new(),
         }
     }
 
@@ -74,7 +78,9 @@ impl CredentialStore for MemoryStore {
             credentials.end(|sign_in, _| !is_good(sign_in, now));
             let redeemed = credentials.codes.remove(&code).is_some();
             if redeemed {
+                let entry = AuditEntry::signed_in(&sign_in);
                 credentials.sign_ins.push((sign_in, secrets));
+                data.append(&entry);
             }
             Ok(redeemed)
         })
@@ -123,15 +129,22 @@ impl CredentialStore for MemoryStore {
         })
     }
 
-    fn end_sign_in(&self, id: SignInId) -> StoreFuture<'_, bool> {
-        self.write(move |data| Ok(data.credentials.end(|sign_in, _| sign_in.id == id)))
+    fn end_sign_in(&self, id: SignInId, by: Actor) -> StoreFuture<'_, bool> {
+        self.write(move |data| {
+            let ended = data.credentials.end(|sign_in, _| sign_in.id == id);
+            if ended {
+                data.append(&AuditEntry::signed_out(by, Some(&id)));
+            }
+            Ok(ended)
+        })
     }
 
-    fn end_all_sign_ins(&self) -> StoreFuture<'_, ()> {
+    fn end_all_sign_ins(&self, by: Actor) -> StoreFuture<'_, ()> {
         self.write(|data| {
             data.credentials.sign_ins.clear();
             // A printed link that was not used would sign in again.
             data.credentials.codes.clear();
+            data.append(&AuditEntry::signed_out(by, None));
             Ok(())
         })
     }
@@ -143,7 +156,7 @@ impl CredentialStore for MemoryStore {
         })
     }
 
-    fn add_key(&self, key: ApiKey, hash: SecretHash) -> StoreFuture<'_, bool> {
+    fn add_key(&self, key: ApiKey, hash: SecretHash, by: Actor) -> StoreFuture<'_, bool> {
         self.write(move |data| {
             let keys = &mut data.credentials.keys;
             let is_taken = |(found, found_hash): &(ApiKey, SecretHash)| {
@@ -152,7 +165,9 @@ impl CredentialStore for MemoryStore {
             if keys.iter().any(is_taken) {
                 return Ok(false);
             }
+            let entry = AuditEntry::key_created(by, &key);
             keys.push((key, hash));
+            data.append(&entry);
             Ok(true)
         })
     }
@@ -174,13 +189,44 @@ impl CredentialStore for MemoryStore {
         })
     }
 
-    fn revoke_key(&self, key: &str) -> StoreFuture<'_, bool> {
+    fn touch_key(&self, id: String, now: Timestamp) -> StoreFuture<'_, ()> {
+        self.write(move |data| {
+            for (key, _) in &mut data.credentials.keys {
+                if key.id == id {
+                    key.last_used_at = key.last_used_at.max(Some(now));
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn revoke_key(&self, key: &str, sessions: RevokedSessions, by: Actor) -> StoreFuture<'_, bool> {
         let key = key.to_owned();
         self.write(move |data| {
             let keys = &mut data.credentials.keys;
-            let before = keys.len();
-            keys.retain(|(found, _)| found.name != key && found.id != key);
-            Ok(keys.len() < before)
+            let place = keys.iter().position(|(found, _)| found.id == key);
+            let place = place.or_else(|| keys.iter().position(|(found, _)| found.name == key));
+            let Some(place) = place else {
+                return Ok(false);
+            };
+            let (revoked, _) = keys.remove(place);
+            if sessions == RevokedSessions::Keep {
+                data.credentials.with_kept_sessions.push(revoked.id.clone());
+            }
+            data.append(&AuditEntry::key_revoked(by, &revoked.id, &revoked.name, sessions));
+            Ok(true)
         })
+    }
+
+    fn keys_with_kept_sessions(&self) -> StoreFuture<'_, Vec<String>> {
+        self.read(|data| {
+            let mut ids = data.credentials.with_kept_sessions.clone();
+            ids.sort();
+            Ok(ids)
+        })
+    }
+
+    fn check_writable(&self) -> StoreFuture<'_, ()> {
+        self.write(|_| Ok(()))
     }
 }

@@ -2,8 +2,10 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 
+use tiller_core::audit::AuditEntry;
 use tiller_core::{
     AcceptedPrompt, Arrange, Arranged, Arrangement, Commit, Decided, Epoch, Event, EventBody, Extent,
     HistoryEntry, HistoryKind, Image, ListFilter, ListedSession, Owners, Page, PromptId, RawJson, SessionId,
@@ -392,7 +394,14 @@ fn apply(data: &mut Data, commit: Commit) {
         };
         data.prompts.insert((owner.clone(), prompt), accepted);
     }
+    let mut decided = Vec::new();
     for event in events {
+        if let EventBody::DecisionResolved { request, .. } = &event.body {
+            let mut asked = session.decisions.iter().map(|decision| &decision.request);
+            let asked = asked.find(|asked| asked.id == *request);
+            let known = asked.map(|asked| (asked.tool_name.as_str(), asked.input.as_str()));
+            decided.extend(AuditEntry::decided(&event, known));
+        }
         let mut event = Arc::unwrap_or_clone(event);
         match &mut event.body {
             EventBody::UserPrompt { prompt } => {
@@ -437,13 +446,26 @@ fn apply(data: &mut Data, commit: Commit) {
         }
         session.events.insert(event.seq, event);
     }
+    for entry in decided {
+        data.append(&entry);
+    }
 }
 
 /// The sessions of these owners, the most recently changed first; ties are ordered by id.
 fn newest_first<'a>(data: &'a Data, owners: &Owners) -> impl Iterator<Item = &'a MemorySession> {
     let is_theirs = |session: &&MemorySession| match owners {
         Owners::All => true,
-        Owners::Key(key) => session.record.owner.as_ref() == Some(key),
+        Owners::Seen {
+            key,
+            sessions,
+            folders,
+        } => {
+            let record = &session.record;
+            let is_beneath = |folder: &String| Path::new(&record.cwd).starts_with(folder);
+            record.owner.as_ref() == Some(key)
+                || sessions.contains(&record.id)
+                || folders.iter().any(is_beneath)
+        }
     };
     let mut sessions: Vec<_> = data.sessions.values().filter(is_theirs).collect();
     sessions.sort_by_key(|session| Reverse(session.record.updated_at));

@@ -4,13 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use tiller_core::audit::{Actor, AuditEntry};
 use tiller_core::credentials::{
-    ApiKey, CredentialStore, SIGN_IN_LIFETIME, Scopes, SecretHash, SignIn, SignInId, SignInSecrets,
+    ApiKey, CredentialStore, RevokedSessions, SIGN_IN_LIFETIME, Scopes, SecretHash, SignIn, SignInId,
+    SignInSecrets, SignInSource,
 };
 use tiller_core::rights::Ceiling;
 use tiller_core::{Approval, StoreError, StoreFuture, Timestamp};
 
-use super::{SqliteStore, store_error};
+use super::{SqliteStore, audit, store_error};
+
+/// The columns that a key is read from.
+const KEY: &str = "name, scopes, created_at, approval, id, ceiling, last_used_at";
+
+/// The columns that a sign-in is read from.
+const SIGN_IN: &str = "id, user_agent, address, created_at, last_used_at, source";
 
 impl SqliteStore {
     /// A write that reports whether it changed anything.
@@ -70,7 +78,7 @@ impl CredentialStore for SqliteStore {
                 == 1;
             if redeemed {
                 let sql = "INSERT INTO sign_ins (id, cookie_hash, page_hash, user_agent, address, created_at, \
-                           last_used_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+                           last_used_at, source) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
                 let row = params![
                     sign_in.id.as_str(),
                     secrets.cookie.to_hex(),
@@ -79,8 +87,10 @@ impl CredentialStore for SqliteStore {
                     sign_in.address,
                     sign_in.created_at.0,
                     sign_in.last_used_at.0,
+                    sign_in.source.as_str(),
                 ];
                 connection.prepare_cached(sql)?.execute(row)?;
+                audit::append(connection, &AuditEntry::signed_in(&sign_in))?;
             }
             Ok(redeemed)
         }))
@@ -92,12 +102,13 @@ impl CredentialStore for SqliteStore {
         now: Timestamp,
     ) -> StoreFuture<'_, Option<(SignIn, SecretHash)>> {
         Box::pin(self.read(move |connection| {
-            let sql = "SELECT id, user_agent, address, created_at, last_used_at, cookie_hash FROM sign_ins \
-                       WHERE page_hash = ?1 AND last_used_at > ?2";
-            let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+            let sql = format!(
+                "SELECT {SIGN_IN}, cookie_hash FROM sign_ins WHERE page_hash = ?1 AND last_used_at > ?2"
+            );
+            let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
             statement
                 .query_row(params![page.to_hex(), oldest_use(now)], |row| {
-                    Ok((decode_sign_in(row)?, row.get::<_, String>(5)?))
+                    Ok((decode_sign_in(row)?, row.get::<_, String>(6)?))
                 })
                 .optional()
                 .map(|found| {
@@ -109,9 +120,8 @@ impl CredentialStore for SqliteStore {
 
     fn sign_in(&self, id: SignInId, now: Timestamp) -> StoreFuture<'_, Option<SignIn>> {
         Box::pin(self.read(move |connection| {
-            let sql = "SELECT id, user_agent, address, created_at, last_used_at FROM sign_ins \
-                       WHERE id = ?1 AND last_used_at > ?2";
-            let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+            let sql = format!("SELECT {SIGN_IN} FROM sign_ins WHERE id = ?1 AND last_used_at > ?2");
+            let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
             statement
                 .query_row(params![id.as_str(), oldest_use(now)], decode_sign_in)
                 .optional()
@@ -131,9 +141,10 @@ impl CredentialStore for SqliteStore {
 
     fn sign_ins(&self, now: Timestamp) -> StoreFuture<'_, Vec<SignIn>> {
         Box::pin(self.read(move |connection| {
-            let sql = "SELECT id, user_agent, address, created_at, last_used_at FROM sign_ins \
-                       WHERE last_used_at > ?1 ORDER BY last_used_at DESC, id";
-            let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+            let sql = format!(
+                "SELECT {SIGN_IN} FROM sign_ins WHERE last_used_at > ?1 ORDER BY last_used_at DESC, id"
+            );
+            let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
             let rows = statement
                 .query_map([oldest_use(now)], decode_sign_in)
                 .map_err(store_error)?;
@@ -141,18 +152,23 @@ impl CredentialStore for SqliteStore {
         }))
     }
 
-    fn end_sign_in(&self, id: SignInId) -> StoreFuture<'_, bool> {
+    fn end_sign_in(&self, id: SignInId, by: Actor) -> StoreFuture<'_, bool> {
         Box::pin(self.change(move |connection| {
             let sql = "DELETE FROM sign_ins WHERE id = ?1";
-            Ok(connection.prepare_cached(sql)?.execute([id.as_str()])? == 1)
+            let ended = connection.prepare_cached(sql)?.execute([id.as_str()])? == 1;
+            if ended {
+                audit::append(connection, &AuditEntry::signed_out(by.clone(), Some(&id)))?;
+            }
+            Ok(ended)
         }))
     }
 
-    fn end_all_sign_ins(&self) -> StoreFuture<'_, ()> {
-        Box::pin(self.shared.writer.write(|connection| {
+    fn end_all_sign_ins(&self, by: Actor) -> StoreFuture<'_, ()> {
+        Box::pin(self.shared.writer.write(move |connection| {
             // Printed links that were not used would sign in again.
             connection.execute("DELETE FROM login_codes", [])?;
-            connection.execute("DELETE FROM sign_ins", []).map(drop)
+            connection.execute("DELETE FROM sign_ins", [])?;
+            audit::append(connection, &AuditEntry::signed_out(by.clone(), None))
         }))
     }
 
@@ -165,7 +181,7 @@ impl CredentialStore for SqliteStore {
         }))
     }
 
-    fn add_key(&self, key: ApiKey, hash: SecretHash) -> StoreFuture<'_, bool> {
+    fn add_key(&self, key: ApiKey, hash: SecretHash, by: Actor) -> StoreFuture<'_, bool> {
         let ceiling = match serde_json::to_string(&key.ceiling) {
             Ok(ceiling) => ceiling,
             Err(error) => {
@@ -185,14 +201,18 @@ impl CredentialStore for SqliteStore {
                 key.id,
                 ceiling,
             ];
-            Ok(connection.prepare_cached(sql)?.execute(row)? == 1)
+            let added = connection.prepare_cached(sql)?.execute(row)? == 1;
+            if added {
+                audit::append(connection, &AuditEntry::key_created(by.clone(), &key))?;
+            }
+            Ok(added)
         }))
     }
 
     fn find_key(&self, hash: SecretHash) -> StoreFuture<'_, Option<ApiKey>> {
         Box::pin(self.read(move |connection| {
-            let sql = "SELECT name, scopes, created_at, approval, id, ceiling FROM api_keys WHERE hash = ?1";
-            let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+            let sql = format!("SELECT {KEY} FROM api_keys WHERE hash = ?1");
+            let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
             statement
                 .query_row([hash.to_hex()], decode_key)
                 .optional()
@@ -202,20 +222,65 @@ impl CredentialStore for SqliteStore {
 
     fn keys(&self) -> StoreFuture<'_, Vec<ApiKey>> {
         Box::pin(self.read(|connection| {
-            let sql = "SELECT name, scopes, created_at, approval, id, ceiling FROM api_keys ORDER BY created_at, name";
-            let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+            let sql = format!("SELECT {KEY} FROM api_keys ORDER BY created_at, name");
+            let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
             let rows = statement.query_map([], decode_key).map_err(store_error)?;
             rows.collect::<Result<_, _>>().map_err(store_error)
         }))
     }
 
-    fn revoke_key(&self, key: &str) -> StoreFuture<'_, bool> {
+    fn touch_key(&self, id: String, now: Timestamp) -> StoreFuture<'_, ()> {
+        Box::pin(self.shared.writer.write(move |connection| {
+            let sql = "UPDATE api_keys SET last_used_at = max(coalesce(last_used_at, 0), ?2) WHERE id = ?1";
+            connection
+                .prepare_cached(sql)?
+                .execute(params![id, now.0])
+                .map(drop)
+        }))
+    }
+
+    fn revoke_key(&self, key: &str, sessions: RevokedSessions, by: Actor) -> StoreFuture<'_, bool> {
         let key = key.to_owned();
         Box::pin(self.change(move |connection| {
-            Ok(connection
-                .prepare_cached("DELETE FROM api_keys WHERE name = ?1 OR id = ?1")?
-                .execute([&key])?
-                == 1)
+            // An id that someone gave another key as its name means the key with the id.
+            let sql = "DELETE FROM api_keys WHERE id = coalesce( \
+                       (SELECT id FROM api_keys WHERE id = ?1), (SELECT id FROM api_keys WHERE name = ?1)) \
+                       RETURNING id, name";
+            let revoked: Option<(String, String)> = connection
+                .prepare_cached(sql)?
+                .query_row([&key], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            let Some((id, name)) = revoked else {
+                return Ok(false);
+            };
+            if sessions == RevokedSessions::Keep {
+                let sql = "INSERT OR IGNORE INTO keys_with_kept_sessions (id) VALUES (?1)";
+                connection.prepare_cached(sql)?.execute([&id])?;
+            }
+            audit::append(
+                connection,
+                &AuditEntry::key_revoked(by.clone(), &id, &name, sessions),
+            )?;
+            Ok(true)
+        }))
+    }
+
+    fn keys_with_kept_sessions(&self) -> StoreFuture<'_, Vec<String>> {
+        Box::pin(self.read(|connection| {
+            let sql = "SELECT id FROM keys_with_kept_sessions ORDER BY id";
+            let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+            let rows = statement.query_map([], |row| row.get(0)).map_err(store_error)?;
+            rows.collect::<Result<_, _>>().map_err(store_error)
+        }))
+    }
+
+    fn check_writable(&self) -> StoreFuture<'_, ()> {
+        Box::pin(self.shared.writer.write(|connection| {
+            // The same value: a page is written all the same, and nothing is to be taken back.
+            connection
+                .prepare_cached("UPDATE instance SET id = id")?
+                .execute([])
+                .map(drop)
         }))
     }
 }
@@ -233,6 +298,8 @@ fn decode_sign_in(row: &Row<'_>) -> rusqlite::Result<SignIn> {
         address: row.get(2)?,
         created_at: Timestamp(row.get(3)?),
         last_used_at: Timestamp(row.get(4)?),
+        // A kind that this version does not know is announced like a browser.
+        source: SignInSource::parse(&row.get::<_, String>(5)?).unwrap_or_default(),
     })
 }
 
@@ -254,6 +321,7 @@ fn decode_key(row: &Row<'_>) -> rusqlite::Result<ApiKey> {
         scopes,
         ceiling,
         created_at: Timestamp(row.get(2)?),
+        last_used_at: row.get::<_, Option<i64>>(6)?.map(Timestamp),
         // An unknown value means `ask`.
         approval: row
             .get::<_, Option<String>>(3)?

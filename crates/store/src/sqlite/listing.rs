@@ -129,10 +129,8 @@ pub(super) fn unfinished(connection: &Connection) -> Result<Vec<UnfinishedSessio
 pub(super) fn list(connection: &Connection, query: &SessionQuery) -> Result<Vec<ListedSession>, StoreError> {
     let mut conditions = Vec::new();
     let mut values: Vec<Value> = Vec::new();
-    if let Owners::Key(key) = &query.owners {
-        conditions.push("owner = ?");
-        values.push(key.clone().into());
-    }
+    let is_seen = seen_by(&query.owners, &mut values);
+    conditions.extend(is_seen.as_deref());
     if let Some(cwd) = &query.cwd {
         conditions.push("cwd = ?");
         values.push(cwd.clone().into());
@@ -199,13 +197,11 @@ pub(super) fn recent_cwds(
     owners: &Owners,
     limit: usize,
 ) -> Result<Vec<String>, StoreError> {
-    let (condition, key) = match owners {
-        Owners::All => ("?1 IS NULL", None),
-        Owners::Key(key) => ("owner = ?1", Some(key)),
-    };
+    let mut values = Vec::new();
+    let condition = seen_by(owners, &mut values).unwrap_or_else(|| "1".to_owned());
     let sql = format!("SELECT cwd FROM sessions WHERE {condition} ORDER BY updated_at DESC, id");
     let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
-    let mut rows = statement.query([key]).map_err(store_error)?;
+    let mut rows = statement.query(params_from_iter(values)).map_err(store_error)?;
     let mut cwds: Vec<String> = Vec::new();
     while cwds.len() < limit
         && let Some(row) = rows.next().map_err(store_error)?
@@ -218,6 +214,32 @@ pub(super) fn recent_cwds(
         }
     }
     Ok(cwds)
+}
+
+/// The condition that a session is one of these, with its values. `None`: all are.
+fn seen_by(owners: &Owners, values: &mut Vec<Value>) -> Option<String> {
+    let Owners::Seen {
+        key,
+        sessions,
+        folders,
+    } = owners
+    else {
+        return None;
+    };
+    let mut alternatives = vec!["owner = ?".to_owned()];
+    values.push(key.clone().into());
+    if !sessions.is_empty() {
+        alternatives.push(format!("id IN ({})", vec!["?"; sessions.len()].join(", ")));
+        values.extend(sessions.iter().map(|session| Value::from(session.to_string())));
+    }
+    for folder in folders {
+        // The folder itself, and what is beneath it. Not LIKE: a folder's name may contain its signs.
+        let beneath = format!("{}/", folder.trim_end_matches('/'));
+        alternatives.push("cwd = ? OR substr(cwd, 1, ?) = ?".to_owned());
+        let length = i64::try_from(beneath.chars().count()).unwrap_or(i64::MAX);
+        values.extend([folder.clone().into(), length.into(), beneath.into()]);
+    }
+    Some(format!("({})", alternatives.join(" OR ")))
 }
 
 pub(super) fn deletions(connection: &Connection) -> Result<Vec<(SessionId, Timestamp)>, StoreError> {

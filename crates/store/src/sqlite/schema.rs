@@ -341,6 +341,25 @@ const MIGRATIONS: &[&str] = &[
     -- The parts of the log that the conversation no longer has: a JSON array. Null: it has all of it.
     ALTER TABLE sessions ADD COLUMN rewound TEXT;
 ",
+    "
+    -- When a key was last used, to within a few minutes. Null: never, or by an earlier version.
+    ALTER TABLE api_keys ADD COLUMN last_used_at INTEGER;
+    -- Keys whose sessions went on when they were revoked.
+    CREATE TABLE keys_with_kept_sessions (id TEXT PRIMARY KEY) STRICT;
+    -- 'browser', or 'command' for a command of this program.
+    ALTER TABLE sign_ins ADD COLUMN source TEXT NOT NULL DEFAULT 'browser';
+
+    -- The audit log. Each hash covers the entry and the hash before it.
+    CREATE TABLE audit (
+        seq        INTEGER PRIMARY KEY,
+        at         INTEGER NOT NULL,
+        actor      TEXT NOT NULL,
+        action     TEXT NOT NULL,
+        session_id TEXT,
+        detail     TEXT NOT NULL,
+        hash       TEXT NOT NULL
+    ) STRICT;
+",
 ];
 
 /// The schema of [`BASELINE_VERSION`], for new files.

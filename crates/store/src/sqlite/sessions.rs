@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
+use tiller_core::audit::AuditEntry;
 use tiller_core::{
     AcceptedPrompt, Arrange, Arranged, Arrangement, Behavior, Commit, Decided, DecisionAnswer, Epoch, Event,
     EventBody, Extent, HistoryEntry, Image, ListedSession, Owners, Page, PromptId, RawJson, SessionId,
@@ -12,7 +13,7 @@ use tiller_message::Summary;
 
 use super::codec::{self, Encoded, Kind};
 use super::whole::make_room;
-use super::{SqliteStore, arrangement, listing, prompts, refuse, store_error};
+use super::{SqliteStore, arrangement, audit, listing, prompts, refuse, store_error};
 
 /// Where the rows of session `?1` begin in `messages`. The position of a message is this plus its `seq`.
 pub(super) const START: &str = "(SELECT number << 32 FROM sessions WHERE id = ?1)";
@@ -504,6 +505,17 @@ fn write_event(connection: &Connection, session: &Owner, event: &Event) -> rusql
                 answer,
                 rules,
             ])?;
+            let sql = "SELECT tool_name, input FROM decisions WHERE id = ?1";
+            let asked: Option<(String, String)> = connection
+                .prepare_cached(sql)?
+                .query_row([request.to_string()], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            let asked = asked
+                .as_ref()
+                .map(|(tool, input)| (tool.as_str(), input.as_str()));
+            if let Some(entry) = AuditEntry::decided(event, asked) {
+                audit::append(connection, &entry)?;
+            }
         }
         EventBody::Status(_)
         | EventBody::UserPrompt { .. }

@@ -84,8 +84,8 @@ fn suffices(scopes: &[&str], needed: &str) -> bool {
         "read" | "run" | "approve" => has(needed),
         "read or approve" => has("read") || has("approve"),
         "read and run" => has("read") && has("run"),
-        // No created key is the person.
-        "person" => false,
+        // These keys see their own sessions, and no created key is the person.
+        "read all" | "person" => false,
         unknown => panic!("a scope that nobody knows: {unknown}"),
     }
 }

@@ -264,6 +264,13 @@ impl Server {
         Self { child, address, link }
     }
 
+    /// With what it logs, for which `command` has a pipe.
+    pub(crate) async fn start_with_log(command: Command) -> (Self, tokio::process::ChildStderr) {
+        let mut server = Self::start(command).await;
+        let log = server.child.stderr.take().expect("a pipe");
+        (server, log)
+    }
+
     /// The same process, which has become a new server and printed another link.
     pub(crate) fn moved_to(self, link: &str) -> Self {
         let address = link.strip_prefix("http://").and_then(|rest| rest.split_once('/'));

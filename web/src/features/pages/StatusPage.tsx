@@ -6,7 +6,6 @@ import { useApp, useSessionList } from "../../store/hooks";
 import { CopyButton } from "../../ui/CopyButton";
 import type { DefaultBackend } from "../../gen/http";
 import { Badge, Group, Page } from "../../ui/Page";
-import { SignIns } from "./SignIns";
 import { useInventory } from "./useInventory";
 
 const INSTALL = "npm install -g @anthropic-ai/claude-code";
@@ -93,7 +92,6 @@ export function StatusPage() {
           </Fact>
         </Facts>
       </Group>
-      <SignIns />
     </Page>
   );
 }

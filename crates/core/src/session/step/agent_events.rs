@@ -149,7 +149,7 @@ impl Step<'_> {
         }
         let raw = match &meaning {
             // Not a failure for the user, who asked for it.
-            Meaning::TurnEnded(TurnEnd::Failure { .. }) if self.is_stopped() => {
+            Meaning::TurnEnded(TurnEnd::Failure { .. }) if self.is_stopped() || self.is_interrupted() => {
                 RawJson::checked(tiller_message::turn_stopped(raw.as_str()).into())
             }
             _ => raw,
@@ -183,6 +183,12 @@ impl Step<'_> {
         if !has_turn {
             self.finish(SessionStatus::Error, Some(ALARM.to_owned()));
         }
+    }
+
+    /// Whether the agent was told to stop, though that could not be stored.
+    fn is_interrupted(&self) -> bool {
+        let turn = self.state.turn.as_ref();
+        turn.is_some_and(|turn| turn.interrupted && turn.closing.is_none())
     }
 
     /// Whether the running turn was delivered to the agent and then stopped by the user.
@@ -273,7 +279,9 @@ impl Step<'_> {
             // The agent's exit, which follows, ends the turn.
             return;
         }
-        let (stopped, after_stop) = (turn.stopping, turn.after_stop);
+        // An interrupt that could not be stored explains a failure, and nothing else.
+        let interrupted = turn.interrupted && matches!(end, TurnEnd::Failure { .. });
+        let (stopped, after_stop) = (turn.stopping || interrupted, turn.after_stop);
         // Pending decisions stay: a background task may still wait for them. The agent withdraws those that it no
         // longer needs.
         self.state.turn = None;
@@ -337,7 +345,8 @@ impl Step<'_> {
             self.launch();
             return;
         }
-        let (stopped, after_stop, closing) = (turn.stopping, turn.after_stop, turn.closing);
+        let (stopped, after_stop, closing) =
+            (turn.stopping || turn.interrupted, turn.after_stop, turn.closing);
         self.withdraw_all();
         self.state.turn = None;
         if stopped && closing.is_some() {
@@ -398,6 +407,7 @@ impl Step<'_> {
                     prompt_seq,
                     undelivered: None,
                     stopping,
+                    interrupted: false,
                     after_stop,
                     closing: None,
                 });

@@ -1,8 +1,10 @@
 import { Monitor, Smartphone, SquareTerminal } from "lucide-react";
+import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
 import { deviceOf } from "../../lib/device";
 import { formatMoment } from "../../lib/format";
 import { useLoaded } from "../../lib/useLoaded";
+import { useApp } from "../../store/hooks";
 import { Button } from "../../ui/Button";
 import { Badge, Fetched, Group, Rows } from "../../ui/Page";
 import { tellFailure } from "../../ui/toasts";
@@ -14,6 +16,10 @@ import { forgetPageSecret } from "../../wire/pageSecret";
 export function SignIns() {
   const { t } = useTranslation();
   const [signIns, reload] = useLoaded("sign-ins", getSignIns);
+  const announced = useApp((state) => state.announced);
+  useEffect(() => {
+    if (announced > 0) reload();
+  }, [announced, reload]);
   const end = async (which: { id: string } | { all: true }, endsThis: boolean) => {
     await signOut(which);
     if (!endsThis) return reload();
