@@ -19,6 +19,7 @@ mod damaged;
 mod demo;
 mod event_table;
 mod examples;
+mod findings;
 mod history;
 mod history_live;
 mod http;
