@@ -584,7 +584,7 @@ fn statuses(
 fn decided(connection: &Connection, session: SessionId) -> Result<Vec<Decided>, StoreError> {
     let sql = format!(
         "SELECT tool_use_id, behavior, input, answer FROM decisions \
-         WHERE session_id = ?1 AND (behavior <> ?2 OR answer IS NOT NULL) AND {IS_WHOLE} ORDER BY asked_at, id"
+         WHERE session_id = ?1 AND (behavior <> ?2 OR answer IS NOT NULL) AND {IS_WHOLE} ORDER BY asked_at, rowid"
     );
     let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
     let mut rows = statement

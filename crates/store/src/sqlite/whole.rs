@@ -341,7 +341,7 @@ fn copy_decisions(connection: &Connection, copy: &Copy) -> rusqlite::Result<()> 
                    description, asked_at, behavior, resolved_at, blocked_path, answered_by, answer, rules) \
                SELECT ?2 || '/' || id, ?2, agent_request_id, tool_use_id, tool_name, input, suggestions, \
                    description, asked_at, behavior, resolved_at, blocked_path, answered_by, answer, rules \
-               FROM decisions WHERE session_id = ?1 AND (behavior <> 'allow' OR answer IS NOT NULL)";
+               FROM decisions WHERE session_id = ?1 AND (behavior <> 'allow' OR answer IS NOT NULL) ORDER BY rowid";
     connection
         .prepare_cached(sql)?
         .execute([&copy.source.id, &copy.target.id])

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
+use tiller_process::{Stat, is_shield_launcher};
 use tiller_testkit::model::{Reply, Script};
 
 use crate::client::EventClient;
@@ -77,6 +78,23 @@ fn is_there(pid: Pid) -> bool {
     // A zombie has ended, too.
     stat.rsplit_once(')')
         .is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}
+
+/// Kills an agent and waits until its keeper knows: a prompt that reaches the keeper before is lost with the agent.
+async fn kill_agent(agent: Pid) {
+    let with_launchers: Vec<Pid> = std::iter::successors(Some(agent), |pid| {
+        let parent = Stat::of(u32::try_from(pid.as_raw_pid()).ok()?)?.parent()?;
+        let command = std::fs::read_to_string(format!("/proc/{parent}/cmdline")).ok()?;
+        let arguments: Vec<String> = command.split('\0').map(str::to_owned).collect();
+        let parent = Pid::from_raw(i32::try_from(parent).ok()?)?;
+        is_shield_launcher(&arguments).then_some(parent)
+    })
+    .collect();
+    rustix::process::kill_process(agent, Signal::KILL).unwrap();
+    until("the agent ends", || {
+        !with_launchers.iter().any(|pid| is_there(*pid))
+    })
+    .await;
 }
 
 /// Sends a prompt and returns the answer, which repeats all that the model was told in this conversation.
@@ -163,8 +181,7 @@ async fn a_killed_server_blocks_nobody() {
     assert_eq!(until_refused(&mut at_second).await, agent);
     assert!(is_there(agent));
     // Now the agent dies as well. Only a file is left.
-    rustix::process::kill_process(agent, Signal::KILL).unwrap();
-    until("the agent ends", || !is_there(agent)).await;
+    kill_agent(agent).await;
     at_second.send("session.start", resume).await;
     at_second.until_status("completed").await;
     assert_eq!(last_answer(&at_second), "Known: one | two");
@@ -172,8 +189,7 @@ async fn a_killed_server_blocks_nobody() {
     // Both at once, without a driver: one of them continues, the other is told why it can't.
     let agent = agent_of(&session);
     second.kill().await;
-    rustix::process::kill_process(agent, Signal::KILL).unwrap();
-    until("the agent ends", || !is_there(agent)).await;
+    kill_agent(agent).await;
     assert_eq!(leases(&world), [session.as_str()], "what a killed server leaves");
     let ((first, _, mut at_first), (second, _, mut at_second)) = tokio::join!(here.serve(), there.serve());
     until("what was left is swept", || leases(&world).is_empty()).await;
