@@ -145,9 +145,6 @@ export type ClientEvent =
   /** Subscribes to `statistics`, sent once a second. */
   | { type: "statistics.subscribe", commandId?: string, payload?: StatisticsSubscribe };
 
-/**
- * How the permission of a tool call was decided.
- */
 export type CredentialCreated = { kind: CredentialKind, 
 /**
  * The id of the key or of the sign-in.
@@ -172,6 +169,9 @@ createdAt: number, };
 
 export type CredentialKind = "key" | "browser";
 
+/**
+ * How the permission of a tool call was decided.
+ */
 export type DecidedCall = { toolUseId: string, behavior: Behavior, 
 /**
  * What ran, where a person changed what was asked for.
