@@ -23,7 +23,7 @@ test("a sandbox is chosen with the keyboard, shown with its hosts, and changed",
   await expectAccessible(page, "sandbox", "both");
   await form
     .getByRole("textbox", { name: "More hosts that it can reach" })
-    .fill("registry.npmjs.org\n*.example.com");
+    .fill("packages.example.org\n*.example.com");
   await form.getByRole("button", { name: "Save" }).click();
   await expect(form).toBeHidden();
   await expect(page.getByRole("button", { name: "Sandbox: Files and network" })).toBeFocused();

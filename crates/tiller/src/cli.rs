@@ -128,7 +128,7 @@ pub(crate) struct KeyArgs {
     #[arg(long, value_name = "DIR", requires = "sandbox")]
     pub(crate) sandbox_folder: Vec<std::path::PathBuf>,
 
-    /// With --sandbox, a host that its agents can reach as well, such as registry.npmjs.org or *.example.com; may be given
+    /// With --sandbox, a host that its agents can reach as well, such as packages.example.org or *.example.com; may be given
     /// several times.
     #[arg(long, value_name = "HOST", requires = "sandbox")]
     pub(crate) sandbox_host: Vec<tiller_process::HostPattern>,

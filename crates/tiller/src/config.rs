@@ -60,7 +60,7 @@ pub(crate) struct Config {
     /// Folders that every sandboxed agent can write to, beside its working directory and its own files. `~/` is the home
     /// folder.
     sandbox_folders: Vec<String>,
-    /// Hosts that every sandboxed agent can reach, beside those of its model: `registry.npmjs.org`, `*.example.com`,
+    /// Hosts that every sandboxed agent can reach, beside those of its model: `packages.example.org`, `*.example.com`,
     /// `localhost:5432`.
     sandbox_hosts: Vec<String>,
     /// The sandbox of sessions that are started with an API key and don't choose one: `off` (the default), `files`, or `on`.
@@ -308,12 +308,12 @@ mod tests {
         assert_eq!(config.shield(), tiller_process::ShieldMode::Require);
         assert_eq!(config.key_sandbox().unwrap(), SandboxLevel::Off);
         let config: Config = toml::from_str(
-            "sandbox_hosts = [\"*.npmjs.org\"]\nsandbox_folders = [\"~/x\"]\nkey_sandbox = \"on\"",
+            "sandbox_hosts = [\"*.example.org\"]\nsandbox_folders = [\"~/x\"]\nkey_sandbox = \"on\"",
         )
         .unwrap();
         let lists = config.sandbox().unwrap();
         assert!(lists.folders[0].is_absolute() && lists.folders[0].ends_with("x"));
-        assert_eq!(lists.hosts[0].to_string(), "*.npmjs.org");
+        assert_eq!(lists.hosts[0].to_string(), "*.example.org");
         assert_eq!(config.key_sandbox().unwrap(), SandboxLevel::On);
         for wrong in ["sandbox_hosts = [\"a b\"]", "sandbox_folders = [\"x\"]"] {
             let config: Config = toml::from_str(wrong).unwrap();

@@ -10,7 +10,7 @@ const session = (id: string, updatedAt: number, rest: Partial<SessionInfo> = {})
     updatedAt,
     createdAt: updatedAt,
     status: "idle",
-    cwd: "/work/app",
+    cwd: "/home/u/app",
     pending: 0,
     ...rest,
   }) as SessionInfo;
@@ -28,14 +28,14 @@ const arrangement: Arrangement = {
 };
 
 const sessions = [
-  session("newest", 90, { cwd: "/work/web" }),
+  session("newest", 90, { cwd: "/home/u/web" }),
   session("works", 80, { status: "running" }),
   session("asks", 70, { pending: 1 }),
   session("pin2", 60),
   session("pin1", 50, { status: "running" }),
   session("grouped", 40),
   session("lost", 30),
-  session("older", 20, { cwd: "/work/web" }),
+  session("older", 20, { cwd: "/home/u/web" }),
   session("away", 10, { archived: true }),
 ];
 
@@ -74,7 +74,7 @@ describe("the sections of the list", () => {
       session("a", 99, { createdAt: 40 }),
       session("b", 98, { createdAt: 10 }),
       session("c", 97, { createdAt: 30 }),
-      session("d", 96, { createdAt: 50, cwd: "/work/zoo" }),
+      session("d", 96, { createdAt: 50, cwd: "/home/u/zoo" }),
     ];
     expect(shape(sectionsOf(list, own, []))).toEqual([
       ["project", "app", ["a", "b", "c"]],
@@ -84,7 +84,7 @@ describe("the sections of the list", () => {
 
   it("hold 3,000 sessions without anyone noticing", () => {
     const many = Array.from({ length: 3000 }, (_, index) =>
-      session(`s${index}`, index, { cwd: `/work/p${index % 40}` }),
+      session(`s${index}`, index, { cwd: `/home/u/p${index % 40}` }),
     );
     const found = sectionsOf(many, noArrangement, []);
     expect(found).toHaveLength(40);
@@ -103,7 +103,7 @@ describe("the rows of the list", () => {
   it("have no heading where there is but one project, and show all of it", () => {
     const rows = rowsOf(
       sectionsOf(many, noArrangement, []),
-      new Set(["project:/work/app"]),
+      new Set(["project:/home/u/app"]),
       new Set(),
       undefined,
     );
@@ -111,7 +111,7 @@ describe("the rows of the list", () => {
   });
 
   it("are folded, shown in part, or shown whole", () => {
-    const key = "project:/work/app";
+    const key = "project:/home/u/app";
     const shown = "session ".repeat(FIRST_OF_PROJECT);
     expect(kinds(rowsOf(two, new Set(), new Set(), undefined))).toBe(`header ${shown}more header session`);
     expect(kinds(rowsOf(two, new Set([key]), new Set(), undefined))).toBe("header header session");

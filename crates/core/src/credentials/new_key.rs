@@ -44,7 +44,7 @@ pub enum KeyRefused {
     Budget,
     #[error("folders and hosts of a sandbox are for a key that runs agents in a sandbox")]
     NoSandbox,
-    #[error("a host is a name such as registry.npmjs.org, or a pattern such as *.example.com")]
+    #[error("a host is a name such as packages.example.org, or a pattern such as *.example.com")]
     Host,
     #[error("there is no folder {0}")]
     Folder(String),

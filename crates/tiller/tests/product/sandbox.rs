@@ -297,7 +297,8 @@ async fn an_acp_agent_in_a_sandbox_works_in_its_folder_and_reaches_nothing() {
 #[tokio::test]
 async fn sessions_of_keys_are_sandboxed_by_default_and_opening_that_needs_the_right_to_approve() {
     let world = World::new(Script::new().on("go", [Reply::text("Done.")])).await;
-    world.configure("titles = \"prompt\"\nkey_sandbox = \"on\"\nsandbox_hosts = [\"registry.npmjs.org\"]\n");
+    world
+        .configure("titles = \"prompt\"\nkey_sandbox = \"on\"\nsandbox_hosts = [\"packages.example.org\"]\n");
     let runs = key(&world, &["runs", "--scope", "read,run"]).await;
     let approves = key(&world, &["approves", "--scope", "read,run,approve"]).await;
     let limited = [
@@ -330,7 +331,7 @@ async fn sessions_of_keys_are_sandboxed_by_default_and_opening_that_needs_the_ri
     assert_eq!(entry["settings"]["sandbox"], "on");
     let hosts = &entry["agent"]["sandbox"]["hosts"];
     assert!(
-        hosts.as_array().unwrap().contains(&json!("registry.npmjs.org")),
+        hosts.as_array().unwrap().contains(&json!("packages.example.org")),
         "{hosts}"
     );
     for opened in [
