@@ -35,7 +35,7 @@ test("an MCP server's form is filled in, survives a reload, and can be declined"
   // The first question is whether the server's tool may run at all.
   await attend(page.getByRole("group", { name: "Permission for desk: ask" }));
   await page.keyboard.press("a");
-  const form = page.getByRole("form", { name: "Form of desk" });
+  const form = page.getByRole("form", { name: "Form from desk" });
   await expect(form).toContainText("Which release is it?");
   await page.reload();
   const confirm = form.getByRole("button", { name: "Confirm" });

@@ -26,6 +26,9 @@ const NOTED: u32 = 20;
 const PAGE: u32 = 100;
 const LARGEST_PAGE: u32 = 1000;
 
+/// The largest number that every reader of JSON knows exactly.
+const LARGEST_NUMBER: u64 = (1 << 53) - 1;
+
 /// How often refusals are noted.
 pub(crate) struct RefusalPace(Tally<String>);
 
@@ -111,8 +114,8 @@ pub(crate) struct PageQuery {
 /// For the person at the machine only.
 #[utoipa::path(
     get, operation_id = "audit", path = "/api/audit", tag = "machine", params(
-    ("after" = Option<u64>, Query, description = "The number of the entry before the page; 0 unless given."),
-    ("limit" = Option<u32>, Query, description = "At most 1000; 100 unless given."),
+    ("after" = Option<u64>, Query, maximum = 9_007_199_254_740_991_u64, description = "The number of the entry before the page; 0 unless given."),
+    ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "100 unless given."),
 ),
     extensions(("x-summary-zh-CN" = json!("审计日志：决定、登录、密钥、授权和拒绝")), ("x-scope" = json!("person"))),
     responses((status = 200, body = AuditPage), (status = 422, body = ErrorBody), Refusals))]
@@ -121,9 +124,12 @@ pub(crate) async fn page(
     query: Result<Query<PageQuery>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Json<AuditPage>, ApiError> {
     let Query(PageQuery { after, limit }) = query.map_err(|_| ApiError::WrongForm)?;
-    let limit = limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+    let (after, limit) = (after.unwrap_or(0), limit.unwrap_or(PAGE));
+    if !(1..=LARGEST_PAGE).contains(&limit) || after > LARGEST_NUMBER {
+        return Err(ApiError::WrongForm);
+    }
     let credentials = app.authenticator.credentials();
-    let found = credentials.audit_page(after.unwrap_or(0), limit).await;
+    let found = credentials.audit_page(after, limit).await;
     let entries = found.map_err(|error| ApiError::store(&error))?;
     let is_full = u32::try_from(entries.len()) == Ok(limit);
     let next = entries.last().map(|last| last.seq).filter(|_| is_full);

@@ -118,8 +118,14 @@ pub(crate) struct KeyList {
 #[ts(export_to = "http.ts", optional_fields)]
 pub(crate) struct KeyRequest {
     /// What the key is for.
+    #[schema(
+        max_length = 100,
+        min_length = 1,
+        pattern = r"^[^\x00-\x1f\x7f-\x9f]*\S[^\x00-\x1f\x7f-\x9f]*$"
+    )]
     name: String,
     /// Absent: all.
+    #[schema(min_items = 1)]
     scopes: Option<Vec<KeyScope>>,
     approval: Option<KeyApproval>,
     /// Absent: no limit beyond its scopes; it sees its own sessions.

@@ -104,7 +104,7 @@ pub(crate) struct KeyArgs {
     pub(crate) approval: Option<String>,
 
     /// A permission mode that the key may choose; can be repeated [default: all]
-    #[arg(long, value_name = "MODE", value_parser = ["default", "acceptEdits", "plan", "bypassPermissions"])]
+    #[arg(long, value_name = "MODE", value_parser = ["default", "acceptEdits", "plan", "auto", "bypassPermissions"])]
     pub(crate) mode: Vec<String>,
 
     /// A tool or rule that the key may grant; can be repeated [default: all]
@@ -217,8 +217,8 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) model: Option<String>,
 
-    /// default, acceptEdits, plan or bypassPermissions
-    #[arg(long, value_name = "MODE", value_parser = ["default", "acceptEdits", "plan", "bypassPermissions"])]
+    /// default, acceptEdits, plan, auto or bypassPermissions
+    #[arg(long, value_name = "MODE", value_parser = ["default", "acceptEdits", "plan", "auto", "bypassPermissions"])]
     pub(crate) permission_mode: Option<String>,
 
     /// Tools and rules that need no permission, separated by commas: `Read,Bash(git *)`

@@ -888,11 +888,7 @@ export type StreamMessage = { sessionId: string,
 /**
  * The agent's own message, unchanged.
  */
-message: Record<string, unknown>, seq: number, 
-/**
- * When it happened.
- */
-at?: number, };
+message: Record<string, unknown>, seq: number, };
 
 export type StreamUserPrompt = { sessionId: string, prompt: string, 
 /**

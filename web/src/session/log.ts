@@ -291,7 +291,9 @@ function liveEntry(event: SequencedEvent): Entry | undefined {
         at: event.payload.at,
       };
     case "stream.message":
-      return messageEntry(event.payload.seq, event.payload.message, event.payload.at);
+      // The time of its arrival: the server tells a message of the agent again after a crash, and can't know the time of the
+      // first telling. A history has the stored times.
+      return messageEntry(event.payload.seq, event.payload.message, Date.now());
     case "session.status":
       return statusEntry(event.payload);
     default:

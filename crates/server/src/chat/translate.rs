@@ -184,7 +184,8 @@ const COMMANDS: &str = "available_commands";
 pub(super) fn unknown_mode(mode: &str) -> Refused {
     let modes: Vec<_> = PermissionMode::ALL.iter().map(|mode| mode.as_str()).collect();
     let reason = format!(
-        "Unknown permission mode '{mode}'. Use one of {}.",
+        "Unknown permission mode '{}'. Use one of {}.",
+        tiller_core::repeated(mode),
         modes.join(", ")
     );
     Refused(Code::InvalidPermissionMode, reason)

@@ -252,13 +252,11 @@ pub(super) fn event(event: &Event) -> ServerEvent {
             session_id,
             message: raw.clone(),
             seq,
-            at: event.at.0,
         }),
         EventBody::Unreadable(line) => ServerEvent::StreamMessage(StreamMessage {
             session_id,
             message: line.shown(),
             seq,
-            at: event.at.0,
         }),
         EventBody::DecisionRequested(asked) => {
             ServerEvent::PermissionRequest(request(session_id, asked, Some(seq)))
@@ -293,8 +291,6 @@ pub(super) fn frame(event: &Event, command: Option<&CommandId>) -> Result<String
             raw.as_str(),
             r#","seq":"#,
             &seq,
-            r#","at":"#,
-            &event.at.0.to_string(),
             "}}",
         ]
         .concat());

@@ -287,13 +287,14 @@ async fn a_key_that_runs_and_approves_needs_not_read() {
     let server = world.serve_with(&["--backend", "demo"], &[]).await;
     let key = key(&world, &["ci", "--scope", "run,approve"]).await;
     let mut client = with_key(&server, &key).await.unwrap();
-    client.start(&world.project(), "hello").await;
+    let session = client.start(&world.project(), "hello").await;
     let asked = client.until_type("permission.request").await;
     client.answer(&asked, json!({ "behavior": "allow" })).await;
     assert_eq!(
         client.until_type("permission.resolved").await["behavior"],
         "allow"
     );
-    client.until_status("completed").await;
+    client.send("session.stop", json!({ "sessionId": session })).await;
+    client.until_status("idle").await;
     server.stop().await;
 }

@@ -6,14 +6,14 @@ use tiller_testkit::model::Script;
 use crate::http::{get, request};
 use crate::server::World;
 
-/// Valid requests may still name a folder or a session that does not exist (400, 404). The history's ids and filters
-/// have their own tests.
+/// Valid requests may still name a folder or a session that does not exist (400, 404). The history's ids and filters and
+/// the ceilings of keys (folders that exist, rules, hosts) have their own tests.
 const CONFIGURATION: &str = r#"
 [checks]
 positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409"]
 
 [[operations]]
-include-path-regex = "^/api/history"
+include-path-regex = "^/api/(history|keys)"
 checks.positive_data_acceptance.enabled = false
 "#;
 

@@ -137,7 +137,7 @@ async fn a_sandboxed_agent_reaches_its_model_and_listed_hosts_and_nothing_else()
             tell raise 'unshare -Urn ip link > /dev/null && curl -sf --noproxy "*" http://{open}/'
             tell enter 'nsenter --net=/proc/1/ns/net true && echo entered'
             tell outside '(echo x > {outside}) && echo written'
-            tell home '(echo x > $HOME/.bashrc) && echo written'
+            (echo x > $HOME/.bashrc) 2> /dev/null
             tell cache '(echo x > {cache}/x) && echo written'
             tell hooks '(echo x > $HOME/.claude/settings.json) && echo written'
             tell moved 'mv $HOME/.claude/settings.json $HOME/.claude/old && echo moved'
@@ -184,7 +184,6 @@ async fn a_sandboxed_agent_reaches_its_model_and_listed_hosts_and_nothing_else()
             ("raise", "refused"),
             ("enter", "refused"),
             ("outside", "refused"),
-            ("home", "refused"),
             ("cache", "written"),
             ("hooks", "refused"),
             ("moved", "refused"),
@@ -195,6 +194,8 @@ async fn a_sandboxed_agent_reaches_its_model_and_listed_hosts_and_nothing_else()
             ("private", "private"),
         ],
     );
+    // Where the home folder is beneath /tmp, a file appears in the sandbox's own /tmp instead.
+    assert!(!world.home().join(".bashrc").exists());
     assert_eq!(std::fs::read_to_string(settings).unwrap(), "{}\n");
     assert!(cache.join("x").exists() && !std::path::Path::new("/tmp/mine").exists());
 
@@ -259,13 +260,13 @@ async fn an_acp_agent_in_a_sandbox_works_in_its_folder_and_reaches_nothing() {
     let world = World::with_claude(Script::new(), None).await;
     let closed = neighbour("never heard");
     let agent = scripted_acp().unwrap_or_else(|missing| panic!("{missing}"));
-    let wrapper = world.home().join("agent.sh");
+    let wrapper = world.project().join("agent.sh");
     std::fs::write(
         &wrapper,
         format!(
             r#"#!/bin/bash
-            (echo "home $( (echo x > $HOME/x) 2> /dev/null && echo written || echo refused)"
-            echo "direct $(curl -sf --noproxy '*' http://{closed}/ || echo refused)"
+            (echo x > $HOME/x) 2> /dev/null
+            (echo "direct $(curl -sf --noproxy '*' http://{closed}/ || echo refused)"
             echo "proxy $(curl -sf http://{closed}/ || echo refused)") > found
             exec {}
             "#,
@@ -283,10 +284,8 @@ async fn an_acp_agent_in_a_sandbox_works_in_its_folder_and_reaches_nothing() {
     let start = json!({ "cwd": world.project(), "prompt": "edit", "backend": "scripted", "sandbox": "on" });
     client.send("session.start", start).await;
     client.until_status("completed").await;
-    assert_found(
-        &world,
-        &[("home", "refused"), ("direct", "refused"), ("proxy", "refused")],
-    );
+    assert_found(&world, &[("direct", "refused"), ("proxy", "refused")]);
+    assert!(!world.home().join("x").exists());
     assert!(world.project().join("note.txt").exists());
     let entry = listed(&mut client).await;
     assert_eq!(entry["agent"]["sandbox"]["hosts"], json!([]));

@@ -54,9 +54,6 @@ pub struct StreamMessage {
     pub message: RawJson,
     #[ts(type = "number")]
     pub seq: u64,
-    /// When it happened.
-    #[ts(optional, as = "Option<f64>")]
-    pub at: i64,
 }
 
 #[derive(Debug, Serialize, TS, ToSchema)]
