@@ -160,7 +160,7 @@ test("a reached limit is said where it matters, and so is a model that does not 
   });
   await startSession(page, link, "busy model");
   await expect(page.getByText("At last.")).toBeVisible();
-  await expect(page.getByText(/trying again/)).toBeVisible();
+  await expect(page.getByText(/overloaded.*Tried again/)).toBeVisible();
   await expect(page.getByRole("region", { name: "Result" })).toContainText("Done");
 
   const resetsAt = Date.UTC(2030, 0, 2, 15, 30) / 1000;

@@ -11,7 +11,8 @@ import { useSending } from "../../store/hooks";
 import { ErrorBoundary } from "../../ui/ErrorBoundary";
 import { IconButton } from "../../ui/IconButton";
 import { useEarlier } from "./earlier";
-import { FindBar } from "./FindBar";
+import { onDemand } from "../../lib/onDemand";
+import type { FindBarProps } from "./FindBar";
 import { useBeginsAnew } from "./beginsAnew";
 import { showAll, useClearedUpTo } from "../../store/cleared";
 import { QuoteButton } from "./QuoteButton";
@@ -21,6 +22,12 @@ import { useFollowEnd } from "./useFollowEnd";
 
 /** How near the top calls for older entries. */
 const TOP_THRESHOLD = 600;
+
+/** Nobody searches in the first moment. */
+const FindBar = onDemand<FindBarProps>(
+  async () => ({ default: (await import("./FindBar")).FindBar }),
+  () => null,
+);
 
 /** The list of a session, anchored at its end: new words are followed only by those who are reading them. */
 export function Conversation({ session, log }: { session: SessionInfo; log: SessionLog }) {

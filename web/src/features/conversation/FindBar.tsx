@@ -12,7 +12,7 @@ import { focusComposer } from "../../ui/focus";
 import { IconButton } from "../../ui/IconButton";
 import { useHighlight } from "./useHighlight";
 
-interface FindBarProps {
+export interface FindBarProps {
   session: SessionInfo;
   log: SessionLog;
   rows: readonly Row[];

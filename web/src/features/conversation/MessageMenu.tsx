@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 import { copyText } from "../../lib/clipboard";
 import { cn } from "../../lib/cn";
 import { formatMoment } from "../../lib/format";
+import { onDemand } from "../../lib/onDemand";
 import { timeOf } from "../../session/entries";
 import { useSession } from "../../store/hooks";
 import { store } from "../../store/state";
@@ -13,7 +14,12 @@ import { iconButtonClass } from "../../ui/IconButton";
 import { toasts } from "../../ui/toasts";
 import { beginEditing } from "./editing";
 import { forkFrom, type Message, promptOf, report, resend } from "./goingBack";
-import { RewindDialog } from "./RewindDialog";
+
+/** Loaded by the first rewind. */
+const RewindDialog = onDemand(
+  async () => ({ default: (await import("./RewindDialog")).RewindDialog }),
+  () => null,
+);
 
 /** Shown to those whose pointer or focus is on the row. */
 const onRow = "opacity-0 group-focus-within/row:opacity-100 group-hover/row:opacity-100";
@@ -54,7 +60,8 @@ export function MessageMenu({
   className: string;
 }) {
   const { t } = useTranslation();
-  const [rewinding, setRewinding] = useState(false);
+  // `undefined` until the dialog is wanted for the first time.
+  const [rewinding, setRewinding] = useState<boolean>();
   const session = useSession(sessionId);
   // What comes from a transcript is not part of the session's own log.
   const own = use(RawSource) === undefined && item.parent === undefined;
@@ -117,7 +124,7 @@ export function MessageMenu({
           </>
         )}
       </Dropdown>
-      {prompt && (
+      {prompt && rewinding !== undefined && (
         <RewindDialog
           sessionId={sessionId}
           prompt={prompt}
