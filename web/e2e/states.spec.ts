@@ -210,7 +210,7 @@ test("a subagent's conversation is inside the call that started it", async ({ pa
   await expect(panel.getByText("Count the files")).toBeVisible();
   await product.model?.open("counted");
   await expect(page.getByText("The other one said: two.")).toBeVisible();
-  const card = page.getByRole("article", { name: /^Tool (Task|Agent)$/ });
+  const card = page.getByRole("article", { name: "Tool Subagent", exact: true });
   await card.getByRole("button", { name: /Count the files/ }).click();
   const nested = card.getByRole("group", { name: "Subagent" });
   await expect(card.getByText("You count files")).toBeVisible();
