@@ -15,7 +15,7 @@ function sessionOf(number: number, count: number) {
     id: idOf(number),
     title: `${["Fix", "Review", "Refactor", "Explain"][number % 4]} part ${number}`,
     status: runs || waits ? "running" : "completed",
-    cwd: `/work/${PROJECTS[number % PROJECTS.length]}`,
+    cwd: `/home/u/${PROJECTS[number % PROJECTS.length]}`,
     createdAt: 1_000_000 - number,
     updatedAt: 1_000_000 - number,
     permissionMode: "default",
